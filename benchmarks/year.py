@@ -169,7 +169,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="measured runs of each")
     parser.add_argument("--warm", type=int, default=1, help="runs before these")
     parser.add_argument("--singles", type=int, default=7, help="single ticks that are timed")
-    parser.add_argument("--goal", default="range", choices=["range", "tick"], help="of the plan")
+    parser.add_argument("--goal", default="tick", choices=["range", "tick"], help="of the plan")
     asked = parser.parse_args()
     spark, settings = session(asked.memory)
     meter = Meter(spark, asked.seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -92,8 +92,9 @@ def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
             for part, of in zip(column.flatten(), types, strict=True):
                 yield from _codes(part, of)
         case Array():
-            texts = [repr(canonical(value)) for value in from_arrow(column, item)]
-            yield from _codes_of(pa.array(texts, pa.string()))
+            known: dict[Hashable, int] = {}
+            values = map(canonical, from_arrow(column, item))
+            yield _numbers(pa.array([known.setdefault(v, len(known)) for v in values], pa.int64()))
         case _:
             yield from _codes_of(comparable(column))
 

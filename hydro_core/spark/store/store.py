@@ -233,11 +233,11 @@ class Store:
         files = _existing(table, first, last) if wanted else []
         with _told(table):
             held = HELD.rows(str(table.path), _dataset(table, files), table.spec.arrow_schema.names)
-            tick = ds.field(table.spec.tick)
-            within = (tick >= first) & (tick <= last)
-            batches = held.to_batches(filter=within, batch_size=_SEARCHED_AT_ONCE)
-            found = [those_found(pa.table(batch), wanted) for batch in batches]
-        return pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
+            batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
+            found = [those_found(rows, wanted) for rows in batches]
+        tick = pc.field(table.spec.tick)
+        rows = pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
+        return rows.filter((tick >= first) & (tick <= last))
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""

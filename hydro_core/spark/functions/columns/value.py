@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.functions.tree import Place
-from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, ItemType
+from hydro_core.types.item import BOOLEAN, LONG, STRING, ItemType
 
 MAX_SIZE = 3_000
 """Beyond so many parts an expression is slower to plan and compile than Python is to run."""
@@ -108,11 +108,6 @@ def boolean(column: Column, *of: ColumnValue, safe: bool = True) -> ColumnValue:
 def long(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
     """An integer that surely has 64 bits."""
     return computed(column, LONG, *of, safe=safe)
-
-
-def double(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
-    """A float."""
-    return computed(column, DOUBLE, *of, safe=safe)
 
 
 def string(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
