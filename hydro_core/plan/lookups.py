@@ -85,16 +85,32 @@ Wanted = Lookups | None
 NO_ROWS: Lookups = frozenset()
 
 
-def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Lookups]:
-    """By what the rows of slots are looked up, by the slots' ids; of others all are needed.
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The stored rows of a slot that a range can meet."""
+
+    found: Lookups
+    """Those that have the keys of its batches."""
+    last_tick: bool
+    """Whether all rows of the tick before it are needed, too: who has them a tick later takes them
+    for new.
+    """
+
+
+def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Needed]:
+    """Which rows of slots are needed, by the slots' ids; of others all are.
 
     Args:
         plan: what runs.
         added: the outputs of which nobody reads more than what a range adds or changes.
     """
     analysis = _Analysis(plan, added)
-    found = {slot.id: analysis.of_slot(slot) for slot in plan.slots}
-    return {slot: wanted for slot, wanted in found.items() if wanted is not None}
+    found = ((slot, analysis.of_slot(slot)) for slot in plan.slots)
+    return {
+        slot.id: Needed(wanted, any(_is_later(plan.graph[r]) for r in slot.readers))
+        for slot, wanted in found
+        if wanted is not None
+    }
 
 
 class _Analysis:
@@ -274,6 +290,10 @@ class _Analysis:
     def _item(self, stream: Endpoint) -> ItemType:
         types = self._plan.typed
         return (types.types.get(stream) or types.of(stream.node)).item
+
+
+def _is_later(node: Node) -> bool:
+    return isinstance(node.cls, History) and node.cls.before
 
 
 def _of_pairs(kinds: Sequence[Kind], kind: Kind, keeps: Collection[int]) -> range | None:

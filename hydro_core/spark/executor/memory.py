@@ -14,10 +14,11 @@ from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.lookups import Lookups, lookups
+from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
@@ -71,7 +72,7 @@ class Memory:
     given: Mapping[int, TickInput] = field(default_factory=dict)
     batches: ArrivedItems = field(default_factory=dict)
     """What arrives in the range that runs."""
-    lookups: Mapping[str, Lookups] = field(init=False)
+    lookups: Mapping[str, Needed] = field(init=False)
 
     def __post_init__(self) -> None:
         self.lookups = lookups(self.plan, ())
@@ -84,7 +85,7 @@ class Memory:
         """The kept rows of a slot that the range can meet: this is the `Past` of the next range."""
         table = self.kept.get(slot.id)
         if table is not None and slot.id in self.lookups:
-            table = those_found(table, met_by(self.batches, slot.item, self.lookups[slot.id]))
+            table = self._met(table, slot)
         if table is None or not table.num_rows:
             return None
         return together(self.spark.createDataFrame(table))
@@ -125,6 +126,13 @@ class Memory:
         self._keep(tables)
         self.next = job.last + 1
         return self._outputs(tables, job.first, job.last)
+
+    def _met(self, table: pa.Table, slot: StateSlot) -> pa.Table:
+        """The kept rows of a slot that what arrives can meet."""
+        needed = self.lookups[slot.id]
+        whole = pc.field(TICK) >= (self.next - 1 if needed.last_tick else self.next)
+        wanted = met_by(self.batches, slot.item, needed.found)
+        return pa.concat_tables([those_found(table.filter(~whole), wanted), table.filter(whole)])
 
     def _arrived(
         self, ticks: Mapping[int, TickInput]

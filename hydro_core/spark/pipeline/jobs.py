@@ -116,8 +116,9 @@ class RangeJobs:
         for slot in self.plan.slots if _rows_at_hand(inputs) <= few else ():
             table, ticks = self.tables.state[slot.id].name, ticks_read(slot, run.first)
             if slot.id in self._lookups and self.store.tables[table].rows <= SEARCHED_ROWS:
-                wanted = met_by(batches, slot.item, self._lookups[slot.id])
-                rows = self.store.agreeing(table, *ticks, wanted)
+                needed = self._lookups[slot.id]
+                wanted = met_by(batches, slot.item, needed.found)
+                rows = self.store.agreeing(table, *ticks, wanted, whole_last=needed.last_tick)
                 if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
                     rows = summed(rows, self.tables.state[slot.id], ticks[1])
                 if rows.num_rows <= few:

@@ -223,11 +223,29 @@ class Store:
         tick = ds.field(table.spec.tick)
         return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
 
-    def agreeing(self, name: str, first: int, last: int, wanted: Sequence[Agreeing]) -> pa.Table:
+    def agreeing(
+        self,
+        name: str,
+        first: int,
+        last: int,
+        wanted: Sequence[Agreeing],
+        *,
+        whole_last: bool = False,
+    ) -> pa.Table:
         """Those of the rows of a table of state that one of `wanted` finds.
 
         What has been read of its files stays in memory, so the next tick reads what is new.
+
+        Args:
+            name: the table.
+            first: the first tick whose rows are looked at.
+            last: the last one.
+            wanted: what finds rows.
+            whole_last: whether all rows of the last tick are found.
         """
+        if whole_last:
+            older = self.agreeing(name, first, last - 1, wanted)
+            return pa.concat_tables([older, self.arrow(name, last, last)])
         table = self.tables[name]
         # Where nothing finds any, nothing is read.
         files = _existing(table, first, last) if wanted else []

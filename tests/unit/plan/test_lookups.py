@@ -25,7 +25,7 @@ def found(text: str, *, optimize: bool = False) -> dict[str, list[str] | None]:
         slot.id: sorted(
             f"{w.input}: "
             + ", ".join(f"{'.'.join(m) or 'item'}={'.'.join(t) or 'item'}" for m, t in w.fields)
-            for w in looked_up[slot.id]
+            for w in looked_up[slot.id].found
         )
         if slot.id in looked_up
         else None
@@ -134,3 +134,12 @@ def test_events_meet_running_results_of_their_keys() -> None:
 def test_one_result_of_everything_is_read_as_it_is() -> None:
     text = "r -> persist() -> aggregate(total=sum('v')) -> out"
     assert list(found(text, optimize=True).values()) == [None]
+
+
+def test_who_has_a_history_a_tick_later_takes_the_last_tick_for_new() -> None:
+    text = "a -> old() -> delta() -> out; b -> persist() -> delta() -> new; h -> later\n"
+    text += "r -> join(right=h, on='k', suffix='_q') -> joined; h = q -> old()"
+    schemas = {"a": "(string, long)", "b": "(string, long)", "r": ROWS["r"], "q": ROWS["q"]}
+    made = plan(compile_text(text, {n: parse_ddl(t) for n, t in schemas.items()}).typed)
+    needed = lookups(made, made.graph.sinks)
+    assert {slot: one.last_tick for slot, one in needed.items()} == {"a": True, "q": True}
