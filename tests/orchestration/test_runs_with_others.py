@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.partitions import partitions_of
 from hydrotick.quality.compared import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 
@@ -37,7 +38,7 @@ def report(run: Run, ran: list[str]) -> dg.AssetsDefinition:
 
     @dg.asset(
         deps=[asset_key(run.flow, "totals"), asset_key(run.flow, "before")],
-        partitions_def=run.axis.partitions,
+        partitions_def=partitions_of(run.axis),
         backfill_policy=dg.BackfillPolicy.single_run(),
     )
     def report(context: dg.AssetExecutionContext) -> None:

@@ -24,10 +24,11 @@ def parents(found: FlowShape) -> Mapping[str, tuple[str, ...]]:
 
 
 def test_an_output_hangs_on_the_states_and_inputs_that_it_reads() -> None:
-    found = parents(shape(PROGRAM))
-    assert found["before"] == ("state/payments",)
-    (totals,) = [name for name in found if name not in ("totals", "before", "payments")]
-    assert set(found["totals"]) >= {f"state/{totals}"}
+    added = "payments -> persist() -> aggregate(n=count()) -> delta() -> counts"
+    found = parents(shape(PROGRAM + added))
+    assert found["before"] == found["totals"] == ("state/payments",)
+    (counted,) = found.keys() - {"payments", "before", "totals", "counts"}
+    assert set(found["counts"]) >= {f"state/{counted}"}
     assert found["payments"] == ("landing/payments",)
 
 

@@ -31,6 +31,18 @@ EMPTY = (
         "?x = (prev ?x)",
     ),
     (
+        "empty-added-left",
+        "?x => (empty ?x)",
+        "what is added to a stream and leaves it as it is has no item",
+        "?a = (chain ?x ?a)",
+    ),
+    (
+        "empty-added-right",
+        "?x => (empty ?x)",
+        "what is added to a stream and leaves it as it is has no item",
+        "?a = (chain ?a ?x)",
+    ),
+    (
         "empty-literal",
         f"?x => ({SOURCE_ITER.name} ?f)",
         "no item ever comes there",

@@ -73,3 +73,13 @@ def test_what_is_empty_makes_no_terms_without_end(text: str) -> None:
     plan = _optimized(NOTHING + text)
     assert plan.saturation.saturated
     assert plan.saturation.nodes < MANY
+
+
+def test_what_adds_nothing_makes_no_sums_without_end() -> None:
+    plan = _optimized("""
+        p = in0 -> map(lambda r: (r.k, r.v)) -> persist()
+        s = p -> join(right=q, how="semi") -> delta(); q = p -> persist()
+        s -> delta() -> new; s -> unique() -> delta() -> kinds
+    """)
+    assert plan.saturation.saturated
+    assert plan.saturation.nodes < 200
