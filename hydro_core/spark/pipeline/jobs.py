@@ -47,6 +47,9 @@ _QUICK = {
 }
 """What differs in the session for small ranges."""
 
+_FEW_ARRIVALS = 20_000
+"""Of more rows that arrive, what is not compiled costs more than stages do."""
+
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
@@ -142,7 +145,8 @@ class RangeJobs:
         met = sum(rows.num_rows for rows in past.values()) + sum(n or 0 for n in stored)
         given = max((_expected(before, spec.name, run) for spec in self.tables.all), default=0)
         settings = self.settings.spark
-        return max(came, given) <= settings.small_write_rows and came + met <= settings.few_rows
+        few = came <= _FEW_ARRIVALS and came + met <= settings.few_rows
+        return few and max(came, given) <= settings.small_write_rows
 
     def _stored(self, past: Mapping[str, pa.Table]) -> list[DataFile]:
         """The files of the state, apart from slots of which the rows are at hand."""
