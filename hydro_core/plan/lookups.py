@@ -124,8 +124,8 @@ class _Analysis:
             if not self._adds(slot.stream.node) or slot.mode is Mode.LAST:
                 self._want(slot.stream.node, None)
         nodes = list(reversed(list(plan.graph)))
-        while any(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
-            pass
+        while sum(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
+            pass  # readers come first, so what is no loop needs one pass
 
     def of_slot(self, slot: StateSlot) -> Wanted:
         """The stored rows that the readers of a slot look at."""

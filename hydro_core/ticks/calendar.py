@@ -235,6 +235,11 @@ class Calendar:
         return (wall if _shows_skipped(wall) else local).strftime(self.key_format)
 
 
+def zone_of(calendar: Calendar | None) -> str:
+    """That of dates, and of times that name none: UTC where ticks have no windows."""
+    return "UTC" if calendar is None else calendar.zone
+
+
 def span(keys: Iterable[str] | None) -> str:
     """Ticks that follow each other, by their keys, in words; None: which ones nobody knows.
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.feed import Feed
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.values import ValueProblem
@@ -52,7 +52,7 @@ class TickRange:
     @property
     def zone(self) -> str:
         """That of dates, and of times that name none."""
-        return "UTC" if self.calendar is None else self.calendar.zone
+        return zone_of(self.calendar)
 
     @property
     def ticks(self) -> range:
@@ -167,7 +167,7 @@ def tick_told(
     if isinstance(value, int) and calendar is not None and numbered is not None:
         return Feed(calendar, numbered).arrives(value)
     try:
-        moment = moment_of(value, "UTC" if calendar is None else calendar.zone)
+        moment = moment_of(value, zone_of(calendar))
     except ValueProblem:
         return None
     if isinstance(moment, int) or calendar is None:

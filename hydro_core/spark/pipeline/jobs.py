@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hydro_core.plan.empty import surely_empty
-from hydro_core.plan.lookups import lookups
+from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -79,7 +79,11 @@ class RangeJobs:
 
     def __init__(self, plan: TickPlan, tables: Tables, store: Store, settings: Settings) -> None:
         self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
-        self._lookups = lookups(plan, plan.graph.sinks)
+
+    @cached_property
+    def _lookups(self) -> Mapping[str, Needed]:
+        # Whoever only looks at a pipeline runs nothing.
+        return lookups(self.plan, self.plan.graph.sinks)
 
     def compute(
         self,

@@ -31,7 +31,7 @@ from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
 from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
-from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.ticks.tick_range import TickRange, tick_told
 from hydro_core.types.arrow import arrow_type
@@ -66,7 +66,7 @@ class LandingSource:
     @property
     def zone(self) -> str:
         """That of dates, and of times that name none."""
-        return "UTC" if self.calendar is None else self.calendar.zone
+        return zone_of(self.calendar)
 
     @property
     def columns(self) -> Mapping[str, ItemType]:

@@ -67,8 +67,8 @@ def _changes(step: Step) -> DataFrame:
 
     Their results from the tick before the range on tell which come and which go.
     """
-    touched = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
-    since = step.with_(first=step.first - 1, inputs=(touched,))
+    changing = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
+    since = step.with_(first=step.first - 1, inputs=(changing,))
     found = as_kind(_results(since), Kind.G, since.first)
     return coming_and_going(found.frame, step.first, step.last)
 
