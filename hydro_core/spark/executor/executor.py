@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.demand import additions_only
-from hydro_core.plan.new_pairs import NewPairs, new_pairs, not_needed
+from hydro_core.plan.new_pairs import NewPairs, Way, new_pairs, not_needed
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
@@ -52,7 +52,7 @@ def run_range(job: Job) -> RangeResult:
     run = Run(setting, job.first, job.last, job.past)
     pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
     run.at_once.update({p.product: p for p in pairs})
-    unread = not_needed(plan.graph, pairs)
+    unread = not_needed(plan, pairs)
     for component in plan.components:
         if component.nodes[0] not in unread:
             run.evaluate(component)
@@ -100,7 +100,7 @@ class Run:
     def starts(self, pairs: NewPairs) -> bool:
         """Whether nothing is known of a side from before the range."""
         plan = self.setting.plan
-        return any(self.past.rows(plan.slot(plan.reads[n])) is None for n in pairs.histories)
+        return any(self.past.rows(plan.slot(plan.reads[way[0]])) is None for way in pairs.sides)
 
     def evaluate(self, component: Component) -> None:
         """Adds the streams of a component; those that it reads are known."""
@@ -130,7 +130,7 @@ class Run:
 
     def _once(self, node: Node) -> None:
         if node.id in self.at_once:
-            inputs = list(map(self._history, self.at_once[node.id].histories))
+            inputs = list(map(self._history, self.at_once[node.id].sides))
         else:
             inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
         found = self.step(node, inputs)
@@ -142,11 +142,14 @@ class Run:
         self.weights[node.id] = weight
         self.streams.update(found)
 
-    def _history(self, name: NodeId) -> Relation:
-        """All of a history of which a node may want what was there before only."""
-        node = self.setting.plan.graph[name]
-        step = self._with_past(self._step(node, [self.stream(node.inputs[0])]))
-        return step.relation(Kind.H, additions(step))
+    def _history(self, way: Way) -> Relation:
+        """All of a history, of which its operator may want what was there before only."""
+        first, *others = (self.setting.plan.graph[node] for node in way)
+        step = self._with_past(self._step(first, [self.stream(first.inputs[0])]))
+        found = step.relation(Kind.H, additions(step))
+        for node in others:
+            [found] = self.step(node, [found], kind=Kind.H).values()
+        return found
 
     def _fixpoint(self, component: Component, settings: Settings) -> None:
         setting = self.setting
@@ -177,10 +180,18 @@ class Run:
             self._once(other)
 
     def step(
-        self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
+        self,
+        node: Node,
+        inputs: Iterable[Relation],
+        *,
+        with_past: bool = True,
+        kind: Kind | None = None,
     ) -> Mapping[Endpoint, Relation]:
-        """What a node gives for these inputs, by its output ports."""
+        """What a node gives for these inputs, by its output ports; of another kind than the plan's
+        if it is said.
+        """
         step = self._step(node, inputs)
+        step = step if kind is None else step.with_(kind=kind)
         if with_past:
             step = self._with_past(step)
         found = lower(step)
