@@ -148,7 +148,7 @@ class Run:
         step = self._with_past(self._step(first, [self.stream(first.inputs[0])]))
         found = step.relation(Kind.H, additions(step))
         for node in others:
-            [found] = self.step(node, [found], kind=Kind.H).values()
+            [found] = self._given(self._step(node, [found]).with_(kind=Kind.H)).values()
         return found
 
     def _fixpoint(self, component: Component, settings: Settings) -> None:
@@ -180,27 +180,20 @@ class Run:
             self._once(other)
 
     def step(
-        self,
-        node: Node,
-        inputs: Iterable[Relation],
-        *,
-        with_past: bool = True,
-        kind: Kind | None = None,
+        self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
     ) -> Mapping[Endpoint, Relation]:
-        """What a node gives for these inputs, by its output ports; of another kind than the plan's
-        if it is said.
-        """
+        """What a node gives for these inputs, by its output ports."""
         step = self._step(node, inputs)
-        step = step if kind is None else step.with_(kind=kind)
-        if with_past:
-            step = self._with_past(step)
-        found = lower(step)
+        return self._given(self._with_past(step) if with_past else step)
+
+    def _given(self, step: Step) -> Mapping[Endpoint, Relation]:
+        found, node = lower(step), step.node.id
         is_told = isinstance(found, Relation) and found.changes is not None
-        if node.id in self.setting.plan.in_changes and not is_told:
+        if step.in_changes and not is_told:
             found = with_changes(step, found)
         if isinstance(found, Relation):
-            return {Endpoint(node.id): found}
-        return {Endpoint(node.id, port): relation for port, relation in found.items()}
+            return {Endpoint(node): found}
+        return {Endpoint(node, port): relation for port, relation in found.items()}
 
     def _step(self, node: Node, inputs: Iterable[Relation]) -> Step:
         setting, plan = self.setting, self.setting.plan
