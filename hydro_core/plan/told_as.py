@@ -7,23 +7,17 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    Before,
-    ByKey,
     Commands,
-    Distinct,
-    Empty,
-    Given,
-    Growth,
-    History,
+    Ends,
+    Linear,
     Matching,
     Ordering,
     Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerKey,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
     Window,
 )
 from hydro_core.catalog.forms import Form
@@ -141,12 +135,10 @@ def _changing(node: Node) -> str:
             return "a row comes with its tick, and goes when the window has passed it"
         case Matching() | Product():
             return "a row without a match goes when its first match comes"
-        case PerItem() | Projection() | Sum() | Ordering() | Output():
+        case Linear() | Ordering() | Output():
             inputs = " and ".join(f"`{e.node}`" for e in dict.fromkeys(node.inputs))
             return f"what comes and goes in {inputs} does so here"
-        case Distinct() | ByKey() | Before() | Growth() | History() | Positional():
-            return "what comes and goes is told"
-        case Given() | Empty():
+        case Ends() | PerKey() | PerPosition() | OverTime():
             return "what comes and goes is told"
         case _:
             assert_never(cls)

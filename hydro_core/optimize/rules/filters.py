@@ -9,26 +9,17 @@ from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
-    Commands,
-    Distinct,
-    Empty,
-    Given,
+    Ends,
     Gives,
-    Growth,
-    History,
-    Matching,
+    Linear,
     Meets,
-    Ordering,
-    Output,
+    OverTime,
     PerItem,
-    Positional,
+    PerKey,
+    PerPosition,
     Product,
     Projection,
-    Running,
-    Sum,
-    Window,
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.fn import Fn
@@ -171,11 +162,7 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
             fact, view = "composed", _handed_on(node.args["f"], inputs[0])
         case Projection():
             fact, view = "composed", _projected(node, cls, inputs[0], output)
-        case Given() | Empty() | Output() | PerItem() | Sum() | Product() | Matching():
-            return
-        case Distinct() | ByKey() | Running() | Ordering() | Positional():
-            return
-        case History() | Window() | Before() | Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return
         case _:
             assert_never(cls)
