@@ -60,15 +60,3 @@ class Space:
     roots: tuple[ClassId, ...]
     named: Mapping[str, ClassId]
     """The classes of the program's own streams."""
-
-    def reachable(self) -> tuple[ClassId, ...]:
-        """The classes that some plan for the roots may use, in order."""
-        found = set(self.roots)
-        todo = list(self.roots)
-        while todo:
-            for i in self.of[todo.pop()]:
-                for child in self.nodes[i].inputs:
-                    if child not in found:
-                        found.add(child)
-                        todo.append(child)
-        return tuple(sorted(found))

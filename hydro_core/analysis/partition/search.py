@@ -167,7 +167,7 @@ class _Part:
             return None
         reads = {step.node.id: list(step.inputs) for step in self.steps}
         known = {name: [n for n in read if n in reads] for name, read in reads.items()}
-        leading = reachable(known, found)
+        leading = reachable(found, known.__getitem__)
         return {source.name for name, source in self.steps.sources.items() if name in leading}
 
     @property

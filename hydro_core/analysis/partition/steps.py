@@ -20,8 +20,8 @@ from hydro_core.analysis.partition.terms import (
 )
 from hydro_core.catalog.spec import Always, OnAnyField, OnKey
 from hydro_core.functions.field_map import FieldMap
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import components, predecessors
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import behind, components, predecessors
 from hydro_core.types.item import FieldPath, ItemType, at
 
 FieldDependencies = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
@@ -132,25 +132,15 @@ def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = No
         for name, node in graph.sources.items()
     }
     reads = predecessors(graph)
-    used = _leading_to(graph, reads)
+    # what leads to no output, and is no input, puts nothing out, however it is cut
+    sinks = (sink.id for sinks in graph.sinks.values() for sink in sinks)
+    used = behind(graph, sinks) | sources.keys()
     steps = {node.id: _step(typed, node) for node in graph if node.id in used}
     number = {name: i for i, name in enumerate(steps)}
     found = components({name: reads[name] for name in steps})
     groups = [sorted(group, key=number.__getitem__) for group in found]
     ordered = tuple(tuple(steps[name] for name in group) for group in groups)
     return Steps(typed, ordered, sources, steps)
-
-
-def _leading_to(graph: Graph, reads: Mapping[NodeId, list[NodeId]]) -> set[NodeId]:
-    """What an output is made of, and every input; the rest puts nothing out, however it is cut."""
-    used = {node.id for node in graph.sources.values()}
-    todo = [sink.id for sinks in graph.sinks.values() for sink in sinks]
-    while todo:
-        name = todo.pop()
-        if name not in used:
-            used.add(name)
-            todo += reads[name]
-    return used
 
 
 def _source(typed: Typed, name: str, node: Node, declared: FieldDependencies) -> InputLeaves:

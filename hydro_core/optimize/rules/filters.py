@@ -37,7 +37,8 @@ from hydro_core.functions.tree import (
     Unary,
 )
 from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
-from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.walk import behind
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import Found
@@ -62,18 +63,6 @@ class _Asked:
         """The items that it is asked about."""
         return self.typed.types[self.stream].item
 
-    @property
-    def above(self) -> frozenset[NodeId]:
-        """The nodes that the stream is made by."""
-        found: set[NodeId] = set()
-        todo = [self.stream.node]
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += [e.node for e in self.typed.graph[name].inputs]
-        return frozenset(found)
-
 
 def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterator[Found]:
     """The facts that let filters go before nodes, which are used on items of one type each.
@@ -96,7 +85,7 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
             parts = (_filter(first), _filter(second))
             yield "conjunct", (args, *parts)
             waiting += [replace(asked, args=part) for part in parts]
-        above = asked.above
+        above = behind(typed.graph, [asked.stream.node])
         for node in nodes:
             output = typed.types.get(Endpoint(node.id))
             if node.id not in above or output is None or output.item != item:
