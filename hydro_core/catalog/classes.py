@@ -118,6 +118,12 @@ class PerItem(Linear):
                 return Passes.NONE
 
 
+Columns = Callable[["Args", Sequence[str]], Mapping[str, "str | Fn"]]
+"""From the arguments and the row's columns to what stands in each column of the output: the column
+of that name, or what the function gives for the row.
+"""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Projection(Linear):
@@ -126,10 +132,7 @@ class Projection(Linear):
     passes: ClassVar[Passes] = Passes.NONE
     holds: ClassVar[Holds] = Holds.INPUTS
     gives: ClassVar[Gives] = Gives.ONE
-    columns: Callable[[Args, Sequence[str]], Mapping[str, str | Fn]]
-    """From the arguments and the row's columns to what stands in each column of the output: the
-    column of that name, or what the function gives for the row.
-    """
+    columns: Columns
     only: bool = False
     """The output has the columns that the arguments name, whatever else the row has."""
 

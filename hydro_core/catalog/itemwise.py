@@ -122,7 +122,7 @@ SELECT = _per_item(
             summary="columns by functions of the row that came in",
         ),
     ),
-    lineage=lineage_rules.selected,
+    lineage=lineage_rules.projected(_selected),
 )
 WITH_COLUMNS = _per_item(
     "with_columns",
@@ -142,7 +142,7 @@ WITH_COLUMNS = _per_item(
             summary="columns by functions of the row that came in",
         ),
     ),
-    lineage=lineage_rules.with_columns,
+    lineage=lineage_rules.projected(_with_columns),
 )
 RENAME = _per_item(
     "rename",
@@ -153,7 +153,7 @@ RENAME = _per_item(
     args=(
         Arg("renames", "renames", required=True, summary="the new name of a column, and its old"),
     ),
-    lineage=lineage_rules.renamed,
+    lineage=lineage_rules.projected(_renamed),
 )
 DROP = _per_item(
     "drop",

@@ -34,7 +34,7 @@ from hydro_core.optimize.rules.empty import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.semi_naive import step_rule, step_shape
-from hydro_core.optimize.space import ClassId, ENode, Problem, Space
+from hydro_core.optimize.space import ClassId, ENode, Problem, Space, own_nodes
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -199,14 +199,9 @@ def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], S
 
 def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
     """The program's own nodes as a choice, where they are still there."""
-    named = dict(space.named)
-    named |= {cut: space.named[name] for cut, name in problem.cuts.items()}
-    place = {(n.shape.name, n.payload, n.inputs): i for i, n in enumerate(space.nodes)}
     choice: dict[ClassId, int] = {}
-    for d in problem.definitions:
-        found = place.get((d.shape, d.payload, tuple(named[i] for i in d.inputs)))
-        if found is not None:
-            choice.setdefault(space.nodes[found].cls, found)
+    for position in own_nodes(problem, space):
+        choice.setdefault(space.nodes[position].cls, position)
     return choice
 
 

@@ -168,11 +168,9 @@ def _input(work: _Rebuild, enode: ENode, op: OpSpec, args: Args, position: int) 
     """What the node reads; a sequence that must lose its order does so in a union of one."""
     cls = enode.inputs[position]
     inner = work.enode(cls)
-    if inner.shape.name != BAG.name:
-        return work.endpoints[cls]
     rule = op.at(args).order
     keeps = rule is OrderRule.KEEPS and position == 0
-    if not (keeps or rule is OrderRule.KEEPS_IF_ALL):
+    if inner.shape.name == BAG.name and not (keeps or rule is OrderRule.KEEPS_IF_ALL):
         return work.endpoints[inner.inputs[0]]
     return _end(work, cls)
 

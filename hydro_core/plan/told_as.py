@@ -30,6 +30,7 @@ _FORMS = {
     Form.CHANGES: "in changes",
     Form.GROWTH: "as a history",
 }
+_STORED_AS = {Mode.APPEND: Form.GROWTH, Mode.LAST: Form.VALUES, Mode.CHANGES: Form.CHANGES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +77,7 @@ def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[ToldAs]:
     for slot in plan.slots:
         if slot.stream.node in outputs and slot.mode is Mode.CHANGES:
             continue  # its table of changes serves both
-        yield ToldAs(str(slot.stream), _form_of_slot(slot), _why_stored(plan, slot))
-
-
-def _form_of_slot(slot: StateSlot) -> Form:
-    match slot.mode:
-        case Mode.APPEND:
-            return Form.GROWTH
-        case Mode.LAST:
-            return Form.VALUES
-        case Mode.CHANGES:
-            return Form.CHANGES
+        yield ToldAs(str(slot.stream), _STORED_AS[slot.mode], _why_stored(plan, slot))
 
 
 def _why_stored(plan: TickPlan, slot: StateSlot) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -168,8 +168,9 @@ def _step(typed: Typed, node: Node) -> FlowStep:
     spec = node.spec
     output = typed.of(node.id).item
     fields = node.op.lineage_of(node.args, types) if types else FieldMap({}, {})
-    forward = tuple(_forward(fields, i, item, output) for i, item in enumerate(types))
-    backward = tuple(_backward(fields, i, item, output) for i, item in enumerate(types))
+    same = [list(_same(fields, i, item, output)) for i, item in enumerate(types)]
+    forward = tuple(_table(pairs) for pairs in same)
+    backward = tuple(_table((out, came) for came, out in pairs) for pairs in same)
     linear = tuple(node.port_of(i).linear for i in range(len(types)))
     key = _key(node, types, output) if isinstance(spec.partition, OnKey | OnAnyField) else None
     adds_up = isinstance(spec.partition, Always)
@@ -205,21 +206,18 @@ def _expressions(
             yield path, term
 
 
-def _forward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> TermTable:
-    table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
-    for path, came in _equalities(fields, i, item, output):
-        table[At(came)] = (*table.get(At(came), ()), At(path))
-    for path, term in _expressions(fields, i, item, output):
-        table[term] = (*table.get(term, ()), At(path))
-    return table
+def _same(
+    fields: FieldMap, i: int, item: ItemType, output: ItemType
+) -> Iterator[tuple[KeyTerm, KeyTerm]]:
+    """Terms over an input's items, each with the leaf of the output that it is."""
+    yield from ((At(came), At(path)) for path, came in _equalities(fields, i, item, output))
+    yield from ((term, At(path)) for path, term in _expressions(fields, i, item, output))
 
 
-def _backward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> TermTable:
+def _table(pairs: Iterable[tuple[KeyTerm, KeyTerm]]) -> TermTable:
     table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
-    for path, came in _equalities(fields, i, item, output):
-        table[At(path)] = (*table.get(At(path), ()), At(came))
-    for path, term in _expressions(fields, i, item, output):
-        table[At(path)] = (*table.get(At(path), ()), term)
+    for term, other in pairs:
+        table[term] = (*table.get(term, ()), other)
     return table
 
 
