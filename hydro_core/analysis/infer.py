@@ -47,6 +47,11 @@ class Typed:
         return {name: self.types[Endpoint(n.id)] for name, n in self.graph.sources.items()}
 
     @cached_property
+    def schemas(self) -> Mapping[str, ItemType]:
+        """The item type of every input, by its name: what `infer` goes by."""
+        return {name: stream.item for name, stream in self.inputs.items()}
+
+    @cached_property
     def outputs(self) -> Mapping[str, StreamType]:
         """The type of every output, by its name: several sinks of one name give no order."""
         table = {}

@@ -127,8 +127,8 @@ def _in_two_steps(
     parts = in_two_steps(steps)
     if parts is None:
         return ()
-    items = {name: stream.item for name, stream in steps.typed.inputs.items()}
-    return tuple(ChoiceSearch(steps_of(infer(parts.cut, items), fds)).choices())
+    cut = infer(parts.cut, steps.typed.schemas)
+    return tuple(ChoiceSearch(steps_of(cut, fds)).choices())
 
 
 def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = None) -> Partitioning:

@@ -182,16 +182,11 @@ def _equalities(
 ) -> Iterator[tuple[FieldPath, FieldPath]]:
     """Leaves of the output with leaves of the input that they equal."""
     for path in leaf_paths(output):
-        for length in range(len(path), -1, -1):
-            known = path[:length]
-            if known in fields.computed:
-                break
-            if known in fields.equal:
-                for source in fields.equal[known]:
-                    came = (*source.path, *path[length:])
-                    if source.input == i and keeps_value(at(item, came), at(output, path)):
-                        yield path, came
-                break
+        known, rest = fields.nearest(path) or ((), ())
+        for source in fields.equal.get(known, ()):
+            came = (*source.path, *rest)
+            if source.input == i and keeps_value(at(item, came), at(output, path)):
+                yield path, came
 
 
 def _expressions(
