@@ -33,12 +33,15 @@ class Ends:
     """Where streams begin and end."""
 
     __slots__ = ()
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 class Linear:
     """The same with items that come as with items that go."""
 
     __slots__ = ()
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 class PerKey:
@@ -64,26 +67,17 @@ class OverTime:
 class Given(Ends):
     """Has no input: its items come with the tick."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
-
 
 @final
 @dataclass(frozen=True, slots=True)
 class Empty(Ends):
     """A stream without items."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
-
 
 @final
 @dataclass(frozen=True, slots=True)
 class Output(Ends):
     """The end of a stream."""
-
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 class Gives(Enum):
@@ -103,7 +97,6 @@ class Gives(Enum):
 class PerItem(Linear):
     """Linear: looks at one item at a time."""
 
-    holds: ClassVar[Holds] = Holds.INPUTS
     gives: Gives
 
     @property
@@ -130,7 +123,6 @@ class Projection(Linear):
     """Linear: a row for each row, of its columns and computed ones."""
 
     passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
     gives: ClassVar[Gives] = Gives.ONE
     columns: Columns
     only: bool = False
@@ -142,7 +134,6 @@ class Projection(Linear):
 class Sum(Linear):
     """Linear in all inputs together: their items."""
 
-    holds: ClassVar[Holds] = Holds.INPUTS
     widens: bool = False
     """Items change their type, so that all have one."""
 

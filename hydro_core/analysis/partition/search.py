@@ -209,14 +209,10 @@ class _Part:
 
     def _found(self, *, coarser: bool) -> list[RoutingTerms]:
         found = []
-        for choice in self._right(coarser=coarser):
-            found += self._smaller(choice)
+        for choice, failed in self._tried(lambda c: first_failed(self.steps, c), coarser=coarser):
+            if failed is None:
+                found += self._smaller(choice)
         return found
-
-    def _right(self, *, coarser: bool, waived: Collection[NodeId] = ()) -> Iterator[RoutingTerms]:
-        """Choices that serve all operators, though some may route more than they need."""
-        tried = self._tried(lambda c: first_failed(self.steps, c, waived), coarser=coarser)
-        return (choice for choice, failed in tried if failed is None)
 
     def _tried(
         self, failing: Callable[[RoutingTerms], FlowStep | None], *, coarser: bool

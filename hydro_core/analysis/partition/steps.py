@@ -24,9 +24,6 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import behind, components, predecessors
 from hydro_core.types.item import FieldPath, ItemType, at
 
-FieldDependencies = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-"""`((("city",), ("country",)),)`: the fields of the left determine those of the right."""
-
 
 @dataclass(frozen=True)
 class ShardKey:
@@ -124,13 +121,10 @@ class Steps:
         return Steps(self.typed, groups, sources, of, self.known)
 
 
-def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = None) -> Steps:
-    """The program's steps; `declared` are functional dependencies beside those of its sources."""
+def steps_of(typed: Typed) -> Steps:
+    """The program's steps."""
     graph = typed.graph
-    sources = {
-        node.id: _source(typed, name, node, (declared or {}).get(name, ()))
-        for name, node in graph.sources.items()
-    }
+    sources = {node.id: _source(typed, name, node) for name, node in graph.sources.items()}
     reads = predecessors(graph)
     # what leads to no output, and is no input, puts nothing out, however it is cut
     sinks = (sink.id for sinks in graph.sinks.values() for sink in sinks)
@@ -143,11 +137,11 @@ def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = No
     return Steps(typed, ordered, sources, steps)
 
 
-def _source(typed: Typed, name: str, node: Node, declared: FieldDependencies) -> InputLeaves:
+def _source(typed: Typed, name: str, node: Node) -> InputLeaves:
     item = typed.types[Endpoint(node.id)].item
     leaves = leaf_paths(item)
     found = []
-    for left, right in (*node.args["fds"], *declared):
+    for left, right in node.args["fds"]:
         lefts = frozenset(leaf for text in left for leaf in _leaves_below(leaves, text))
         found += [(lefts, leaf) for text in right for leaf in _leaves_below(leaves, text)]
     return InputLeaves(
