@@ -111,7 +111,7 @@ class PerItem(Linear):
                 return Passes.NONE
 
 
-Columns = Callable[["Args", Sequence[str]], Mapping[str, "str | Fn"]]
+MadeColumns = Callable[["Args", Sequence[str]], Mapping[str, "str | Fn"]]
 """From the arguments and the row's columns to what stands in each column of the output: the column
 of that name, or what the function gives for the row.
 """
@@ -124,7 +124,7 @@ class Projection(Linear):
 
     passes: ClassVar[Passes] = Passes.NONE
     gives: ClassVar[Gives] = Gives.ONE
-    columns: Columns
+    columns: MadeColumns
     only: bool = False
     """The output has the columns that the arguments name, whatever else the row has."""
 

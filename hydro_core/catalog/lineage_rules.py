@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hydro_core.catalog.classes import Columns
+from hydro_core.catalog.classes import MadeColumns
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.field_map import FieldMap, field_map
@@ -67,7 +67,7 @@ def commanded_by_key(args: Args, types: Types) -> FieldMap:
     return FieldMap({("0",): _one(0, ("1",)), ("1",): _one(0, ("2",))}, {})
 
 
-def projected(columns: Columns) -> LineageRule:
+def projected(columns: MadeColumns) -> LineageRule:
     """The columns of the row, and the computed ones."""
 
     def rule(args: Args, types: Types) -> FieldMap:
