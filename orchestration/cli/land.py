@@ -1,0 +1,27 @@
+"""`hydrotick land`: the data that a flow brings with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from hydro_core.errors import DataError, Diagnostic
+
+from ..project.arguments import add_format, flow_parser, parsed
+
+
+def land(arguments: Sequence[str]) -> int:
+    """Lands the data that a flow of this project brings with it."""
+    parser = flow_parser("land", land.__doc__)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    if flow.land is None:
+        message = f"`{flow.name}` brings no data with it"
+        cure = f"what its inputs read is to land below {settings.landing}"
+        raise DataError(Diagnostic("config", message, help=cure))
+    flow.land(settings.landing)
+    told = {"flow": flow.name, "landing": str(settings.landing)}
+    said = f"{flow.name}: landed below {settings.landing}"
+    sys.stdout.write(f"{json.dumps(told) if options.format == 'json' else said}\n")
+    return 0
