@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 
 from hydro_core.errors import DataError, Diagnostic
 
-from ..project.arguments import add_format, flow_parser, parsed
+from ..project.arguments import flow_parser, parsed
+from ..project.console import Console
 
 
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
     parser = flow_parser("land", land.__doc__)
-    add_format(parser)
     options, flow, settings = parsed(parser, arguments)
     if flow.land is None:
         message = f"`{flow.name}` brings no data with it"
@@ -22,6 +20,5 @@ def land(arguments: Sequence[str]) -> int:
         raise DataError(Diagnostic("config", message, help=cure))
     flow.land(settings.landing)
     told = {"flow": flow.name, "landing": str(settings.landing)}
-    said = f"{flow.name}: landed below {settings.landing}"
-    sys.stdout.write(f"{json.dumps(told) if options.format == 'json' else said}\n")
+    Console(options).give(told, f"{flow.name}: landed below {settings.landing}")
     return 0

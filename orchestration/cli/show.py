@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.arguments import add_format, flow_parser, parsed
+from ..project.arguments import flow_parser, parsed
+from ..project.console import Console
 from ..runner.runner import TickRunner
 
 _WIDEST = 60
@@ -26,16 +26,14 @@ def show(arguments: Sequence[str]) -> int:
     parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
     parser.add_argument("--limit", metavar="N", type=count, help="show at most N rows")
-    add_format(parser)
     options, flow, settings = parsed(parser, arguments)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
     found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
-    if options.format == "json":
-        sys.stdout.write(json.dumps({"tick": window.key, "rows": found.rows}) + "\n")
-    else:
-        sys.stdout.write(as_table(found.columns, found.rows))
-        sys.stdout.write(f"{_counted(found)} as of tick {window.key}\n")
+    console = Console(options)
+    table = "" if console.gives_json else as_table(found.columns, found.rows)
+    told = {"tick": window.key, "rows": found.rows}
+    console.give(told, f"{table}{_counted(found)} as of tick {window.key}")
     return 0
 
 
