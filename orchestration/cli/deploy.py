@@ -15,7 +15,7 @@ from ..deployment.changes import Change, change_of
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
 from ..deployment.seams import DeployOptions
-from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.arguments import add_yes, flow_parser, number_of, parsed
 from ..project.console import Console
 from ..runner.runner import TickRunner
 from .plan_shown import (
@@ -127,7 +127,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         metavar="N",
-        type=_count,
+        type=number_of("ticks"),
         help="also run the last N ticks with the new program, and say how their outputs differ",
     )
     parser.add_argument(
@@ -142,12 +142,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     past.add_argument(
         "--from", dest="first", metavar="KEY", help="the first tick of changed outputs to restate"
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of ticks")
-    return int(text)
 
 
 def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:

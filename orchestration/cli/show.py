@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.arguments import flow_parser, parsed
+from ..project.arguments import flow_parser, number_of, parsed
 from ..project.console import Console
 from ..runner.runner import TickRunner
 
@@ -25,7 +24,8 @@ def show(arguments: Sequence[str]) -> int:
     parser = flow_parser("show", show.__doc__)
     parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
-    parser.add_argument("--limit", metavar="N", type=count, help="show at most N rows")
+    rows = number_of("rows", least=0)
+    parser.add_argument("--limit", metavar="N", type=rows, help="show at most N rows")
     options, flow, settings = parsed(parser, arguments)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
@@ -35,13 +35,6 @@ def show(arguments: Sequence[str]) -> int:
     told = {"tick": window.key, "rows": found.rows}
     console.give(told, f"{table}{_counted(found)} as of tick {window.key}")
     return 0
-
-
-def count(text: str) -> int:
-    """A number of rows, as an argument."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
-    return int(text)
 
 
 def committed_window(

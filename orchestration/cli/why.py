@@ -19,10 +19,10 @@ from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
-from ..project.arguments import flow_parser, parsed
+from ..project.arguments import flow_parser, number_of, parsed
 from ..project.console import Console
 from ..runner.runner import TickRunner
-from .show import committed_window, count
+from .show import committed_window
 from .why_text import Why, as_json, as_text
 
 _FEW = 3
@@ -122,7 +122,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
     parser.add_argument(
-        "--limit", metavar="N", type=count, default=20, help="show at most N rows of each (20)"
+        "--limit",
+        metavar="N",
+        type=number_of("rows", least=0),
+        default=20,
+        help="show at most N rows of each (20)",
     )
     parser.add_argument(
         "--seconds",

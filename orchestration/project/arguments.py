@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hydro_core.cli.output import add_format_argument
 from hydro_core.lang.similar import did_you_mean
@@ -24,6 +24,17 @@ def flow_parser(command: str, says: str | None) -> argparse.ArgumentParser:
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Declares `--format`."""
     add_format_argument(parser)
+
+
+def number_of(what: str, least: int = 1) -> Callable[[str], int]:
+    """The type of an argument that is a whole number."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of {what}")
+        return int(text)
+
+    return number
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
