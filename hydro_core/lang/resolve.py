@@ -141,18 +141,17 @@ class _Resolver:
 
     def _loose_labels(self, elements: tuple[Element, ...]) -> None:
         first, last = elements[0], elements[-1]
-        if first.enters is not None:
-            message = f"nothing flows into `[{first.enters.text}]`"
-            help_ = "write `stream -> ` before it"
-            self.problems.append(
-                Diagnostic("port", message, first.enters.span, first.name, help=help_)
-            )
-        if last.leaves is not None:
-            message = f"nothing reads `[{last.leaves.text}]`"
-            help_ = "write ` -> name` after it, or give the pipeline a name"
-            self.problems.append(
-                Diagnostic("port", message, last.leaves.span, last.name, help=help_)
-            )
+        before = "write `stream -> ` before it"
+        after = "write ` -> name` after it, or give the pipeline a name"
+        for label, element, says, cure in (
+            (first.enters, first, "nothing flows into", before),
+            (last.leaves, last, "nothing reads", after),
+        ):
+            if label is not None:
+                message = f"{says} `[{label.text}]`"
+                self.problems.append(
+                    Diagnostic("port", message, label.span, element.name, help=cure)
+                )
 
     def _left(self, element: Element) -> Beginning:
         if not element.is_call:

@@ -271,18 +271,14 @@ class _Writer:
             if len(differ) != 1:
                 return before, after
             inner = a.inputs[differ[0]], b.inputs[differ[0]]
-            if self._is_output(a.shape) or self._is_inside(inner):
-                before, after = inner
-            else:
+            # where the inner terms are equal, too, the step may have happened further in
+            if not (self._is_output(a.shape) or self._closure.same(*inner)):
                 return before, after
+            before, after = inner
 
     def _is_output(self, shape: str) -> bool:
         found = self._problem.shapes.get(shape)
         return found is not None and isinstance(found.cls, Output)
-
-    def _is_inside(self, pair: tuple[TermId, TermId]) -> bool:
-        """Whether the step may have happened further in: the inner terms are equal, too."""
-        return self._closure.same(*pair)
 
 
 def _is_brief(chain: Chain) -> bool:
