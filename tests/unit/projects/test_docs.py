@@ -13,8 +13,8 @@ import pytest
 
 from hydro_core.project.discover import found_in
 from hydrotick.cli.init import init
-from hydrotick.site.command import docs
 from hydrotick.project.programs import deployment_for
+from hydrotick.site.command import docs
 from tests.unit.projects.declared import declare_yaml
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
