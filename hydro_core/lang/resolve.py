@@ -16,7 +16,7 @@ from hydro_core.catalog.spec import Args
 from hydro_core.errors import Code, Diagnostic, ProgramError, beginning
 from hydro_core.ir.builder import Draft, build, source_args
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.arguments import ArgumentsError, StreamArgument, read_arguments
+from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.names import Beginning, End, Free, In, Names, Out
 from hydro_core.lang.parser import parse_program
@@ -101,8 +101,8 @@ class _Resolver:
             return
         try:
             found = read_arguments(self.source, element, op, self.bindings)
-        except ArgumentsError as wrong:
-            self.problems.append(wrong.diagnostic)
+        except ProgramError as wrong:
+            self.problems += wrong.diagnostics
             return
         args = found.bound.args
         if op is SOURCE and args["name"] is None:

@@ -19,7 +19,7 @@ from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, show_tree
 from hydro_core.ir.walk import reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
-from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.replay import Replay, inputs_in
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.shape import BAG
 from hydro_core.optimize.space import Space
@@ -135,7 +135,7 @@ def derivations(
     found = []
     for name, root in zip(replay.problem.roots, space.roots, strict=True):
         start, end = replay.streams[name], terms[root]
-        needed = reachable([root], lambda cls: space.nodes[plan.choice[cls]].inputs)
+        needed = reachable([root], inputs_in(space, plan))
         chain = writer.chain(start, end)
         found.append(
             Derivation(name, chain, tuple(e for cls, e in equations.items() if cls in needed))
