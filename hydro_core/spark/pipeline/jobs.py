@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from hydro_core.ir.walk import predecessors, reachable
+from hydro_core.ir.walk import behind
 from hydro_core.plan.empty import surely_empty
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
@@ -93,8 +93,7 @@ class RangeJobs:
         state, outputs = self.tables.state, self.tables.outputs
         streams = {state[slot.id].name: [slot.stream.node] for slot in self.plan.slots}
         streams |= {spec.name: [sink.id for sink in sinks[n]] for n, spec in outputs.items()}
-        before = predecessors(graph)
-        reached = {name: reachable(before, nodes) for name, nodes in streams.items()}
+        reached = {name: behind(graph, nodes) for name, nodes in streams.items()}
         return {
             name: frozenset(n for n, source in graph.sources.items() if source.id in nodes)
             for name, nodes in reached.items()
