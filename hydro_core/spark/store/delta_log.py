@@ -163,7 +163,7 @@ class DeltaLog:
             *({"add": _addition(file, moment)} for file in added),
         ]
         version = now.version + 1
-        _put(self._entry(version), "".join(f"{json.dumps(line)}\n" for line in lines))
+        _put(self._entry(version), "".join(f"{_json(line)}\n" for line in lines))
         kept = () if replacing else now.files
         self._known = _Read(
             version, kept + added, now.schema, now.checkpoint_interval, now.unknown_features
@@ -232,7 +232,7 @@ def _addition(file: LoggedFile, moment: int) -> Mapping[str, Any]:
         "size": file.size,
         "modificationTime": moment,
         "dataChange": True,
-        "stats": json.dumps(statistics),
+        "stats": _json(statistics),
     }
 
 
@@ -245,6 +245,10 @@ def _removal(file: LoggedFile, moment: int) -> Mapping[str, Any]:
         "partitionValues": {},
         "size": file.size,
     }
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _put(entry: Path, text: str) -> None:
