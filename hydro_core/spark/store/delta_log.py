@@ -247,7 +247,7 @@ def _removal(file: LoggedFile, moment: int) -> Mapping[str, Any]:
     }
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
