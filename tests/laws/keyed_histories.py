@@ -87,8 +87,8 @@ BY_KEY = (
         for fold in FOLDS[:2]
     ),
     f"map(lambda r: ((r.m or 0) % 2, r.v or 0)) -> {FOLDS[0]}",
-    'sort() -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.v))'
-    f" -> persist_mut_keyed() -> {ROW}",
+    'sort() -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.v)) -> persist_mut_keyed()'
+    + f" -> {ROW}",
 )
 PER_ITEM = (
     "filter(lambda r: r.v != 1)",
@@ -142,7 +142,10 @@ def keyed_history(seed: int, steps: int = 5, ticks: int = 5) -> KeyedHistory:
     items = {name: parse_ddl(text) for name, text in used.items()}
     few = {name: _rows(rng, item) for name, item in items.items()}
     made = [
-        {name: [rng.choice(rows) for _ in range(rng.choice((0, 1, 2, 3)))] for name, rows in few.items()}
+        {
+            name: [rng.choice(rows) for _ in range(rng.choice((0, 1, 2, 3)))]
+            for name, rows in few.items()
+        }
         for _ in range(ticks)
     ]
     return KeyedHistory("\n".join(maker.lines) + "\n", used, made)
@@ -173,8 +176,11 @@ class _Maker:
             size = self._sizes[left] * (5 if text == "persist()" else 1)
             if "{b}" in text:
                 multiplied = "cross" in text or ("join" in text and "suffix" in text)
-                size = (size * self._sizes[right] // (1 if "cross" in text else 3)
-                        if multiplied else size + self._sizes[right])
+                size = (
+                    size * self._sizes[right] // (1 if "cross" in text else 3)
+                    if multiplied
+                    else size + self._sizes[right]
+                )
             if size > MOST * 4:
                 continue
             name = f"s{len(names)}"
@@ -187,7 +193,7 @@ class _Maker:
     def _made(self, name: str, left: str, text: str, right: str) -> list[str]:
         before = []
         if text.startswith("anti_join"):
-            keyed = f"map(lambda r: ((r.k, r.m), r.v))"
+            keyed = "map(lambda r: ((r.k, r.m), r.v))"
             before = [f"{name}n = {right} -> map(lambda r: (r.k, r.m))"]
             back = 'map(lambda r: {"k": r[0][0], "m": r[0][1], "v": r[1]})'
             return [*before, f"{name} = {left} -> {keyed} -> anti_join(neg={name}n) -> {back}"]

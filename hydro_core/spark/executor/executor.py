@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.forms import hands_on
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
@@ -28,7 +30,7 @@ from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.lower.over_time.growth import first_seen
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
-from hydro_core.spark.lower.relations.changes import as_changes, changes_of, with_changes
+from hydro_core.spark.lower.relations.changes import as_changes, changes_of, handed_on
 from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
 from hydro_core.types.stream import Order, StreamType
 
@@ -46,7 +48,9 @@ def run_range(job: Job) -> RangeResult:
     """The outputs and the state of the job's ticks, as they would be computed."""
     plan = job.plan
     require_lowerings(plan.graph)
-    setting = Setting(job, additions_only(plan, job.added), keys_of(plan.typed))
+    alone = changes_suffice(plan.graph, plan.in_changes, plan.kinds, job.added)
+    additions = additions_only(plan, job.added)
+    setting = Setting(job, additions, keys_of(plan.typed), frozenset(alone & plan.in_changes))
     run = Run(setting, job.first, job.last, job.past)
     for component in plan.components:
         run.evaluate(component)
@@ -64,6 +68,9 @@ class Setting:
 
     keys: Mapping[NodeId, Key]
     """Of streams with at most one item of each key in a tick, the key."""
+
+    changes_alone: frozenset[NodeId]
+    """The streams that tell their changes of which nobody wants more."""
 
     @property
     def plan(self) -> TickPlan:
@@ -161,10 +168,7 @@ class Run:
         step = self._step(node, inputs)
         if with_past:
             step = self._with_past(step)
-        found = lower(step)
-        is_told = isinstance(found, Relation) and found.changes is not None
-        if node.id in self.setting.plan.in_changes and not is_told:
-            found = with_changes(step, found)
+        found = handed_on(step) if step.in_changes and hands_on(node.cls) else lower(step)
         if isinstance(found, Relation):
             return {Endpoint(node.id): found}
         return {Endpoint(node.id, port): relation for port, relation in found.items()}
@@ -187,6 +191,7 @@ class Run:
             times=setting.job.times,
             additions=node.id in setting.additions,
             in_changes=node.id in plan.in_changes,
+            changes_alone=node.id in setting.changes_alone,
             materialize=setting.job.materialize,
         )
 

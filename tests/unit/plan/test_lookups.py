@@ -11,7 +11,12 @@ from hydro_core.types.ddl import parse_ddl
 
 WITH = "h = q -> persist(); i = join(on='k', suffix='_q') -> out; "
 JOIN = "h = b -> persist(); j = join(); h -> [1]j; "
-ROWS = {"r": "k long, s string, v long", "q": "k long, s string, w long", "p": "v long, w long"}
+ROWS = {
+    "r": "k long, s string, v long",
+    "q": "k long, s string, w long",
+    "p": "v long, w long",
+    "s": "m double",
+}
 
 
 def found(text: str, *, optimize: bool = False) -> dict[str, list[str] | None]:
@@ -78,7 +83,7 @@ def test_a_join_behind_a_join_is_looked_up_by_what_events_bring() -> None:
         # Somebody looks at all of the history.
         JOIN
         + "a -> [0]j; j -> out; h -> fold(0, lambda n, x: n + x[1], commutative=True) -> total",
-        JOIN + "a -> [0]j; j -> out; h -> unique() -> each",
+        JOIN + "a -> [0]j; j -> out; h -> unique() -> map(lambda k, v: v) -> sort() -> each",
         JOIN + "a -> [0]j; j -> out; h -> prev() -> before",
         JOIN + "a -> [0]j; j -> out; a -> persist() -> difference(neg=h) -> left",
         # The events may come without a row of an input.
@@ -136,10 +141,58 @@ def test_one_result_of_everything_is_read_as_it_is() -> None:
     assert list(found(text, optimize=True).values()) == [None]
 
 
-def test_who_has_a_history_a_tick_later_takes_the_last_tick_for_new() -> None:
-    text = "a -> old() -> delta() -> out; b -> persist() -> delta() -> new; h -> later\n"
-    text += "r -> join(right=h, on='k', suffix='_q') -> joined; h = q -> old()"
-    schemas = {"a": "(string, long)", "b": "(string, long)", "r": ROWS["r"], "q": ROWS["q"]}
+def test_what_is_new_to_who_has_a_history_a_tick_later_is_found_if_somebody_looks_at_it() -> None:
+    text = """
+        a -> old() -> delta() -> out
+        n = difference(); b -> [pos]n; n -> old() -> [neg]n; n -> new
+        h = q -> old(); h -> later; r -> join(right=h, on="k", suffix="_q") -> joined
+        older = p -> old(); r -> join(right=older, on="v") -> met
+    """
+    schemas = {"a": "(string, long)", "b": "(string, long)", **ROWS}
     made = plan(compile_text(text, {n: parse_ddl(t) for n, t in schemas.items()}).typed)
     needed = lookups(made, made.graph.sinks)
-    assert {slot: one.last_tick for slot, one in needed.items()} == {"a": True, "q": True}
+    last_ticks = {slot: one.last_tick for slot, one in needed.items()}
+    assert last_ticks == {"a": True, "n": False, "q": True, "p": False}
+
+
+MEDIANS = "m = r -> persist() -> aggregate(by='k', m=median('v'))\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("m -> delta() -> out", ["r: k=k"]),
+        ("m -> out", ["r: k=k"]),
+        ("m -> changes() -> map(lambda n, r: (r.k, n)) -> out", ["r: k=k"]),
+        # Who looks at older results, too, looks at the rows of their keys.
+        ("m -> delta() -> out; q -> join(right=m, on='k') -> met", ["q: k=k", "r: k=k"]),
+        ("m -> delta() -> out; s -> join(right=m, on='m') -> met", ["r: k=k", "s: "]),
+        # All of them are looked at.
+        ("m -> delta() -> out; m -> prev() -> before", None),
+        ("m -> delta() -> out; m -> aggregate(n=count_distinct('m')) -> all", None),
+        # Nobody looks at what changes.
+        ("q -> join(right=m, on='k') -> met", ["q: k=k"]),
+        ("s -> join(right=m, on='m') -> met", ["s: "]),
+        ("q -> join(right=m, on='k', how='right') -> met", None),
+    ],
+)  # fmt: skip
+def test_results_by_key_that_tell_their_changes_meet_the_rows_of_new_keys(
+    text: str, wanted: list[str] | None
+) -> None:
+    assert found(MEDIANS + text)["r"] == wanted
+
+
+def test_distinct_items_of_a_history_meet_those_that_are_wanted() -> None:
+    each = "u = b -> persist() -> unique()\n"
+    assert found(each + "a -> join(right=u) -> out") == {"b": ["a: 0=0"]}
+    assert found(each + "u -> delta() -> out") == {"b": ["b: 0=0, 1=1"]}
+    assert found(each + "u -> window(2) -> out")["b"] is None
+
+
+def test_what_an_item_shares_with_those_it_comes_from_is_its_key() -> None:
+    latest = "x = r -> persist() -> latest(by='k', order='v')\nx -> delta() -> new\n"
+    joined = "q -> rename(v='w') -> join(right=x, on=['k', 'v'], suffix='_q') -> out"
+    assert found(latest + joined)["r"] == ["q: k=k", "r: k=k"]
+    # Events come with all of an item that comes.
+    events = "x = r -> latest(by='k', order='v')\nx -> join(right=h, on='v') -> out\n"
+    assert found(events + "h = p -> persist()") == {"p": ["r: v=v"]}

@@ -15,7 +15,7 @@ from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.lower.relations.changes import as_changes
+from hydro_core.spark.lower.relations.changes import told
 from hydro_core.spark.lower.relations.cover import cover, key_struct
 from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
 from hydro_core.spark.lower.relations.product import product, ticks_of
@@ -46,11 +46,7 @@ def _first_of_each(step: Step) -> Relation:
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
     """One item of those of a key, or of all."""
-    found = _results(step)
-    if not step.in_changes:
-        return found
-    found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=as_changes(step.item, _changes(step)))
+    return told(step, lambda: _results(step), lambda: _changes(step))
 
 
 def _results(step: Step) -> Relation:
