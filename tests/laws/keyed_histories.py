@@ -56,6 +56,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 ROW = 'map(lambda k, v: {"k": k, "m": v, "v": v})'
+COMMANDS = 'sort() -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.v))'
 FOLDS = (
     f"fold_keyed(0, lambda s, v: s + v, commutative=True) -> {ROW}",
     f"fold_keyed(1, lambda s, v: (s + v * v) % 3, commutative=True) -> {ROW}",
@@ -87,8 +88,7 @@ BY_KEY = (
         for fold in FOLDS[:2]
     ),
     f"map(lambda r: ((r.m or 0) % 2, r.v or 0)) -> {FOLDS[0]}",
-    'sort() -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.v)) -> persist_mut_keyed()'
-    + f" -> {ROW}",
+    f"{COMMANDS} -> persist_mut_keyed() -> {ROW}",
 )
 PER_ITEM = (
     "filter(lambda r: r.v != 1)",
