@@ -43,15 +43,13 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import Key, result_key
-from hydro_core.types.item import FieldPath, ItemType, at, children, leaves
+from hydro_core.plan.versions import result_key
+from hydro_core.types.item import FieldPath, ItemType
 
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
-
-KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
-"""The parts of a key in the items of two inputs."""
 
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
@@ -149,7 +147,7 @@ class _Analysis:
         key = result_key(node)
         if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
             return None
-        own = self._met((Endpoint(node.id), _key(key)), (node.inputs[-1], _key(key)))
+        own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))
         wanted = self._wanted[node.id]
         return _united((own, wanted and _Rows(wanted.found)))
 
@@ -179,16 +177,16 @@ class _Analysis:
                 found = NEW_ROWS if all_told and name in self._added else None
             case Growth() | Running(changes=True):
                 found = new
-            case ByKey() | Distinct():
+            case ByKey():
                 found = self._of_keys(node)
+            case Distinct():
+                found = self._of_items(node)
             case PerItem() | Projection() | Sum():
                 found = self._handed_on(node, i)
-            case Product(meets, keeps):
-                if meets is not Meets.SINGLE and i not in keeps:
-                    found = self._paired(node, i, _keys(meets, node), padded=bool(keeps))
-            case Matching(compares=compares):
-                if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
-                    found = self._met(*_sides(node, i, _keys(compares, node)))
+            case Product():
+                found = self._paired(node, i, cls)
+            case Matching():
+                found = self._matched(node, i, cls)
             case (
                 Given() | Empty() | Ordering() | Positional() | Running()
                 | History() | Window() | Before() | Commands()
@@ -198,27 +196,60 @@ class _Analysis:
                 assert_never(cls)
         return found
 
-    def _paired(self, node: Node, i: int, keys: KeyPaths, *, padded: bool) -> Wanted:
-        """What a product looks at of an input of which it keeps no items alone."""
+    def _paired(self, node: Node, i: int, cls: Product) -> Wanted:
+        """What a product looks at of an input."""
+        if cls.meets is Meets.SINGLE:
+            return None
         mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
-        met = self._met(*_sides(node, i, keys))
+        met = self._met(*_sides(node, i, keys_of_two(cls.meets, node)))
         if other is Kind.E:
-            return met
-        both_grow = mine is other is Kind.H and not padded
-        return _united((self._handed_on(node, i), met)) if both_grow else None
+            return None if i in cls.keeps else met
+        if cls.keeps:
+            return self._of_new_matches(node, i, cls.meets, cls.keeps)
+        return _united((self._handed_on(node, i), met)) if mine is other is Kind.H else None
+
+    def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
+        """What is looked at of an input for matches in the second, or of it."""
+        if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
+            return self._met(*_sides(node, i, keys_of_two(cls.compares, node)))
+        return self._of_new_matches(node, i, cls.compares, (0,))
+
+    def _of_new_matches(
+        self, node: Node, i: int, how: Meets | Compares, keeps: Collection[int]
+    ) -> Wanted:
+        """What tells how rows of histories that stay without a match come and go.
+
+        Those of an input that match new ones of the other. Where rows of the other stay without a
+        match, earlier ones with the keys of what is new, too: which match is the first?
+        """
+        if not self._is_told_alone(node):
+            return None
+        mine, other = _sides(node, i, keys_of_two(how, node))
+        earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
+        return _united((NEW_ROWS, self._met(mine, other), *earlier))
+
+    def _is_told_alone(self, node: Node) -> bool:
+        """Whether an operator tells its changes, and nobody looks at older rows of its output.
+
+        Made of some rows of a key, these would be wrong ones.
+        """
+        wanted = self._wanted[node.id]
+        return node.id in self._plan.in_changes and wanted is not None and not wanted.found
 
     def _of_keys(self, node: Node) -> Wanted:
-        """What a result by key looks at: the rows of the keys that are wanted.
-
-        Where all that is new is wanted, the keys are those of what is new.
-        """
-        key, wanted = result_key(node), self._wanted[node.id]
-        is_one = key is None and not isinstance(node.cls, Distinct)
-        if wanted is None or is_one or self._kinds[node.id] is Kind.E:
+        """What a result by key of a history looks at: the keys of what is new."""
+        key = result_key(node)
+        if key is None or not self._tells_changes(node) or not self._is_told_alone(node):
             return None
-        own = node.inputs[0], [()] if key is None else _key(key)
-        news = (NEW_ROWS, self._met(own, own)) if wanted.new else ()
-        return _united((self._handed_on(node, 0), *news))
+        own = node.inputs[0], key_paths(key)
+        return _united((NEW_ROWS, self._met(own, own)))
+
+    def _of_items(self, node: Node) -> Wanted:
+        """What distinct items are made of: the same items, and those that are new."""
+        wanted, own = self._wanted[node.id], (node.inputs[0], [()])
+        if wanted is None or self._kinds[node.id] is Kind.E:
+            return None
+        return _united((self._handed_on(node, 0), *((self._met(own, own),) if wanted.new else ())))
 
     def _tells_changes(self, node: Node) -> bool:
         """Whether results by key of a history are told by those of the keys that are new."""
@@ -242,7 +273,7 @@ class _Analysis:
         pairs = [
             pair
             for ours, theirs in zip(mine[1], other[1], strict=True)
-            for pair in _leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
+            for pair in leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
         ]
         origins = self._origins(other[0], tuple(theirs for _, theirs in pairs))
         if origins is None:
@@ -313,7 +344,7 @@ class _Analysis:
         key = None if self._kinds[node.id] is Kind.E else result_key(node)
         if key is None:
             return fields
-        parts = {part for part, *_ in _key(key)}
+        parts = {part for part, *_ in key_paths(key)}
         return tuple(f if f and f[0] in parts else None for f in fields)
 
     def _through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
@@ -364,35 +395,3 @@ def _lookup(
 def _sides(node: Node, i: int, keys: KeyPaths) -> tuple[KeyedStream, KeyedStream]:
     """An input and the other one, each with the key by which they meet."""
     return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
-
-
-def _keys(how: Meets | Compares, node: Node) -> KeyPaths:
-    """The parts of the key by which items of two inputs meet."""
-    key = _key(node.args.get("on") or ())
-    match how:
-        case Meets.ALL | Meets.SINGLE:
-            return (), ()
-        case Meets.KEY | Compares.KEYS:
-            return key, key
-        case Compares.ITEMS:
-            return [()], [()]
-        case Compares.BARE_KEYS:
-            return key, [()]
-
-
-def _key(key: Key) -> Sequence[FieldPath]:
-    """The paths of a key's parts."""
-    return [(name,) for name in key or ("0",)]
-
-
-def _leaf_pairs(
-    mine: tuple[ItemType, FieldPath], other: tuple[ItemType, FieldPath]
-) -> Iterator[tuple[FieldPath, FieldPath]]:
-    """The leaves of a part of a key on both sides."""
-    own, theirs = at(*mine), at(*other)
-    if own is None or theirs is None:
-        return
-    for path, _ in leaves(own):
-        found = at(theirs, path)
-        if found is not None and not list(children(found)):
-            yield (*mine[1], *path), (*other[1], *path)

@@ -27,7 +27,10 @@ SOURCES = 'a = source("k long, v long"); b = source("k long, w long"); n = sourc
         ("x = a -> map(lambda r: r.k)", False),
         ("x = a -> filter_map(lambda r: r.k)", True),
         ("x = n -> reduce(lambda s, v: s, commutative=True)", False),
-        ("x = n -> map(lambda v: (v, v)) -> fold_keyed(0, lambda s, v: s + v, commutative=True)", True),
+        (
+            "x = n -> map(lambda v: (v, v)) -> fold_keyed(0, lambda s, v: s + v, commutative=True)",
+            True,
+        ),
         ("x = n -> changes()", True),
         ("x = union(); a -> select('k') -> x; a -> drop('v') -> x", True),
         ("x = union(); a -> x; a -> with_columns(v=lambda r: 1) -> x", False),

@@ -85,7 +85,7 @@ def test_a_join_behind_a_join_is_looked_up_by_what_events_bring() -> None:
         + "a -> [0]j; j -> out; h -> fold(0, lambda n, x: n + x[1], commutative=True) -> total",
         JOIN + "a -> [0]j; j -> out; h -> unique() -> map(lambda k, v: v) -> sort() -> each",
         JOIN + "a -> [0]j; j -> out; h -> prev() -> before",
-        JOIN + "a -> [0]j; j -> out; a -> persist() -> difference(neg=h) -> left",
+        JOIN + "a -> [0]j; j -> out; a -> persist() -> difference(neg=h) -> prev() -> left",
         # The events may come without a row of an input.
         JOIN + "a -> prev() -> [0]j; j -> out",
         JOIN + "r -> aggregate(n=count()) -> map(lambda r: ('x', r.n)) -> [0]j; j -> out",
@@ -164,16 +164,11 @@ MEDIANS = "m = r -> persist() -> aggregate(by='k', m=median('v'))\n"
         ("m -> delta() -> out", ["r: k=k"]),
         ("m -> out", ["r: k=k"]),
         ("m -> changes() -> map(lambda n, r: (r.k, n)) -> out", ["r: k=k"]),
-        # Who looks at older results, too, looks at the rows of their keys.
-        ("m -> delta() -> out; q -> join(right=m, on='k') -> met", ["q: k=k", "r: k=k"]),
-        ("m -> delta() -> out; s -> join(right=m, on='m') -> met", ["r: k=k", "s: "]),
-        # All of them are looked at.
+        # Older results are looked at, which of some rows of a key would be wrong.
+        ("m -> delta() -> out; q -> join(right=m, on='k') -> met", None),
+        ("q -> join(right=m, on='k') -> met", None),
         ("m -> delta() -> out; m -> prev() -> before", None),
         ("m -> delta() -> out; m -> aggregate(n=count_distinct('m')) -> all", None),
-        # Nobody looks at what changes.
-        ("q -> join(right=m, on='k') -> met", ["q: k=k"]),
-        ("s -> join(right=m, on='m') -> met", ["s: "]),
-        ("q -> join(right=m, on='k', how='right') -> met", None),
     ],
 )  # fmt: skip
 def test_results_by_key_that_tell_their_changes_meet_the_rows_of_new_keys(
@@ -190,9 +185,38 @@ def test_distinct_items_of_a_history_meet_those_that_are_wanted() -> None:
 
 
 def test_what_an_item_shares_with_those_it_comes_from_is_its_key() -> None:
-    latest = "x = r -> persist() -> latest(by='k', order='v')\nx -> delta() -> new\n"
-    joined = "q -> rename(v='w') -> join(right=x, on=['k', 'v'], suffix='_q') -> out"
-    assert found(latest + joined)["r"] == ["q: k=k", "r: k=k"]
+    latest = "x = r -> persist() -> latest(by='k', order='v')\nh = p -> persist()\n"
+    told = latest + "n = x -> changes() -> map(lambda n, r: {'k': r.k, 'v': r.v})\n"
+    assert found(told + "n -> join(right=h, on='v') -> out")["p"] == ["r: "]
     # Events come with all of an item that comes.
-    events = "x = r -> latest(by='k', order='v')\nx -> join(right=h, on='v') -> out\n"
-    assert found(events + "h = p -> persist()") == {"p": ["r: v=v"]}
+    events = latest.replace("-> persist() -> latest", "-> latest")
+    assert found(events + "x -> join(right=h, on='v') -> out")["p"] == ["r: v=v"]
+
+
+BOTH = "h = r -> persist(); g = q -> persist() -> select('k', 'w'); "
+
+
+@pytest.mark.parametrize(
+    ("how", "left", "right"),
+    [
+        # Which older rows have their first match now; was there one before?
+        ("anti", ["q: k=k"], ["q: k=k", "r: k=k"]),
+        ("left", ["q: k=k"], ["q: k=k", "r: k=k"]),
+        ("right", ["q: k=k", "r: k=k"], ["r: k=k"]),
+        ("outer", ["q: k=k", "r: k=k"], ["q: k=k", "r: k=k"]),
+        ("semi", None, None),
+    ],
+)
+def test_rows_of_histories_without_a_match_meet_what_is_new(
+    how: str, left: list[str] | None, right: list[str] | None
+) -> None:
+    joined = f"{BOTH}x = h -> join(right=g, on='k', how='{how}')\nx -> "
+    slots = found(f"{joined}delta() -> out")
+    assert (slots["r"], slots["q"]) == (left, right)
+    slots = found(f"{joined}unique() -> aggregate(n=count()) -> out")
+    assert (slots["r"], slots["q"]) == (None, None)
+
+
+def test_items_of_a_history_that_are_in_no_other_meet_what_is_new() -> None:
+    text = "h = a -> persist(); g = b -> persist(); x = h -> difference(neg=g)\nx -> delta() -> out"
+    assert found(text) == {"a": ["b: 0=0, 1=1"], "b": ["a: 0=0, 1=1", "b: 0=0, 1=1"]}
