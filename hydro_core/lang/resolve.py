@@ -13,7 +13,7 @@ from typing import Any
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.registry import NAMES, lookup
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import Code, Diagnostic, ProgramError
+from hydro_core.errors import Code, Diagnostic, ProgramError, beginning
 from hydro_core.ir.builder import Draft, build, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.arguments import ArgumentsError, StreamArgument, read_arguments
@@ -44,8 +44,7 @@ def parse(
 
 
 def _place(diagnostic: Diagnostic) -> tuple[int, int]:
-    span = diagnostic.span
-    return (span.line, span.column) if span else (0, 0)
+    return beginning(diagnostic.span)
 
 
 _FIRST = (
@@ -198,27 +197,18 @@ class _Resolver:
     def _undefined(self, read: Mapping[str, Free], written: Mapping[str, Free]) -> set[str]:
         """The names that are neither inputs nor outputs: read and written, or written at a port."""
         wrong = set()
-        for name, use in written.items():
-            if name in read:
-                first = min((use, read[name]), key=lambda u: (u.span.line, u.span.column))
+        for name, use in {**read, **written}.items():
+            span = use.span
+            if name in read and name in written:
+                span = min(use.span, read[name].span, key=beginning)
                 message = f"`{name}` is read and written, but never defined"
-                self.problems.append(
-                    Diagnostic("undefined", message, first.span, name, help=self._cure(name))
-                )
-                wrong.add(name)
-            elif use.label is not None:
+            elif use.label is not None and (name in written or use.label.text != "0"):
                 message = f"`{name}` is never defined, so it has no port `[{use.label.text}]`"
-                self.problems.append(
-                    Diagnostic("undefined", message, use.span, name, help=self._cure(name))
-                )
-                wrong.add(name)
-        for name, use in read.items():
-            if use.label is not None and use.label.text != "0" and name not in wrong:
-                message = f"`{name}` is never defined, so it has no port `[{use.label.text}]`"
-                self.problems.append(
-                    Diagnostic("undefined", message, use.span, name, help=self._cure(name))
-                )
-                wrong.add(name)
+            else:
+                continue
+            cure = self._cure(name)
+            self.problems.append(Diagnostic("undefined", message, span, name, help=cure))
+            wrong.add(name)
         return wrong
 
     def _cure(self, name: str) -> str:
@@ -293,12 +283,7 @@ def _no_output(discarded: Diagnostic) -> Diagnostic:
 
 def _in_order(drafts: list[Draft]) -> list[Draft]:
     """The drafts in the order of the text."""
-
-    def place(number: int) -> tuple[int, int]:
-        span = drafts[number].span
-        return (span.line, span.column) if span else (0, 0)
-
-    order = sorted(range(len(drafts)), key=place)
+    order = sorted(range(len(drafts)), key=lambda number: beginning(drafts[number].span))
     new = {old: position for position, old in enumerate(order)}
     for draft in drafts:
         draft.inputs = [(new[number], port) for number, port in draft.inputs]

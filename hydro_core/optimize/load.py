@@ -168,17 +168,7 @@ def _define(builder: _Builder, endpoint: Endpoint) -> None:
         _define_chain(builder, name, shape, inputs)
         return
     if joint:
-        shape = Shape(
-            name=f"{shape.name}:mixed:{len(inputs)}",
-            inputs=shape.inputs,
-            cls=Sum(widens=True),
-            output=shape.output,
-            payload=shape.payload,
-            op=node.op,
-            linear=(False,) * len(inputs),
-            strict=(False,) * len(inputs),
-            monotone=True,
-        )
+        shape = replace(shape, name=f"{shape.name}:mixed:{len(inputs)}", cls=Sum(widens=True))
     builder.add(name, shape, Payload(node.args, endpoint.port), inputs)
 
 

@@ -10,22 +10,19 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     Before,
-    ByKey,
-    Commands,
-    Distinct,
-    Empty,
-    Given,
+    Ends,
     Gives,
     Growth,
     History,
+    Linear,
     Matching,
     Ordering,
-    Output,
+    OverTime,
     PerItem,
+    PerKey,
+    PerPosition,
     Positional,
     Product,
-    Projection,
-    Running,
     Sum,
     Window,
 )
@@ -142,11 +139,9 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return large[next(iter(keeps))] if keeps else all(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(large)
-        case Distinct() | ByKey() | Running() | Ordering() | Positional() | FeedbackShape():
-            return any(large)
-        case History() | Window() | Before() | Growth() | Commands():
+        case FeedbackShape():
             return any(large)
         case _:
             assert_never(cls)
@@ -207,11 +202,9 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return not widens
         case Ordering(sorts):
             return not sorts
-        case Given() | Empty() | Output() | History() | Window() | Before():
+        case Ends() | History() | Window() | Before():
             return True
-        case PerItem() | Projection() | Product() | Matching() | Distinct() | ByKey() | Running():
-            return False
-        case Positional() | Growth() | Commands() | FeedbackShape():
+        case Linear() | Product() | PerKey() | Positional() | OverTime() | FeedbackShape():
             return False
         case _:
             assert_never(cls)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.ir.walk import inputs_first
-from hydro_core.optimize.egraph import MAX_NODES, EGraph, Firing, Saturation
+from hydro_core.optimize.egraph import EGraph, Firing, Saturation
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Reason, TermId
 from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
@@ -58,15 +58,7 @@ class Replay:
     def saturate(self) -> Saturation:
         """Saturates the e-graph, replaying each iteration."""
         self._representatives = self._members()[1]
-        iteration, changed = 0, True
-        while (
-            changed and iteration < self._egraph.iterations() and self._egraph.size() <= MAX_NODES
-        ):
-            iteration += 1
-            changed = self._egraph.step()
-            if self.is_whole:
-                self._replay()
-        return Saturation(iteration, self._egraph.size(), not changed)
+        return self._egraph.saturate(self._replay)
 
     def terms_of(
         self, space: Space, plan: Plan
@@ -137,8 +129,10 @@ class Replay:
                     made = self.closure.add(shape, payload, tuple(members[i][0] for i in inputs))
                     members[output] = [made]
                     changed = True
-        best = [min(terms, key=lambda t: (self.closure.sizes[t], t)) for terms in members.values()]
-        return members, best
+        return members, [self._smallest(terms) for terms in members.values()]
+
+    def _smallest(self, terms: Sequence[TermId]) -> TermId:
+        return min(terms, key=lambda t: (self.closure.sizes[t], t))
 
     def _class(
         self,
@@ -156,13 +150,11 @@ class Replay:
         """A term for every class of the last space."""
         members, _ = self._members()
         ids = {key: number for number, key in enumerate(self._egraph.numbering)}
-        return {
-            ids[key]: min(terms, key=lambda t: (self.closure.sizes[t], t))
-            for key, terms in members.items()
-            if key in ids
-        }
+        return {ids[key]: self._smallest(terms) for key, terms in members.items() if key in ids}
 
     def _replay(self) -> None:
+        if not self.is_whole:
+            return
         members, best = self._members()
         self._replayed += self._egraph.size()
         for firing in self._egraph.firings():

@@ -92,8 +92,7 @@ def _by_values(typed: Typed, nodes: Collection[NodeId]) -> Typed:
     """
     graph = typed.graph
     made = (n.with_(op=operator(n.op.stands_for)) if n.id in nodes else n for n in graph)
-    inputs = {name: stream.item for name, stream in typed.inputs.items()}
-    return infer(Graph.of(made, graph.name, graph.warnings), inputs)
+    return infer(Graph.of(made, graph.name, graph.warnings), typed.schemas)
 
 
 def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
