@@ -100,10 +100,11 @@ def _in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
         return step.input
     rows = as_kind(step.input, Kind.G, step.first)
     keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
-    ends = keyed.where(F.col(UNTIL) <= step.last).select(ITEM, F.col(UNTIL))
-    cuts = keyed.select(ITEM, TICK).union(ends).distinct()
+    # Of rows that end behind the range, too: those of a stretch end together.
+    cuts = keyed.select(ITEM, TICK).union(keyed.select(ITEM, UNTIL)).distinct()
     following = F.lead(TICK).over(Window.partitionBy(ITEM).orderBy(TICK))
     stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
+    stretches = stretches.where(F.col(TICK) <= step.last)
     parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
     cut = product(
         Relation(Kind.G, rows.frame, rows.item),
