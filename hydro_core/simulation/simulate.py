@@ -135,7 +135,9 @@ class Simulation:
             run: its number among others.
         """
         found = self._difference(case)
-        return found and self._least(run, case, found, time.monotonic() + seconds)
+        if found is None:
+            return None
+        return self._least(run, case, found, time.monotonic() + seconds)
 
     def _least(self, run: int, case: Case, found: Divergence, deadline: float) -> Failed:
         whole, tries = case, 0
