@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hydro_core.catalog.classes import MadeColumns
+from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.field_map import FieldMap, field_map
@@ -92,7 +93,7 @@ def joined(args: Args, types: Types) -> FieldMap:
     how = args["how"]
     if how in ("semi", "anti"):
         return of_first(args, types)
-    sides = [how in ("inner", "left"), how in ("inner", "right")]
+    sides = [1 not in KEPT[how], 0 not in KEPT[how]]
     if args["on"] is None:
         return _joined_pairs(types, sides)
     on, suffix = args["on"], args["suffix"] or ""

@@ -180,10 +180,8 @@ class Decoder:
 
     def plan(self, record: Mapping[str, Any]) -> TickPlan:
         """A plan."""
-        typed = self.typed(record)
         return TickPlan(
-            graph=typed.graph,
-            typed=typed,
+            typed=self.typed(record),
             strata=_strata(record["strata"]),
             kinds={node: Kind(kind) for node, kind in record["kinds"].items()},
             slots=tuple(map(self._slot, record["slots"])),

@@ -16,7 +16,7 @@ from hydro_core.catalog.spec import Args
 from hydro_core.errors import Code, Diagnostic, ProgramError, beginning
 from hydro_core.ir.builder import Draft, build, source_args
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.arguments import ArgumentsError, StreamArgument, read_arguments
+from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.names import Beginning, End, Free, In, Names, Out
 from hydro_core.lang.parser import parse_program
@@ -101,8 +101,8 @@ class _Resolver:
             return
         try:
             found = read_arguments(self.source, element, op, self.bindings)
-        except ArgumentsError as wrong:
-            self.problems.append(wrong.diagnostic)
+        except ProgramError as wrong:
+            self.problems += wrong.diagnostics
             return
         args = found.bound.args
         if op is SOURCE and args["name"] is None:
@@ -141,18 +141,17 @@ class _Resolver:
 
     def _loose_labels(self, elements: tuple[Element, ...]) -> None:
         first, last = elements[0], elements[-1]
-        if first.enters is not None:
-            message = f"nothing flows into `[{first.enters.text}]`"
-            help_ = "write `stream -> ` before it"
-            self.problems.append(
-                Diagnostic("port", message, first.enters.span, first.name, help=help_)
-            )
-        if last.leaves is not None:
-            message = f"nothing reads `[{last.leaves.text}]`"
-            help_ = "write ` -> name` after it, or give the pipeline a name"
-            self.problems.append(
-                Diagnostic("port", message, last.leaves.span, last.name, help=help_)
-            )
+        before = "write `stream -> ` before it"
+        after = "write ` -> name` after it, or give the pipeline a name"
+        for label, element, says, cure in (
+            (first.enters, first, "nothing flows into", before),
+            (last.leaves, last, "nothing reads", after),
+        ):
+            if label is not None:
+                message = f"{says} `[{label.text}]`"
+                self.problems.append(
+                    Diagnostic("port", message, label.span, element.name, help=cure)
+                )
 
     def _left(self, element: Element) -> Beginning:
         if not element.is_call:

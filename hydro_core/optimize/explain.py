@@ -19,7 +19,7 @@ from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, show_tree
 from hydro_core.ir.walk import reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
-from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.replay import Replay, inputs_in
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.shape import BAG
 from hydro_core.optimize.space import Space
@@ -135,7 +135,7 @@ def derivations(
     found = []
     for name, root in zip(replay.problem.roots, space.roots, strict=True):
         start, end = replay.streams[name], terms[root]
-        needed = reachable([root], lambda cls: space.nodes[plan.choice[cls]].inputs)
+        needed = reachable([root], inputs_in(space, plan))
         chain = writer.chain(start, end)
         found.append(
             Derivation(name, chain, tuple(e for cls, e in equations.items() if cls in needed))
@@ -271,18 +271,14 @@ class _Writer:
             if len(differ) != 1:
                 return before, after
             inner = a.inputs[differ[0]], b.inputs[differ[0]]
-            if self._is_output(a.shape) or self._is_inside(inner):
-                before, after = inner
-            else:
+            # where the inner terms are equal, too, the step may have happened further in
+            if not (self._is_output(a.shape) or self._closure.same(*inner)):
                 return before, after
+            before, after = inner
 
     def _is_output(self, shape: str) -> bool:
         found = self._problem.shapes.get(shape)
         return found is not None and isinstance(found.cls, Output)
-
-    def _is_inside(self, pair: tuple[TermId, TermId]) -> bool:
-        """Whether the step may have happened further in: the inner terms are equal, too."""
-        return self._closure.same(*pair)
 
 
 def _is_brief(chain: Chain) -> bool:

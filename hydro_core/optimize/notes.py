@@ -27,7 +27,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Holds
-from hydro_core.catalog.spec import Args
+from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
@@ -39,7 +39,7 @@ from hydro_core.optimize.reasons import (
     of_state,
     of_window,
 )
-from hydro_core.optimize.shape import NO_ARGS, FeedbackShape, Payload, ShapeClass
+from hydro_core.optimize.shape import FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 

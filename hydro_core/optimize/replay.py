@@ -7,7 +7,7 @@ every representative that a class had before: classes that have met since have s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,10 +72,7 @@ class Replay:
         known = self.known()
         for cls in broken:
             found[cls] = known[cls]
-
-        def inputs(cls: ClassId) -> Sequence[ClassId]:
-            return space.nodes[plan.choice[cls]].inputs
-
+        inputs = inputs_in(space, plan)
         roots = (*space.roots, *(c for cls in broken for c in inputs(cls)))
         for cls in inputs_first(roots, inputs, broken):
             found[cls] = self.body(space, plan, cls, found)
@@ -207,22 +204,14 @@ class Replay:
         )
 
 
+def inputs_in(space: Space, plan: Plan) -> Callable[[ClassId], Sequence[ClassId]]:
+    """What a plan makes a class of."""
+    return lambda cls: space.nodes[plan.choice[cls]].inputs
+
+
 def _feedback(space: Space, plan: Plan) -> tuple[ClassId, ...]:
     """Classes of the plan that break all its cycles."""
-    found: dict[ClassId, None] = {}
-    state: dict[ClassId, bool] = {}
-    for root in space.roots:
-        stack = [(root, False)]
-        while stack:
-            cls, finished = stack.pop()
-            if finished:
-                state[cls] = True
-                continue
-            if cls in state:
-                if not state[cls]:
-                    found.setdefault(cls)
-                continue
-            state[cls] = False
-            stack.append((cls, True))
-            stack += [(c, False) for c in reversed(space.nodes[plan.choice[cls]].inputs)]
-    return tuple(found)
+    inputs = inputs_in(space, plan)
+    place = {cls: i for i, cls in enumerate(inputs_first(space.roots, inputs))}
+    late = (read for cls in place for read in inputs(cls) if place[read] >= place[cls])
+    return tuple(dict.fromkeys(late))

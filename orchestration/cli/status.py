@@ -26,9 +26,10 @@ from ..instance.run_tags import IN_FLIGHT, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
+from ..project.console import Console
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
-from .maintenance import print_verified
+from .maintenance import verified
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -113,7 +114,7 @@ def status(arguments: Sequence[str]) -> int:
     if options.flow is not None:
         asked, broken = [flow_named(options.flow, known, parser)], []
     if options.verify:
-        return 0 if print_verified(asked, flows, options.format) else 1
+        return 0 if verified(asked, flows, Console(options)) else 1
     with ExitStack() as opened:
         instance = cache(lambda: opened.enter_context(_records(flows)))
         found = [

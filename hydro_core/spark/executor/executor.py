@@ -17,6 +17,7 @@ from hydro_core.catalog.forms import hands_on
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only
+from hydro_core.plan.new_pairs import NewPairs, Way, new_pairs, not_needed
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
@@ -29,6 +30,7 @@ from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.lower.over_time.growth import first_seen
+from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of, handed_on
 from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
@@ -49,11 +51,16 @@ def run_range(job: Job) -> RangeResult:
     plan = job.plan
     require_lowerings(plan.graph)
     alone = changes_suffice(plan.graph, plan.in_changes, plan.kinds, job.added)
-    additions = additions_only(plan, job.added)
-    setting = Setting(job, additions, keys_of(plan.typed), frozenset(alone & plan.in_changes))
+    alone &= plan.in_changes
+    added = additions_only(plan, job.added)
+    setting = Setting(job, added, keys_of(plan.typed), frozenset(alone))
     run = Run(setting, job.first, job.last, job.past)
+    pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
+    run.at_once.update({p.product: p for p in pairs})
+    unread = not_needed(plan, pairs)
     for component in plan.components:
-        run.evaluate(component)
+        if component.nodes[0] not in unread:
+            run.evaluate(component)
     outputs = {name: run.output(name, sinks) for name, sinks in plan.graph.sinks.items()}
     return RangeResult(outputs, {slot.id: run.kept(slot) for slot in plan.slots})
 
@@ -95,6 +102,13 @@ class Run:
     state: dict[str, DataFrame] = field(default_factory=dict)
     """The state of slots that are read in a component that ran tick by tick."""
     weights: dict[NodeId, int] = field(default_factory=dict)
+    at_once: dict[NodeId, NewPairs] = field(default_factory=dict)
+    """The products that give all new pairs of two histories."""
+
+    def starts(self, pairs: NewPairs) -> bool:
+        """Whether nothing is known of a side from before the range."""
+        plan = self.setting.plan
+        return any(self.past.rows(plan.slot(plan.reads[way[0]])) is None for way in pairs.sides)
 
     def evaluate(self, component: Component) -> None:
         """Adds the streams of a component; those that it reads are known."""
@@ -123,7 +137,10 @@ class Run:
         return stream in self.streams or Endpoint(stream.node) in self.streams
 
     def _once(self, node: Node) -> None:
-        inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
+        if node.id in self.at_once:
+            inputs = list(map(self._history, self.at_once[node.id].sides))
+        else:
+            inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
         found = self.step(node, inputs)
         weight = 1 + sum(self.weights.get(e.node, 0) for e in node.inputs)
         longest = SHORT_PLAN if has_few_rows(self.setting.job.spark) else LONG_PLAN
@@ -132,6 +149,15 @@ class Run:
             weight = 1
         self.weights[node.id] = weight
         self.streams.update(found)
+
+    def _history(self, way: Way) -> Relation:
+        """All of a history, of which its operator may want what was there before only."""
+        first, *others = (self.setting.plan.graph[node] for node in way)
+        step = self._with_past(self._step(first, [self.stream(first.inputs[0])]))
+        found = step.relation(Kind.H, additions(step))
+        for node in others:
+            [found] = self._given(self._step(node, [found]).with_(kind=Kind.H)).values()
+        return found
 
     def _fixpoint(self, component: Component, settings: Settings) -> None:
         setting = self.setting
@@ -166,12 +192,15 @@ class Run:
     ) -> Mapping[Endpoint, Relation]:
         """What a node gives for these inputs, by its output ports."""
         step = self._step(node, inputs)
-        if with_past:
-            step = self._with_past(step)
-        found = handed_on(step) if step.in_changes and hands_on(node.cls) else lower(step)
+        return self._given(self._with_past(step) if with_past else step)
+
+    def _given(self, step: Step) -> Mapping[Endpoint, Relation]:
+        node = step.node.id
+        passes = step.in_changes and hands_on(step.node.cls)
+        found = handed_on(step) if passes else lower(step)
         if isinstance(found, Relation):
-            return {Endpoint(node.id): found}
-        return {Endpoint(node.id, port): relation for port, relation in found.items()}
+            return {Endpoint(node): found}
+        return {Endpoint(node, port): relation for port, relation in found.items()}
 
     def _step(self, node: Node, inputs: Iterable[Relation]) -> Step:
         setting, plan = self.setting, self.setting.plan
