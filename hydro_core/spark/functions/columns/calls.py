@@ -14,6 +14,7 @@ from hydro_core.spark.functions.columns import (
     choices,
     compare,
     integers,
+    loops,
     moments,
     numbers,
     rounding,
@@ -91,7 +92,7 @@ def _set(scope: ColumnScope, node: Expr) -> ColumnValue | None:
     """The elements of `set(…)`, None of anything else."""
     if not (isinstance(node, Call) and node.name == "set" and len(node.args) == 1):
         return None
-    return arrays.distinct(scope, arrays.array_of(scope, node.args[0]))
+    return arrays.distinct(scope, loops.array_of(scope, node.args[0]))
 
 
 def _len(scope: ColumnScope, node: Call) -> ColumnValue:
@@ -181,7 +182,7 @@ def _extreme_of_array(scope: ColumnScope, node: Call, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
     if set(keywords) - {"default"}:
         raise NotCompilable(f"`{node.name}` with a key")
-    array = arrays.ordered(scope, arrays.array_of(scope, node.args[0]))
+    array = arrays.ordered(scope, loops.array_of(scope, node.args[0]))
     element = array.type.element if isinstance(array.type, Array) else LONG
     function = F.array_min if op == "<" else F.array_max
     if "default" in keywords:
@@ -198,8 +199,8 @@ def _any_all(scope: ColumnScope, node: Call) -> ColumnValue:
     argument = _argument(node)
     every = node.name == "all"
     if isinstance(argument, Comprehension) and argument.kind == "generator":
-        return arrays.exists(scope, argument, every=every)
-    array = arrays.array_of(scope, argument)
+        return loops.exists(scope, argument, every=every)
+    array = loops.array_of(scope, argument)
     function = F.forall if every else F.exists
     column = function(array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column)
     return boolean(column, array)
@@ -216,14 +217,14 @@ def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
     if keywords:
         raise NotCompilable("`sorted` with a key")
     argument = _argument(node)
-    array = arrays.ordered(scope, _set(scope, argument) or arrays.array_of(scope, argument))
+    array = arrays.ordered(scope, _set(scope, argument) or loops.array_of(scope, argument))
     return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
 def _list(scope: ColumnScope, node: Call) -> ColumnValue:
     if not node.args:
         return arrays.make(scope, [])
-    return arrays.array_of(scope, _argument(node))
+    return loops.array_of(scope, _argument(node))
 
 
 def _tuple(scope: ColumnScope, node: Call) -> ColumnValue:
@@ -249,7 +250,7 @@ def _unpack(scope: ColumnScope, node: Call) -> ColumnValue:
 
 
 def _flatten(scope: ColumnScope, node: Call) -> ColumnValue:
-    value = arrays.array_of(scope, node.args[0])
+    value = loops.array_of(scope, node.args[0])
     if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
         raise NotCompilable("lists that are no lists of lists")
     # Spark gives null where an inner list is null; these come from comprehensions and are none.

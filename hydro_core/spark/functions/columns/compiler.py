@@ -40,6 +40,7 @@ from hydro_core.spark.functions.columns import (
     choices,
     compare,
     lookup,
+    loops,
     methods,
     moments,
     numbers,
@@ -194,7 +195,7 @@ def _make_list(scope: ColumnScope, node: MakeList) -> ColumnValue:
 def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
     if node.kind == "set":
         raise NotCompilable("a set that is computed")
-    return arrays.comprehension(scope, node)
+    return loops.comprehension(scope, node)
 
 
 _CASES: dict[type, Callable[..., ColumnValue]] = {

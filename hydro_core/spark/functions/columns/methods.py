@@ -10,7 +10,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import Expr, Method
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, casing, formats, lookup, moments, structs
+from hydro_core.spark.functions.columns import casing, formats, lookup, loops, moments, structs
 from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
@@ -84,7 +84,7 @@ def _of_text(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue
 
 
 def _join(scope: ColumnScope, base: ColumnValue, node: Expr) -> ColumnValue:
-    separator, array = scope.need(base), arrays.array_of(scope, node)
+    separator, array = scope.need(base), loops.array_of(scope, node)
     if array.type != Array(STRING):
         raise NotCompilable(f"`.join` of {array.type}")
     joined = F.call_function("array_join", array.column, separator.column)

@@ -10,7 +10,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, integers, numbers
+from hydro_core.spark.functions.columns import arrays, integers, loops, numbers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import DOUBLE, LONG
@@ -26,9 +26,9 @@ def total(scope: ColumnScope, node: Call) -> ColumnValue:
         raise NotCompilable("`sum` with a start")
     argument = node.args[0]
     if not isinstance(argument, Comprehension):
-        array = arrays.array_of(scope, argument)
+        array = loops.array_of(scope, argument)
         return _total(array, lambda e: arrays.item(array, e), lambda _: None)
-    loop = arrays.ComprehensionLoop(scope, argument)
+    loop = loops.ComprehensionLoop(scope, argument)
     if loop.numbered:
         raise NotCompilable("`sum` over `enumerate`")
 
