@@ -16,7 +16,7 @@ from hydro_core.functions.allowed import (
 _HEAD = """\
 # Functions
 
-Written from the lists of what is allowed (`hydro_core/functions/allowed.py`) by `make docs`. What
+Written from the lists of what is allowed (`hydro_core/functions/library/`) by `make docs`. What
 stands nowhere here is refused when the program is read, on either engine; the rules that functions
 follow are in [language.md](language.md#functions).
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute, formatted
+from hydro_core.functions.allowed import attribute, formatted
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import FLATTEN, UNPACK
 from hydro_core.functions.tree import (
@@ -179,7 +180,7 @@ def is_complete(tree: Expr | None) -> bool:
 def _is_known(node: Expr) -> bool:
     match node:
         case Call(name):
-            return name in BUILTINS or name in CLASS_ATTRIBUTES or name in (FLATTEN, UNPACK)
+            return name in FUNCTIONS or name in (FLATTEN, UNPACK)
         case _:
             return True
 
@@ -378,7 +379,7 @@ def _flat(lists: Any) -> list[Any]:
 
 
 _SCOPE: dict[str, Any] = {
-    **{f" {name}": value for name, value in (*BUILTINS.items(), *CLASS_ATTRIBUTES.items())},
+    **{f" {name}": entry.function for name, entry in FUNCTIONS.items()},
     f" {UNPACK}": _unpacked,
     f" {FLATTEN}": _flat,
     _ATTRIBUTE: attribute,

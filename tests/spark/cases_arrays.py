@@ -112,9 +112,11 @@ lambda r: [None, 1]
 lambda r: [r.n, None]
 lambda r: sum(x * x for x in r.xs) % 7
 lambda r: (1 // r.n, 2)[1]
-lambda r: r.n in (0, 1 // r.n)""",
+lambda r: r.n in (0, 1 // r.n)
+lambda r: r.xs.index(1)
+lambda r: r.xs.count(r.n)
+lambda r: r.xs.copy()""",
     """lambda r: sorted(r.ps, key=lambda p: p[1])
 lambda r: max(r.xs, key=lambda x: -x)
-lambda r: r.xs.index(1)
 lambda r: list(zip(r.xs, r.xs))""",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,20 +106,26 @@ def test_a_function_that_keeps_asking_stays_in_python(
     with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
         _outputs(text, _ticks(LARGE, LARGE, LARGE, 3), spark, settings)
     assert sum(reruns().values()) == before + 2
-    assert "stays in Python from now on" in caplog.text
+    assert "from now on in Python" in caplog.text
 
 
 def test_a_range_runs_three_times_however_many_functions_ask(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     jobs, run = list[object](), shell.run_range
     monkeypatch.setattr(shell, "run_range", lambda job: jobs.append(job) or run(job))
     before = sum(reruns().values())
-    asks = " -> ".join(f"map(lambda x: x * x // {n} % 2**50 + 2**45)" for n in (13, 17, 19, 23))
-    _outputs(_program(f"map(lambda r: r.v) -> {asks}"), _ticks(LARGE), spark)
+    asks = [f"  -> map(lambda x: x * x // {n} % 2**50 + 2**45)" for n in (13, 17, 19, 23)]
+    asks.insert(2, "  -> filter(lambda x: x * x % 3 >= 0)")
+    asks.insert(2, "  -> map(lambda x: x + 1)")
+    lines = ["map(lambda r: r.v)", *asks]
+    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
+        _outputs(_program("\n".join(lines)), _ticks(LARGE), spark)
     assert len(jobs) == 3
-    # Of the last two of the four functions nobody has asked whether Spark could tell.
-    assert sum(reruns().values()) == before + 2
+    assert sum(reruns().values()) == before + 5
+    # All at once, in the order of the program; line 5 asks nobody.
+    (told,) = [r.getMessage() for r in caplog.records if "Spark cannot tell" in r.getMessage()]
+    assert re.findall("line ([0-9]+)", told) == ["3", "4", "6", "7", "8"]
 
 
 STORED = """

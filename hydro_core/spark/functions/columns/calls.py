@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
+from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.tree import Call, Comprehension, Const, Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
     arrays,
-    casing,
     choices,
     compare,
     integers,
+    library,
     loops,
     moments,
     numbers,
@@ -40,6 +40,8 @@ def call(scope: ColumnScope, node: Call) -> ColumnValue:
     folded = _folded(scope, node)
     if folded is not None:
         return folded
+    if node.name not in _BUILTINS and node.name in FUNCTIONS:
+        return library.call_of(scope, FUNCTIONS[node.name], node)
     if node.name not in _BUILTINS or (
         node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
     ):
@@ -49,8 +51,8 @@ def call(scope: ColumnScope, node: Call) -> ColumnValue:
 
 def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
     """A call on constants: computed here."""
-    function = BUILTINS.get(node.name) or CLASS_ATTRIBUTES.get(node.name)
-    if function is None or not callable(function) or (not node.args and not node.keywords):
+    entry = FUNCTIONS.get(node.name)
+    if entry is None or (not node.args and not node.keywords):
         return None
     values = [_constant(scope, a) for a in (*node.args, *(v for _, v in node.keywords))]
     if any(v is None for v in values):
@@ -61,7 +63,7 @@ def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
         dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True)),
     )
     try:
-        result = function(*args, **keywords)
+        result = entry.function(*args, **keywords)
     except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
         raise NotCompilable(f"`{node.name}` of these constants fails") from None
     if result is None or isinstance(result, list | range | zip | enumerate | reversed):
@@ -128,14 +130,14 @@ def _str(scope: ColumnScope, node: Call) -> ColumnValue:
 def _int(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return casing.whole_number(scope, value)
+        return strings.whole_number(scope, value)
     return rounding.truncated(scope, value)
 
 
 def _float(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return casing.real_number(scope, value)
+        return strings.real_number(scope, value)
     if isinstance(value.type, Decimal):
         number = scope.need(value)
         column = number.column.cast("double")

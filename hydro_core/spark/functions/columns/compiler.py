@@ -39,6 +39,7 @@ from hydro_core.spark.functions.columns import (
     calls,
     choices,
     compare,
+    library,
     lookup,
     loops,
     methods,
@@ -135,7 +136,7 @@ def _attribute(scope: ColumnScope, node: Attribute) -> ColumnValue:
     base = scope.compile(node.base)
     if isinstance(base.type, Tuple | Row):
         return lookup.named(scope, base, node.name)
-    return moments.attribute(scope, base, node.name)
+    return library.property_of(scope, base, node.name)
 
 
 def _index(scope: ColumnScope, node: Index) -> ColumnValue:
