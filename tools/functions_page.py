@@ -12,6 +12,7 @@ from hydro_core.functions.allowed import (
     MODULES,
     PROPERTIES,
 )
+from hydro_core.functions.library.builtins import FUNCTIONS
 
 _HEAD = """\
 # Functions
@@ -55,6 +56,9 @@ def page() -> str:
             _table(["type", "methods", "properties"], _of_values()),
             "## Of types\n",
             f"{_listed(CLASS_ATTRIBUTES)}.\n",
+            "## Of `math`\n",
+            "In flows in Python, which import it:\n",
+            f"{_listed(name for name in FUNCTIONS if name.startswith('math.'))}.\n",
             "## What is asked for, and not there\n",
             _table(["written", "instead"], _instead()),
         ]

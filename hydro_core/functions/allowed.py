@@ -54,13 +54,13 @@ CONVERSIONS: Mapping[int, Callable[[Any], Any]] = MappingProxyType(
 )
 """`!r`, `!s` and `!a` of an f-string, as its syntax tree writes them; −1 is none."""
 _TEXTS = "`in`, `startswith`, `split` and `replace` look into texts"
-_NUMBERS = "`x ** 0.5`, `round` and `//` are there"
+_NUMBERS = "`x ** 0.5`, `round` and `//` are there, and a flow in Python sees `math`"
 _BOUND = "a flow in Python binds what it needs of them"
 _MOMENT = "give the time or the random number in as data, or use `tick()`"
 MODULES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("re", "string"), f"{_TEXTS}, or {_BOUND}"),
-        **dict.fromkeys(("math", "np", "numpy"), f"{_NUMBERS}, or {_BOUND}"),
+        **dict.fromkeys(("math", "np", "numpy"), _NUMBERS),
         **dict.fromkeys(("random", "time", "uuid"), _MOMENT),
         **dict.fromkeys(("json", "os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
     }

@@ -274,10 +274,19 @@ class _Builder:
         return ast.IfExp(test=test, body=then, orelse=otherwise)
 
     def _Call(self, node: Call) -> ast.expr:  # noqa: N802
-        name = node.name.strip("()") if self.shown is not None else f" {node.name}"
-        called = _called(self.read(name), *map(self.expr, node.args))
+        called = _called(self._function(node.name), *map(self.expr, node.args))
         called.keywords = self._keywords(node)
         return called
+
+    def _function(self, name: str) -> ast.expr:
+        """What is called by its name: `math.sqrt`."""
+        if self.shown is None:
+            return self.read(f" {name}")
+        first, *rest = name.strip("()").split(".")
+        found = self.read(first)
+        for attribute in rest:
+            found = self._attribute(found, attribute)
+        return found
 
     def _Method(self, node: Method) -> ast.expr:  # noqa: N802
         method = self._attribute(self.expr(node.base), node.name)
