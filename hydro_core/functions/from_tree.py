@@ -284,8 +284,8 @@ class _Builder:
             return self.read(f" {name}")
         first, *rest = name.strip("()").split(".")
         found = self.read(first)
-        for attribute in rest:
-            found = self._attribute(found, attribute)
+        for part in rest:
+            found = self._attribute(found, part)
         return found
 
     def _Method(self, node: Method) -> ast.expr:  # noqa: N802

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.analysis.infer import infer
+from hydro_core.catalog.spec import functions_of
 from hydro_core.cli.main import main
 from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
@@ -21,7 +22,7 @@ from hydro_core.running import run_json
 from hydro_core.settings import Settings
 from hydro_core.spark.executor import shell
 from hydro_core.spark.functions import guards
-from hydro_core.spark.functions.guards import reruns
+from hydro_core.spark.functions.guards import reruns, runs_in_python
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
@@ -169,6 +170,12 @@ def test_a_range_of_a_pipeline_runs_again_and_is_committed_once(
     ]
     assert {(r.times, r.commit, r.first, r.last) for r in known.reruns} == {(2, 1, 3, 3)}
     stored = opened()
+    staying = [fn for node in graph for fn in functions_of(node.args) if runs_in_python(fn)]
+    assert sorted(fn.span.line for fn in staying if fn.span) == [5, 7]
+    # A function that a deployment has changed is another one: Spark is tried again.
+    changed = parse(STORED.replace("% 2011", "% 2017"))
+    others = [fn for node in changed for fn in functions_of(node.args) if runs_in_python(fn)]
+    assert [fn.span.line for fn in others if fn.span] == [5]
     assert [(c.first, c.last) for c in stored.ledger.commits()] == [(0, 2), (3, 3), (4, 4)]
     assert not verify(tmp_path).problems
     for tick, outputs in enumerate(told):

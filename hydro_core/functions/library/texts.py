@@ -216,8 +216,10 @@ def _lacking(F: Any, text: Column, width: int) -> Column:
     return F.greatest(F.lit(width) - F.length(text), F.lit(0))
 
 
-def _padded(side: str) -> Expression:
-    def padded(F: Any, text: Column, width: int, fill: str = " ") -> Column | None:
+def padded(side: str) -> Callable[..., Column | None]:
+    """A text that is padded on one side, or on both."""
+
+    def filled(F: Any, text: Column, width: int, fill: str = " ") -> Column | None:
         if len(fill) != 1 or width > _WIDEST:
             return None
         lacks = _lacking(F, text, width)
@@ -228,7 +230,7 @@ def _padded(side: str) -> Expression:
         filling = F.repeat(F.lit(fill), lacks)
         return F.concat(filling, text) if side == "left" else F.concat(text, filling)
 
-    return padded
+    return filled
 
 
 def _zero_filled(F: Any, text: Column, width: int) -> Column | None:
@@ -254,7 +256,7 @@ TEXT_MEMBERS = members(
         may_fail=True,
         cost=_grows,
     ),
-    method("center", constant(WHOLE), _MAYBE, gives=STRING, column=_padded("both"), cost=_width),
+    method("center", constant(WHOLE), _MAYBE, gives=STRING, column=padded("both"), cost=_width),
     method("count", _KNOWN, *_FROM_TO, gives=LONG, column=_counted),
     method("encode", _MAYBE, _MAYBE, gives=BINARY, column=_encoded, cost=_grows),
     method("endswith", TEXTS, *_FROM_TO, gives=BOOLEAN, column=_any_of("endswith")),
@@ -289,7 +291,7 @@ TEXT_MEMBERS = members(
         may_fail=True,
     ),
     method("join", MANY, gives=_joined, column=_glued, may_fail=True, cost=_join_cost),
-    method("ljust", constant(WHOLE), _MAYBE, gives=STRING, column=_padded("right"), cost=_width),
+    method("ljust", constant(WHOLE), _MAYBE, gives=STRING, column=padded("right"), cost=_width),
     method("lower", gives=STRING, column=_cased("lower"), may_fail=True, cost=_grows),
     method("lstrip", _MAYBE, gives=STRING, column=_stripped("ltrim")),
     method("partition", _KNOWN, gives=_PARTED, column=_parted(_found, last=False)),
@@ -316,7 +318,7 @@ TEXT_MEMBERS = members(
     ),
     method("rfind", TEXT, *_FROM_TO, gives=LONG, column=_found_last),
     method("rindex", TEXT, *_FROM_TO, gives=LONG, column=_there(_found_last), may_fail=True),
-    method("rjust", constant(WHOLE), _MAYBE, gives=STRING, column=_padded("left"), cost=_width),
+    method("rjust", constant(WHOLE), _MAYBE, gives=STRING, column=padded("left"), cost=_width),
     method("rpartition", _KNOWN, gives=_PARTED, column=_parted(_found_last, last=True)),
     method("rsplit", _MAYBE, optional(WHOLE), gives=Array(STRING), cost=_split_cost),
     method("rstrip", _MAYBE, gives=STRING, column=_stripped("rtrim")),

@@ -65,7 +65,7 @@ def test_what_a_flow_in_python_takes_of_math_has_a_type() -> None:
     calls = "(math.floor(r.f), math.sqrt(r.f), math.isnan(r.f), math.log(r.f, 2))"
     fn = live(f"lambda r: {calls}", math=math)
     assert result_type(fn, (ROW,)) == parse_ddl("(long, double, boolean, double)")
-    with pytest.raises(TypeProblem, match="`math.floor` takes a number, not string"):
+    with pytest.raises(TypeProblem, match=r"`math\.floor` takes a number, not string"):
         result_type(live("lambda r: math.floor(r.t)", math=math), (ROW,))
 
 

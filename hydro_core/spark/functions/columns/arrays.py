@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column
 
@@ -26,6 +26,7 @@ _COMPARED = (
 )
 """The types whose values Spark compares as Python does."""
 _MAX_RANGE = 1_000_000
+_MOST_TIMES = 10_000
 
 
 def make(scope: ColumnScope, parts: Sequence[ColumnValue], *, final: bool = False) -> ColumnValue:
@@ -48,9 +49,14 @@ def of_tuple(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 def item(array: ColumnValue, column: Column) -> ColumnValue:
     """An element of an array; it may be None."""
+    return ColumnValue(column, element_type(array))
+
+
+def element_type(array: ColumnValue) -> ItemType:
+    """The type of the elements."""
     if not isinstance(array.type, Array):
         raise NotCompilable(f"an element of {array.type}")
-    return ColumnValue(column, array.type.element)
+    return array.type.element
 
 
 def size(array: ColumnValue) -> Column:
@@ -85,6 +91,17 @@ def concatenate(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnVal
     return computed(column, to, x, y, safe=True)
 
 
+def repeated(scope: ColumnScope, array: ColumnValue, times: ColumnValue) -> ColumnValue:
+    """`array * n`."""
+    if not integers.is_int(times):
+        raise NotCompilable(f"`*` of {array.type} and {times.type}")
+    x, n = scope.need(array), integers.bound(scope, times)
+    count = F.greatest(n.column, F.lit(0))
+    few = F.when(count <= _MOST_TIMES, count).cast("int")
+    column = F.flatten(F.array_repeat(x.column, few))
+    return strict(column, Array(element_type(array)), x, n, doubtful=True)
+
+
 def sequence(scope: ColumnScope, node: Call) -> ColumnValue:
     """`range(n)`, `range(low, high)`."""
     if node.keywords or len(node.args) not in (1, 2):
@@ -103,34 +120,36 @@ def sequence(scope: ColumnScope, node: Call) -> ColumnValue:
 def distinct(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
     # Of −0 alone Spark makes 0.
-    array = _compared(scope, value, lambda e: F.lit(False), least=1)
+    array = _compared(scope, value, nulls=True, least=1)
     return computed(F.array_distinct(array.column), array.type, array)
 
 
 def ordered(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The array, of which Spark orders the elements as Python does."""
-    return _compared(scope, value, lambda e: e.isNull(), least=2)
+    return _compared(scope, value, nulls=False, least=2)
 
 
-def _compared(
-    scope: ColumnScope, value: ColumnValue, refused: Callable[[Column], Column], *, least: int
-) -> ColumnValue:
+def _compared(scope: ColumnScope, value: ColumnValue, *, nulls: bool, least: int) -> ColumnValue:
     """The array; Python is asked where Spark compares elements otherwise, if there are `least`."""
-    if not isinstance(value.type, Array):
-        raise NotCompilable(f"a builtin runs over {value.type}")
-    element, array = value.type.element, scope.need(value)
-    if element != DOUBLE and str(element) not in _COMPARED:
-        raise NotCompilable(f"elements of {element} are compared")
-
-    def is_odd(e: Column) -> Column:
-        if element != DOUBLE:
-            return refused(e)
-        # To Spark NaN is a number, and −0 another one than 0.
-        return refused(e) | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
-
-    odd = (F.size(array.column) >= least) & F.exists(array.column, is_odd)
-    column = F.when(odd, scope.ask()).otherwise(array.column)
+    of, array = element_type(value), scope.need(value)
+    odd = F.exists(array.column, lambda e: _is_odd(of, e, nulls=nulls))
+    column = F.when((F.size(array.column) >= least) & odd, scope.ask()).otherwise(array.column)
     return computed(column, array.type, array, array, array)
+
+
+def _is_odd(item: ItemType, e: Column, *, nulls: bool) -> Column:
+    """Whether Spark compares an element otherwise than Python; `nulls`: None may be equal."""
+    refused = F.lit(False) if nulls else e.isNull()
+    if item == DOUBLE:
+        # To Spark NaN is a number, and −0 another one than 0.
+        return refused | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
+    if isinstance(item, Tuple):
+        for i, field in enumerate(item.fields, start=1):
+            refused = refused | _is_odd(field, e.getField(f"_{i}"), nulls=nulls)
+        return F.coalesce(refused, F.lit(False))
+    if str(item) not in _COMPARED:
+        raise NotCompilable(f"elements of {item} are compared")
+    return refused
 
 
 def _int(value: ColumnValue) -> ColumnValue:

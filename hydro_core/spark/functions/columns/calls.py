@@ -32,7 +32,7 @@ from hydro_core.spark.functions.columns.value import (
     long,
     strict,
 )
-from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Row, Tuple
+from hydro_core.types.item import BOOLEAN, DOUBLE, STRING, Array, Decimal, Row, Tuple
 
 
 def call(scope: ColumnScope, node: Call) -> ColumnValue:
@@ -90,15 +90,8 @@ def _argument(node: Call) -> Expr:
     return node.args[0]
 
 
-def _set(scope: ColumnScope, node: Expr) -> ColumnValue | None:
-    """The elements of `set(…)`, None of anything else."""
-    if not (isinstance(node, Call) and node.name == "set" and len(node.args) == 1):
-        return None
-    return arrays.distinct(scope, loops.array_of(scope, node.args[0]))
-
-
 def _len(scope: ColumnScope, node: Call) -> ColumnValue:
-    array = _set(scope, _argument(node))
+    array = loops.set_of(scope, _argument(node))
     if array is None:
         value = _only(scope, node)
         if value.type == STRING:
@@ -182,18 +175,22 @@ def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colu
 
 def _extreme_of_array(scope: ColumnScope, node: Call, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
-    if set(keywords) - {"default"}:
-        raise NotCompilable(f"`{node.name}` with a key")
-    array = arrays.ordered(scope, loops.array_of(scope, node.args[0]))
-    element = array.type.element if isinstance(array.type, Array) else LONG
     function = F.array_min if op == "<" else F.array_max
+    array = loops.set_of(scope, node.args[0]) or loops.array_of(scope, node.args[0])
+    element = arrays.element_type(array)
+    if "key" in keywords:
+        array = loops.by_key(scope, array, keywords["key"], descending=op == ">")
+        best = function(array.column).getField("_3")
+    else:
+        array = arrays.ordered(scope, array)
+        best = function(array.column)
     if "default" in keywords:
         default = scope.compile(keywords["default"])
         scope.use(default)
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
-    column = F.when(F.size(array.column) == 0, empty).otherwise(function(array.column))
+    column = F.when(F.size(array.column) == 0, empty).otherwise(best)
     return computed(column, element, array, array, nullable=True)
 
 
@@ -216,10 +213,14 @@ def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
         if known is None:
             raise NotCompilable("`sorted` in a computed direction")
         reverse = bool(known[0])
-    if keywords:
-        raise NotCompilable("`sorted` with a key")
     argument = _argument(node)
-    array = arrays.ordered(scope, _set(scope, argument) or loops.array_of(scope, argument))
+    array = loops.set_of(scope, argument) or loops.array_of(scope, argument)
+    if "key" in keywords:
+        entries = loops.by_key(scope, array, keywords["key"], descending=reverse)
+        best_first = F.sort_array(entries.column, asc=not reverse)
+        column = F.transform(best_first, lambda entry: entry.getField("_3"))
+        return computed(column, array.type, entries)
+    array = arrays.ordered(scope, array)
     return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 

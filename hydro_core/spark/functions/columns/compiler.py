@@ -172,6 +172,8 @@ def _binary(scope: ColumnScope, node: Binary) -> ColumnValue:
         return strings.concatenate(scope, node.op, a, b)
     if node.op == "+" and isinstance(a.type, Array | Tuple) and isinstance(b.type, Array | Tuple):
         return arrays.concatenate(scope, a, b)
+    if node.op == "*" and (isinstance(a.type, Array) or isinstance(b.type, Array)):
+        return arrays.repeated(scope, *((a, b) if isinstance(a.type, Array) else (b, a)))
     return moments.arithmetic(scope, node.op, a, b)
 
 

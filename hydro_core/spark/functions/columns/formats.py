@@ -6,6 +6,7 @@ import re
 
 from pyspark.sql import Column
 
+from hydro_core.functions.library.texts import padded
 from hydro_core.functions.library.times import formatted
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, numbers, rounding
@@ -14,6 +15,7 @@ from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable,
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _WHOLE = re.compile(r"(0?[1-9][0-9]{0,2}|,|)d?")
+_PADDED = re.compile(r"(?:(.)?([<>]))?([1-9][0-9]{0,3})([sd])?", re.DOTALL)
 _REAL = re.compile(r"(,?)\.([0-9]|10)([f%])")
 
 
@@ -30,9 +32,26 @@ def specified(scope: ColumnScope, value: ColumnValue, specification: str) -> Col
         number = scope.need(integers.as_long(value))
         column = F.format_string(f"%{whole[1]}d", number.column)
         return string(column, number, safe=True)
+    aligned = _PADDED.fullmatch(specification)
+    if aligned and (value.type == STRING or integers.is_integer_type(value)):
+        return _aligned(scope, value, aligned)
     if real and numbers.is_float(value):
         return _fixed(scope.need(numbers.as_double(value)), real[1], int(real[2]), real[3])
     raise NotCompilable("a format specification")
+
+
+def _aligned(scope: ColumnScope, value: ColumnValue, form: re.Match[str]) -> ColumnValue:
+    """`f"{value:*<10}"`: a text to the left, a number to the right unless it says so."""
+    is_text = value.type == STRING
+    if (form[4] or "s") != "s" if is_text else (form[4] or "d") != "d" or value.mixed:
+        raise NotCompilable("a format specification")
+    whole = scope.need(value)
+    text = whole.column if is_text else whole.column.cast("string")
+    side = "right" if (form[2] or ("<" if is_text else ">")) == "<" else "left"
+    column: Column | None = padded(side)(F, text, int(form[3]), form[1] or " ")
+    if column is None:
+        raise NotCompilable("a wide format")
+    return string(column, whole, whole, safe=True)
 
 
 def _fixed(number: ColumnValue, grouped: str, digits: int, kind: str) -> ColumnValue:

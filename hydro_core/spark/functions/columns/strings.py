@@ -14,6 +14,7 @@ from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     NotCompilable,
     boolean,
+    computed,
     long,
     strict,
     string,
@@ -27,6 +28,7 @@ from hydro_core.types.item import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     UNKNOWN,
+    Array,
     Decimal,
 )
 
@@ -79,6 +81,14 @@ def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> Colu
     return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
 
 
+def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """The characters of a text as an array."""
+    text = scope.need(value)
+    none = F.array().cast("array<string>")
+    column = F.when(text.column == "", none).otherwise(F.split(text.column, ""))
+    return computed(column, Array(STRING), text, text, safe=True)
+
+
 def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
     """An f-string."""
     parts: list[ColumnValue] = []
@@ -88,8 +98,9 @@ def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
             continue
         expression, conversion, specification = part
         value = scope.compile(expression)
-        if conversion not in ("", "s") or (conversion and specification):
+        if conversion not in ("", "s"):
             raise NotCompilable("a format specification")
+        value = text_of(scope, value) if conversion and specification else value
         if specification:
             parts.append(scope.sure(formats.specified(scope, value, specification)))
         else:
