@@ -124,9 +124,9 @@ def test_a_range_runs_three_times_however_many_functions_ask(
         _outputs(_program("\n".join(lines)), _ticks(LARGE), spark)
     assert len(jobs) == 3
     assert sum(reruns().values()) == before + 5
-    # All at once, in the order of the program; line 5 asks nobody.
+    # All at once, in the order of the program; line 6 asks nobody.
     (told,) = [r.getMessage() for r in caplog.records if "Spark cannot tell" in r.getMessage()]
-    assert re.findall("line ([0-9]+)", told) == ["3", "4", "6", "7", "8"]
+    assert re.findall("line ([0-9]+)", told) == ["4", "5", "7", "8", "9"]
 
 
 STORED = """

@@ -139,9 +139,10 @@ def test_what_has_an_expression_gives_what_python_gives(spark: SparkSession) -> 
             random.sample(found, min(FORMS, len(found))) for found in functions.values()
         )
     )
-    problems = []
+    problems = list[str]()
     for start in range(0, len(chosen), AT_ONCE):
         told, compared = compare(spark, DDL, rows(), chosen[start : start + AT_ONCE])
         problems += told
         assert compared > ROWS
-    assert problems == []
+    # A line for each function.
+    assert not problems, "\n".join({p.partition(" of {")[0]: p for p in problems}.values())

@@ -83,7 +83,7 @@ Typing = Callable[[ExprType, CallSite], ExprType]
 Column = Any
 Expression = Callable[..., Column | tuple[Column, ...] | None]
 """Spark's expression of `F`, the value and the arguments, none of them null: it may be given fewer
-than there are parameters. None says that there is none for arguments like these.
+than there are parameters, and must read them all, since a null fails where it is read. None says that there is none for arguments like these.
 """
 Cost = Callable[[Budget, Any, list[Any]], None]
 """Refuses the call on a constant that would make or read too much."""

@@ -70,22 +70,22 @@ INT_MEMBERS = members(
     method("bit_count", gives=LONG, column=_ones),
     method("bit_length", gives=LONG, column=_bits),
     method("to_bytes", optional(WHOLE), optional(TEXT), gives=BINARY, cost=_bytes_cost),
-    read("denominator", LONG, lambda F, _: F.lit(1)),
-    read("imag", LONG, lambda F, _: F.lit(0)),
+    read("denominator", LONG),
+    read("imag", LONG),
     read("numerator", LONG, lambda _, number: number),
     read("real", LONG, lambda _, number: number),
 )
 FLOAT_MEMBERS = members(
     method("hex", gives=STRING),
     method("is_integer", gives=BOOLEAN, column=_is_whole),
-    read("imag", DOUBLE, lambda F, _: F.lit(0.0)),
+    read("imag", DOUBLE),
     read("real", DOUBLE, lambda _, number: number),
 )
 DECIMAL_MEMBERS = members(
     method("adjusted", gives=LONG),
     method("compare", _DECIMAL, optional(ANYTHING), gives=Decimal(38, 18)),
     *methods("copy_abs copy_negate", gives=same),
-    method("is_nan", gives=BOOLEAN, column=lambda F, _: F.lit(False)),
+    method("is_nan", gives=BOOLEAN),
     method("is_signed", gives=BOOLEAN),
     method("is_zero", gives=BOOLEAN, column=lambda _, number: number == 0),
     method("normalize", optional(ANYTHING), gives=same),

@@ -176,7 +176,7 @@ def _of_moments(zone: str, *more: Member) -> dict[str, Member]:
         read("minute", LONG, _field("minute")),
         read("second", LONG, _field("second")),
         read("microsecond", LONG, lambda F, moment: F.pmod(microseconds(F, moment), F.lit(SECOND))),
-        read("fold", LONG, lambda F, _: F.lit(0)),
+        read("fold", LONG),
         read("tzinfo", ZONE),
         *more,
     )
@@ -194,7 +194,7 @@ TIMESTAMP_MEMBERS = _of_moments(
         column=lambda F, moment: _seconds(F, microseconds(F, moment)),
         may_fail=True,
     ),
-    method("utcoffset", gives=TIMEDELTA, column=lambda F, _: F.lit(0)),
+    method("utcoffset", gives=TIMEDELTA),
 )
 NTZ_MEMBERS = _of_moments(
     "",
