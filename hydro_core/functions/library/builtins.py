@@ -40,22 +40,22 @@ from hydro_core.types.item import (
     Decimal,
 )
 
-Typing = Callable[[CallSite], ExprType]
-Cost = Callable[[Budget, list[Any]], None]
+CallTyping = Callable[[CallSite], ExprType]
+CallCost = Callable[[Budget, list[Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Builtin:
+class LibraryFunction:
     """A function that programs may call by its name."""
 
     function: Any
-    gives: ExprType | Typing
+    gives: ExprType | CallTyping
     takes: tuple[Parameter, ...] = ()
     """What is checked where the type does not depend on the arguments."""
     column: Expression | None = None
     """Spark's expression, where it is one of the arguments' columns alone."""
     may_fail: bool = False
-    cost: Cost | None = None
+    cost: CallCost | None = None
 
     def result(self, site: CallSite) -> ExprType:
         """The type of a call."""
@@ -162,28 +162,28 @@ def _whole(rounding: str) -> Expression:
 
 
 _INFINITE = float("inf")
-_MATH: Mapping[str, Builtin] = {
-    "math.ceil": Builtin(math.ceil, LONG, (NUMBER,), _whole("ceil"), may_fail=True),
-    "math.fabs": Builtin(math.fabs, DOUBLE, (NUMBER,), _real(lambda F, x: F.abs(x))),
-    "math.floor": Builtin(math.floor, LONG, (NUMBER,), _whole("floor"), may_fail=True),
-    "math.isfinite": Builtin(
+_MATH: Mapping[str, LibraryFunction] = {
+    "math.ceil": LibraryFunction(math.ceil, LONG, (NUMBER,), _whole("ceil"), may_fail=True),
+    "math.fabs": LibraryFunction(math.fabs, DOUBLE, (NUMBER,), _real(lambda F, x: F.abs(x))),
+    "math.floor": LibraryFunction(math.floor, LONG, (NUMBER,), _whole("floor"), may_fail=True),
+    "math.isfinite": LibraryFunction(
         math.isfinite, BOOLEAN, (NUMBER,), _real(lambda F, x: F.abs(x) < _INFINITE)
     ),
-    "math.isinf": Builtin(
+    "math.isinf": LibraryFunction(
         math.isinf, BOOLEAN, (NUMBER,), _real(lambda F, x: F.abs(x) == _INFINITE)
     ),
-    "math.isnan": Builtin(math.isnan, BOOLEAN, (NUMBER,), _real(lambda F, x: F.isnan(x))),
-    "math.sqrt": Builtin(
+    "math.isnan": LibraryFunction(math.isnan, BOOLEAN, (NUMBER,), _real(lambda F, x: F.isnan(x))),
+    "math.sqrt": LibraryFunction(
         math.sqrt,
         DOUBLE,
         (NUMBER,),
         _real(lambda F, x: F.when((x >= 0.0) & ~F.isnan(x), F.sqrt(x))),
         may_fail=True,
     ),
-    "math.trunc": Builtin(math.trunc, LONG, (NUMBER,), _whole("trunc"), may_fail=True),
+    "math.trunc": LibraryFunction(math.trunc, LONG, (NUMBER,), _whole("trunc"), may_fail=True),
     # The last digit of these the C library decides, or the JVM.
     **{
-        f"math.{function.__name__}": Builtin(function, DOUBLE, (NUMBER,))
+        f"math.{function.__name__}": LibraryFunction(function, DOUBLE, (NUMBER,))
         for function in (
             *(math.acos, math.asin, math.atan, math.cos, math.cosh, math.degrees, math.exp),
             *(math.expm1, math.log10, math.log1p, math.log2, math.radians, math.sin, math.sinh),
@@ -191,61 +191,63 @@ _MATH: Mapping[str, Builtin] = {
         )
     },
     **{
-        f"math.{function.__name__}": Builtin(function, DOUBLE, (NUMBER, NUMBER))
+        f"math.{function.__name__}": LibraryFunction(function, DOUBLE, (NUMBER, NUMBER))
         for function in (math.atan2, math.copysign, math.fmod, math.pow)
     },
-    "math.log": Builtin(math.log, DOUBLE, (NUMBER, optional(NUMBER))),
+    "math.log": LibraryFunction(math.log, DOUBLE, (NUMBER, optional(NUMBER))),
 }
 """What a function in Python may take of `math`; a text program has no modules."""
 
-BUILTINS: Mapping[str, Builtin] = {
-    "abs": Builtin(abs, types.of_abs),
-    "all": Builtin(all, types.of_over),
-    "any": Builtin(any, types.of_over),
-    "bool": Builtin(bool, BOOLEAN, (optional(ANYTHING),)),
-    "dict": Builtin(dict, types.of_dict),
-    "enumerate": Builtin(enumerate, types.of_enumerate),
-    "float": Builtin(float, types.of_number(DOUBLE), cost=_digits),
-    "int": Builtin(int, types.of_number(LONG), cost=_digits),
-    "len": Builtin(len, types.of_len),
-    "list": Builtin(list, types.of_list),
-    "max": Builtin(max, types.of_extreme),
-    "min": Builtin(min, types.of_extreme),
-    "range": Builtin(range, Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), cost=_range),
-    "reversed": Builtin(reversed, types.of_reversed),
-    "round": Builtin(round, types.of_round, cost=_round),
-    "set": Builtin(set, types.of_set),
-    "sorted": Builtin(sorted, types.of_sorted, cost=_sorted),
-    "str": Builtin(str, STRING, (optional(ANYTHING),) * 3, cost=_text),
-    "sum": Builtin(sum, types.of_sum, cost=_sum),
-    "tuple": Builtin(tuple, types.of_tuple),
-    "zip": Builtin(zip, types.of_zip),
-    "date": Builtin(date, types.of_date),
-    "datetime": Builtin(datetime, types.of_datetime),
-    "timedelta": Builtin(timedelta, TIMEDELTA, (optional(REAL),) * 7),
-    "timezone": Builtin(timezone, ZONE, (ANYTHING, optional(TEXT))),
-    "Decimal": Builtin(DecimalValue, types.of_decimal, cost=_digits),
+BUILTINS: Mapping[str, LibraryFunction] = {
+    "abs": LibraryFunction(abs, types.of_abs),
+    "all": LibraryFunction(all, types.of_over),
+    "any": LibraryFunction(any, types.of_over),
+    "bool": LibraryFunction(bool, BOOLEAN, (optional(ANYTHING),)),
+    "dict": LibraryFunction(dict, types.of_dict),
+    "enumerate": LibraryFunction(enumerate, types.of_enumerate),
+    "float": LibraryFunction(float, types.of_number(DOUBLE), cost=_digits),
+    "int": LibraryFunction(int, types.of_number(LONG), cost=_digits),
+    "len": LibraryFunction(len, types.of_len),
+    "list": LibraryFunction(list, types.of_list),
+    "max": LibraryFunction(max, types.of_extreme),
+    "min": LibraryFunction(min, types.of_extreme),
+    "range": LibraryFunction(
+        range, Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), cost=_range
+    ),
+    "reversed": LibraryFunction(reversed, types.of_reversed),
+    "round": LibraryFunction(round, types.of_round, cost=_round),
+    "set": LibraryFunction(set, types.of_set),
+    "sorted": LibraryFunction(sorted, types.of_sorted, cost=_sorted),
+    "str": LibraryFunction(str, STRING, (optional(ANYTHING),) * 3, cost=_text),
+    "sum": LibraryFunction(sum, types.of_sum, cost=_sum),
+    "tuple": LibraryFunction(tuple, types.of_tuple),
+    "zip": LibraryFunction(zip, types.of_zip),
+    "date": LibraryFunction(date, types.of_date),
+    "datetime": LibraryFunction(datetime, types.of_datetime),
+    "timedelta": LibraryFunction(timedelta, TIMEDELTA, (optional(REAL),) * 7),
+    "timezone": LibraryFunction(timezone, ZONE, (ANYTHING, optional(TEXT))),
+    "Decimal": LibraryFunction(DecimalValue, types.of_decimal, cost=_digits),
 }
 """The names that every function sees."""
 
-OF_CLASSES: Mapping[str, Builtin] = {
-    "date.fromisoformat": Builtin(date.fromisoformat, DATE, (TEXT,), _day, may_fail=True),
-    "date.fromordinal": Builtin(date.fromordinal, DATE, (WHOLE,), _day_of, may_fail=True),
-    "date.fromisocalendar": Builtin(date.fromisocalendar, DATE, (WHOLE,) * 3),
+OF_CLASSES: Mapping[str, LibraryFunction] = {
+    "date.fromisoformat": LibraryFunction(date.fromisoformat, DATE, (TEXT,), _day, may_fail=True),
+    "date.fromordinal": LibraryFunction(date.fromordinal, DATE, (WHOLE,), _day_of, may_fail=True),
+    "date.fromisocalendar": LibraryFunction(date.fromisocalendar, DATE, (WHOLE,) * 3),
     # What names no zone is meant in UTC, as it is in data.
-    "datetime.fromisoformat": Builtin(datetime.fromisoformat, TIMESTAMP, (TEXT,)),
-    "datetime.fromordinal": Builtin(datetime.fromordinal, TIMESTAMP_NTZ, (WHOLE,)),
-    "datetime.strptime": Builtin(
+    "datetime.fromisoformat": LibraryFunction(datetime.fromisoformat, TIMESTAMP, (TEXT,)),
+    "datetime.fromordinal": LibraryFunction(datetime.fromordinal, TIMESTAMP_NTZ, (WHOLE,)),
+    "datetime.strptime": LibraryFunction(
         strptime, types.of_strptime, (TEXT, constant(TEXT)), _moment, may_fail=True, cost=_form
     ),
-    "datetime.combine": Builtin(datetime.combine, types.of_combine),
-    "datetime.fromtimestamp": Builtin(
+    "datetime.combine": LibraryFunction(datetime.combine, types.of_combine),
+    "datetime.fromtimestamp": LibraryFunction(
         datetime.fromtimestamp, TIMESTAMP, (REAL, optional(ANYTHING))
     ),
-    "Decimal.from_float": Builtin(DecimalValue.from_float, Decimal(38, 18), (REAL,)),
-    "dict.fromkeys": Builtin(dict.fromkeys, ANY, (ANYTHING, optional(ANYTHING))),
-    "float.fromhex": Builtin(float.fromhex, DOUBLE, (TEXT,), cost=_digits),
-    "int.from_bytes": Builtin(int.from_bytes, LONG, (ANYTHING, optional(TEXT))),
+    "Decimal.from_float": LibraryFunction(DecimalValue.from_float, Decimal(38, 18), (REAL,)),
+    "dict.fromkeys": LibraryFunction(dict.fromkeys, ANY, (ANYTHING, optional(ANYTHING))),
+    "float.fromhex": LibraryFunction(float.fromhex, DOUBLE, (TEXT,), cost=_digits),
+    "int.from_bytes": LibraryFunction(int.from_bytes, LONG, (ANYTHING, optional(TEXT))),
 }
 """The methods of classes."""
 
@@ -259,7 +261,7 @@ CONSTANTS: Mapping[str, Any] = {
     "timedelta.min": timedelta.min,
 }
 """The attributes of classes that are values."""
-FUNCTIONS: Mapping[str, Builtin] = {**BUILTINS, **OF_CLASSES, **_MATH}
+FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **_MATH}
 """All that is called by a name."""
 NAMES: Mapping[int, str] = {id(entry.function): name for name, entry in FUNCTIONS.items()}
 """The names of functions by their identities."""

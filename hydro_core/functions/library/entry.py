@@ -78,14 +78,15 @@ class Parameter:
     optional: bool = False
 
 
-Typing = Callable[[ExprType, CallSite], ExprType]
+MemberTyping = Callable[[ExprType, CallSite], ExprType]
 """The type of a call, by that of the value that is called on."""
 Column = Any
 Expression = Callable[..., Column | tuple[Column, ...] | None]
 """Spark's expression of `F`, the value and the arguments, none of them null: it may be given fewer
-than there are parameters, and must read them all, since a null fails where it is read. None says that there is none for arguments like these.
+than there are parameters. It must read all that it is given: where that is null, the job fails as
+it is read. None says that there is none for arguments like these.
 """
-Cost = Callable[[Budget, Any, list[Any]], None]
+MemberCost = Callable[[Budget, Any, list[Any]], None]
 """Refuses the call on a constant that would make or read too much."""
 
 
@@ -96,11 +97,11 @@ class Member:
     name: str
     takes: tuple[Parameter, ...] | None
     """None: it is a property."""
-    gives: ExprType | Typing
+    gives: ExprType | MemberTyping
     column: Expression | None = None
     may_fail: bool = False
     """The expression is null where Python fails, or must be asked."""
-    cost: Cost | None = None
+    cost: MemberCost | None = None
 
     def result(self, base: ExprType, site: CallSite) -> ExprType:
         """The type of a call."""
@@ -111,16 +112,16 @@ class Member:
 def method(
     name: str,
     *takes: Parameter,
-    gives: ExprType | Typing,
+    gives: ExprType | MemberTyping,
     column: Expression | None = None,
     may_fail: bool = False,
-    cost: Cost | None = None,
+    cost: MemberCost | None = None,
 ) -> Member:
     """A method of that name."""
     return Member(name, takes, gives, column, may_fail, cost)
 
 
-def read(name: str, gives: ExprType | Typing, column: Expression | None = None) -> Member:
+def read(name: str, gives: ExprType | MemberTyping, column: Expression | None = None) -> Member:
     """A property of that name."""
     return Member(name, None, gives, column)
 
@@ -131,7 +132,7 @@ def members(*entries: Member) -> dict[str, Member]:
 
 
 def methods(
-    names: str, *takes: Parameter, gives: ExprType | Typing, cost: Cost | None = None
+    names: str, *takes: Parameter, gives: ExprType | MemberTyping, cost: MemberCost | None = None
 ) -> Iterable[Member]:
     """Several methods of which nothing differs but the name; Python computes them."""
     return [method(name, *takes, gives=gives, cost=cost) for name in names.split()]

@@ -58,7 +58,7 @@ OTHER_WORDS: Words = {
     "shards/run.py": {"tick": GOAL},
     "shards/traffic.py": {"tick": GOAL},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
-    "spark/functions/columns/loops.py": {"enumerate": PYTHON},
+    "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/failures.py": {"tick": "what a message tells"},
     "spark/files/frames.py": {"delta": "Spark's name of a format"},

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.kinds import TIMEDELTA, ExprType
-from hydro_core.functions.library.builtins import Builtin
+from hydro_core.functions.library.builtins import LibraryFunction
 from hydro_core.functions.library.entry import CallSite, Expression, Member, Parameter
 from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Call, Expr, Method
@@ -56,7 +56,7 @@ def method_of(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValu
     return _computed(gives, found, (subject, *of), may_fail=entry.may_fail)
 
 
-def call_of(scope: ColumnScope, entry: Builtin, node: Call) -> ColumnValue:
+def call_of(scope: ColumnScope, entry: LibraryFunction, node: Call) -> ColumnValue:
     """`name(arguments)`, by the entry's expression."""
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
