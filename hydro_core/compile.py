@@ -19,7 +19,6 @@ from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan, plan_of
 from hydro_core.plan.semantic_hash import NO_HASHES
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
@@ -39,9 +38,6 @@ class Compiled:
     def graph(self) -> Graph:
         """The program."""
         return self.typed.graph
-
-    def __str__(self) -> str:
-        return as_text(self.typed, self.strata)
 
     def _repr_html_(self) -> str:
         """The drawing with its strata and types, in a notebook."""

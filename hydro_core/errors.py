@@ -55,6 +55,11 @@ class Span:
         return Span(self.file, line, column, line, column + 1, text)
 
 
+def beginning(span: Span | None) -> tuple[int, int]:
+    """The line and column of a place; (0, 0) where it is not known, which comes first."""
+    return (span.line, span.column) if span else (0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One thing that is wrong: what, where, in which operator, and how to mend it."""

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.compile import Compiled, best_plan, compile_flow, compile_graph, draw
+from hydro_core.compile import compile_flow, compile_graph, draw
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.flow import FlowBuilder, Schema
 from hydro_core.types.ddl import parse_ddl
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hydro_core.analysis.partition.partitioning import Partitioning
     from hydro_core.analysis.slice_wording import SliceAnswer
     from hydro_core.engines import Engine
-    from hydro_core.optimize.optimizer import Optimized
+    from hydro_core.printed import BestPlan, Checked
     from hydro_core.shown import TickOutputs
 
 Schemas = Mapping[str, Schema]
@@ -32,13 +32,21 @@ Schemas = Mapping[str, Schema]
 class Flow(FlowBuilder):
     """A program in the making, and what can be asked of it; `graph()` is what it amounts to."""
 
-    def check(self, schemas: Schemas | None = None) -> Compiled:
-        """Types and stratifies the program: what `hydrotick check` prints."""
-        return compile_flow(self._warned(), _types(schemas), self.promised)
+    def check(self, schemas: Schemas | None = None) -> Checked:
+        """The program with its types and strata: printed, what `hydrotick check` prints."""
+        from hydro_core.printed import checked
 
-    def optimize(self, schemas: Schemas | None = None, **options: Any) -> Optimized:
-        """The optimized program, its cost before and after, and the steps that lead there."""
-        return best_plan(self.check(schemas), **options)
+        return checked(compile_flow(self._warned(), _types(schemas), self.promised))
+
+    def optimize(self, schemas: Schemas | None = None, **options: Any) -> BestPlan:
+        """The optimized program and its cost before and after: printed, what `hydrotick optimize`
+        prints.
+
+        Options are `stats`, `goal`, and `explain`: then it comes with the rules that lead there.
+        """
+        from hydro_core.printed import told_plan
+
+        return told_plan(self.check(schemas), **options)
 
     def partition(
         self,

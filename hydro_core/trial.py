@@ -17,7 +17,8 @@ from hydro_core.catalog.io import SINK
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, stratified
 from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.ir.walk import behind
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
@@ -137,19 +138,13 @@ def _claim(before: Typed, after: Typed, output: str) -> Claim:
 def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
     """The part of a program that makes these streams, which are its outputs."""
     graph = typed.graph
-    nodes: dict[NodeId, Node] = {}
-    todo = [end.node for ends in streams.values() for end in ends]
-    while todo:
-        name = todo.pop()
-        if name not in nodes:
-            nodes[name] = graph[name]
-            todo += [e.node for e in graph[name].inputs]
+    made_of = behind(graph, (end.node for ends in streams.values() for end in ends))
     sinks = [
         Node(f"{name} part {i}", SINK, Args().with_(name=name), (end,))
         for name, ends in streams.items()
         for i, end in enumerate(ends)
     ]
-    kept = [node for node in graph if node.id in nodes]
+    kept = [node for node in graph if node.id in made_of]
     return stratified(Typed(Graph.of([*kept, *sinks], graph.name), typed.types))
 
 

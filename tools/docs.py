@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "docs/commands.md": "tools.commands_page",
     "docs/functions.md": "tools.functions_page",
-    "docs/operators.md": "hydro_core.catalog.table",
-    "docs/rules.md": "hydro_core.optimize.table",
+    "docs/operators.md": "tools.operators_page",
+    "docs/rules.md": "tools.rules_page",
 }
 """The pages, and the modules whose `page()` gives them."""
 

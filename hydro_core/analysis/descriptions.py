@@ -87,13 +87,10 @@ class _Said:
         fields = self._maps[node.id]
         if fields is None:
             return
-        for length in range(len(path), -1, -1):
-            key, rest = path[:length], path[length:]
-            if key in fields.equal or key in fields.computed:
-                same = fields.equal if key in fields.equal else fields.padded
-                for field in sorted(same.get(key, ())):
-                    yield node.inputs[field.input], (*field.path, *rest)
-                return
+        key, rest = fields.nearest(path) or ((), ())
+        same = fields.equal if key in fields.equal else fields.padded
+        for field in sorted(same.get(key, ())):
+            yield node.inputs[field.input], (*field.path, *rest)
 
 
 def _columns(item: ItemType) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Gives, Projection, is_itemwise
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, functions_of
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
@@ -55,11 +55,8 @@ def without_typed_functions(graph: Graph) -> Graph:
 def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
     """The functions in a node's arguments, with the types of what they are applied to."""
     for name, value in node.args.entries:
-        found: list[Fn] = []
-        mapped(value, lambda fn, found=found: found.append(fn) or fn)  # type: ignore[misc]
-        if found:
-            over = applied_to(node, node.op.arg(name), typed)
-            yield from ((fn, over) for fn in found)
+        for fn in functions_of(value):
+            yield fn, applied_to(node, node.op.arg(name), typed)
 
 
 def _key(fn: Fn, over: Types) -> object:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from hydro_core.analysis.complaints import of_order, of_schema, of_type
 from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import OrderRule, TypeProblem
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import Diagnostic, ProgramError, beginning
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, outputs, predecessors, same_tick
 from hydro_core.types.common import common_type
@@ -45,6 +45,11 @@ class Typed:
     def inputs(self) -> Mapping[str, StreamType]:
         """The type of every input, by its name."""
         return {name: self.types[Endpoint(n.id)] for name, n in self.graph.sources.items()}
+
+    @cached_property
+    def schemas(self) -> Mapping[str, ItemType]:
+        """The item type of every input, by its name: what `infer` goes by."""
+        return {name: stream.item for name, stream in self.inputs.items()}
 
     @cached_property
     def outputs(self) -> Mapping[str, StreamType]:
@@ -77,17 +82,13 @@ def infer(
     singles = _singles(graph, groups)
     problems = [*items.problems, *_disordered(graph, orders), *_mixed_sinks(graph, items.of)]
     if problems:
-        raise ProgramError(*sorted(problems, key=_place))
+        raise ProgramError(*sorted(problems, key=lambda p: beginning(p.span)))
     types = {
         endpoint: StreamType(items.of[node.id], orders[node.id], singles[node.id])
         for node in graph
         for endpoint in outputs(node)
     }
     return Typed(graph, MappingProxyType(types))
-
-
-def _place(diagnostic: Diagnostic) -> tuple[int, int]:
-    return (diagnostic.span.line, diagnostic.span.column) if diagnostic.span else (0, 0)
 
 
 class _Items:

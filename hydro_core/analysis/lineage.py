@@ -90,27 +90,18 @@ def _composed(
 def _field(
     node: Node, fields: FieldMap, path: FieldPath, streams: Mapping[Endpoint, Lineage]
 ) -> FieldLineage:
-    for length in range(len(path), -1, -1):
-        key, rest = path[:length], path[length:]
-        if key in fields.equal:
-            return _union(
-                _at(streams[node.inputs[f.input]], (*f.path, *rest)) for f in fields.equal[key]
-            )
-        if key in fields.computed:
-            found = _union(_at(streams[node.inputs[f.input]], f.path) for f in fields.computed[key])
-            return FieldLineage(computed=found.all)
-    return _deeper(node, fields, path, streams)
-
-
-def _deeper(
-    node: Node, fields: FieldMap, path: FieldPath, streams: Mapping[Endpoint, Lineage]
-) -> FieldLineage:
-    """A leaf of whose inside the map speaks: it is made of all of that."""
+    known = fields.nearest(path)
+    if known is not None and known[0] in fields.equal:
+        key, rest = known
+        return _union(
+            _at(streams[node.inputs[f.input]], (*f.path, *rest)) for f in fields.equal[key]
+        )
+    # a leaf of whose inside alone the map speaks is made of all of that
     inside = [*fields.equal.items(), *fields.computed.items()]
     found = _union(
         _at(streams[node.inputs[f.input]], f.path)
-        for key, sources in inside
-        if key[: len(path)] == path
+        for part, sources in inside
+        if (part[: len(path)] == path if known is None else part == known[0])
         for f in sources
     )
     return FieldLineage(computed=found.all)

@@ -19,6 +19,7 @@ from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, TermTable, keeps_value
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Node, NodeId
+from hydro_core.ir.walk import behind
 from hydro_core.types.item import FieldPath, at, leaves
 from hydro_core.types.stream import Order
 from hydro_core.types.values import canonical
@@ -121,14 +122,8 @@ class OutputSlice:
 
     def upstream(self, edge: InputPosition) -> frozenset[NodeId]:
         """The operators of which what enters at the edge is made."""
-        found: set[NodeId] = set()
-        todo = [self.steps.of[edge[0]].inputs[edge[1]]]
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += self.steps.of[name].inputs
-        return frozenset(found)
+        node, position = edge
+        return frozenset(behind(self.steps.typed.graph, [self.steps.of[node].inputs[position]]))
 
     def before(self, edge: InputPosition) -> frozenset[str]:
         """The inputs of the program of which what enters at the edge is made."""

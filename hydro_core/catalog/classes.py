@@ -8,7 +8,8 @@ known everywhere.
 The words are those of incremental view maintenance. *Linear* operators do the same with an item
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
 input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`),
-*by position* (`Positional`, `Ordering`), or *over time*.
+*by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
+(`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
 
 What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
 `passes` on, and how much of the past its output `holds`.
@@ -28,31 +29,55 @@ if TYPE_CHECKING:
     from hydro_core.functions.fn import Fn
 
 
+class Ends:
+    """Where streams begin and end."""
+
+    __slots__ = ()
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+
+
+class Linear:
+    """The same with items that come as with items that go."""
+
+    __slots__ = ()
+    holds: ClassVar[Holds] = Holds.INPUTS
+
+
+class PerKey:
+    """What becomes of a key's items depends on that key's alone."""
+
+    __slots__ = ()
+
+
+class PerPosition:
+    """An item's place among all decides, or is decided."""
+
+    __slots__ = ()
+
+
+class OverTime:
+    """The items of other ticks decide, too."""
+
+    __slots__ = ()
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Given:
+class Given(Ends):
     """Has no input: its items come with the tick."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class Empty:
+class Empty(Ends):
     """A stream without items."""
 
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Ends):
     """The end of a stream."""
-
-    passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 class Gives(Enum):
@@ -69,10 +94,9 @@ class Gives(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PerItem:
+class PerItem(Linear):
     """Linear: looks at one item at a time."""
 
-    holds: ClassVar[Holds] = Holds.INPUTS
     gives: Gives
 
     @property
@@ -87,28 +111,29 @@ class PerItem:
                 return Passes.NONE
 
 
+MadeColumns = Callable[["Args", Sequence[str]], Mapping[str, "str | Fn"]]
+"""From the arguments and the row's columns to what stands in each column of the output: the column
+of that name, or what the function gives for the row.
+"""
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(Linear):
     """Linear: a row for each row, of its columns and computed ones."""
 
     passes: ClassVar[Passes] = Passes.NONE
-    holds: ClassVar[Holds] = Holds.INPUTS
     gives: ClassVar[Gives] = Gives.ONE
-    columns: Callable[[Args, Sequence[str]], Mapping[str, str | Fn]]
-    """From the arguments and the row's columns to what stands in each column of the output: the
-    column of that name, or what the function gives for the row.
-    """
+    columns: MadeColumns
     only: bool = False
     """The output has the columns that the arguments name, whatever else the row has."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Linear):
     """Linear in all inputs together: their items."""
 
-    holds: ClassVar[Holds] = Holds.INPUTS
     widens: bool = False
     """Items change their type, so that all have one."""
 
@@ -148,7 +173,7 @@ class Compares(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(PerKey):
     """By key: the items of the first input that have a match in the second, or that have none."""
 
     passes: ClassVar[Passes] = Passes.SOME
@@ -160,7 +185,7 @@ class Matching:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(PerKey):
     """By key, which is the whole item: each once."""
 
     passes: ClassVar[Passes] = Passes.ALL
@@ -178,7 +203,7 @@ class Summary(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ByKey:
+class ByKey(PerKey):
     """By key: one item is made of those of a key."""
 
     holds: ClassVar[Holds] = Holds.RESULT
@@ -199,7 +224,7 @@ class ByKey:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Running:
+class Running(PerKey):
     """By key: a result that it stores, and makes anew where its input is new."""
 
     holds: ClassVar[Holds] = Holds.STATE
@@ -218,7 +243,7 @@ class Running:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ordering:
+class Ordering(PerPosition):
     """Gives the items an order, or takes it away."""
 
     passes: ClassVar[Passes] = Passes.ALL
@@ -238,7 +263,7 @@ class Places(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Positional:
+class Positional(PerPosition):
     """By position: an item's place among all decides."""
 
     gives: Places
@@ -257,7 +282,7 @@ class Positional:
 
 @final
 @dataclass(frozen=True, slots=True)
-class History:
+class History(OverTime):
     """Over time: the items of all ticks so far."""
 
     holds: ClassVar[Holds] = Holds.HISTORY
@@ -272,7 +297,7 @@ class History:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(OverTime):
     """Over time: the items of the last ticks."""
 
     passes: ClassVar[Passes] = Passes.SO_FAR
@@ -281,7 +306,7 @@ class Window:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Before:
+class Before(OverTime):
     """Over time: the items of the tick before."""
 
     passes: ClassVar[Passes] = Passes.EARLIER
@@ -290,7 +315,7 @@ class Before:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(OverTime):
     """Over time: how a stream differs from what it was in the tick before."""
 
     holds: ClassVar[Holds] = Holds.INPUTS
@@ -305,7 +330,7 @@ class Growth:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Commands:
+class Commands(OverTime):
     """Over time: what all commands so far leave there."""
 
     passes: ClassVar[Passes] = Passes.NONE
@@ -346,11 +371,7 @@ def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
     match cls:
         case PerItem() | Projection():
             return True
-        case Given() | Empty() | Output() | Sum() | Product() | Matching() | Distinct() | ByKey():
-            return False
-        case Running() | Ordering() | Positional() | History() | Window() | Before():
-            return False
-        case Growth() | Commands():
+        case Ends() | Sum() | Product() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

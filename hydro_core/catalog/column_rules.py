@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hydro_core.catalog.aggregates import aggregate_type
+from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of, twice
 from hydro_core.functions.fn import Fn
@@ -92,9 +93,9 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
         return _joined_nothing(args["how"], left, right)
     mine = [field for field in row_of(left).fields if field.name not in on]
     theirs = [field for field in row_of(right).fields if field.name not in on]
-    if args["how"] in ("right", "outer"):
+    if 1 in KEPT[args["how"]]:
         mine = padded(mine)
-    if args["how"] in ("left", "outer"):
+    if 0 in KEPT[args["how"]]:
         theirs = padded(theirs)
     taken = {*on, *(field.name for field in mine)}
     if args["suffix"] is not None:
@@ -108,8 +109,8 @@ def _joined_nothing(how: str, left: ItemType, right: ItemType) -> ItemType:
     """One side never has an item, or is not known; nothing says which columns are padded."""
     if OPEN in (left, right):
         return OPEN
-    for name, item, padding in (("left", left, "right"), ("right", right, "left")):
-        if item == UNKNOWN and how in (padding, "outer"):
+    for name, item, other in (("left", left, 1), ("right", right, 0)):
+        if item == UNKNOWN and other in KEPT[how]:
             raise TypeProblem(
                 f"nothing says which columns the {name} input has, which never has an item",
                 'say it: `source_iter([], schema="…")`',

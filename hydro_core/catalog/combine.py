@@ -10,12 +10,12 @@ from hydro_core.catalog.classes import (
     Compares,
     Matching,
     Meets,
-    OpClass,
     Places,
     Positional,
     Product,
     Sum,
 )
+from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import (
     Arg,
     Args,
@@ -118,34 +118,16 @@ def _join_sides(args: Args) -> Mapping[str, Any]:
     A padded row waits for the other side.
     """
     how = args["how"]
+    kept, asked = KEPT[how], how in ("semi", "anti")
     waits = {True: Barrier.STRATUM, False: Barrier.NONE}
-    left = Port(
-        "0",
-        linear=how in ("inner", "left", "semi", "anti"),
-        barrier=waits[how in ("right", "outer")],
-    )
-    right = _right(
-        linear=how in ("inner", "right"), barrier=waits[how in ("left", "outer", "anti")]
-    )
+    left = Port("0", linear=1 not in kept, barrier=waits[1 in kept])
+    right = _right(linear=not asked and 0 not in kept, barrier=waits[0 in kept or how == "anti"])
+    matching = Matching(wanted=how == "semi", compares=Compares.KEYS)
     return {
-        "cls": _join_class(how),
+        "cls": matching if asked else Product(Meets.KEY, kept),
         "inputs": (left, right),
         "monotone": how in ("inner", "semi"),
     }
-
-
-_PADDED_SIDES = {
-    "inner": frozenset[int](),
-    "left": frozenset({0}),
-    "right": frozenset({1}),
-    "outer": frozenset({0, 1}),
-}
-
-
-def _join_class(how: str) -> OpClass:
-    if how in _PADDED_SIDES:
-        return Product(Meets.KEY, _PADDED_SIDES[how])
-    return Matching(wanted=how == "semi", compares=Compares.KEYS)
 
 
 JOIN = OpSpec(
@@ -166,7 +148,7 @@ JOIN = OpSpec(
             "choice",
             positional=False,
             default="inner",
-            choices=("inner", "left", "right", "outer", "semi", "anti"),
+            choices=tuple(KEPT),
             summary="what becomes of items that find no other",
         ),
         Arg(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import ByKey, Distinct, Places, Positional, Summary
+from hydro_core.catalog.inputs import BY, INIT, STEP
 from hydro_core.catalog.spec import (
     Arg,
     Args,
@@ -20,21 +22,11 @@ from hydro_core.catalog.spec import (
     OpSpec,
     OrderRule,
     Port,
+    TypeRule,
 )
 from hydro_core.types.stream import Order
 
 _WHOLE = Never("one result is made of all items")
-_INIT = Arg("init", "value", required=True, summary="the accumulator over no item")
-_STEP = Arg(
-    "f",
-    "function",
-    required=True,
-    leading=1,
-    summary="the next accumulator, of the one before and an item",
-)
-_BY = Arg(
-    "by", "columns", positional=False, summary="the key: a column of the rows, or a list of columns"
-)
 _UNORDERED_CURE = "declare the function `commutative=True` if the order does not matter to it"
 _LONGS = {"a": "long"}
 _PAIRS = {"a": "(string, long)"}
@@ -69,7 +61,7 @@ UNIQUE_KEYED = OpSpec(
     cls=Positional(Places.FIRST_OF_KEY),
     summary="the first value of each key",
     inputs=_blocking(Order.TOTAL),
-    args=(_BY,),
+    args=(BY,),
     result=type_rules.unpaired,
     monotone=False,
     idempotent=True,
@@ -83,22 +75,43 @@ UNIQUE_KEYED = OpSpec(
     ),
 )
 
-FOLD = OpSpec(
-    name="fold",
-    family="group",
-    cls=ByKey(Summary.FOLD, keyed=False),
-    summary="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
-    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
-    args=(_INIT, _STEP),
-    result=type_rules.folded,
-    refine=_order_of_function,
-    zero=False,
-    monotone=False,
-    single=True,
-    order=OrderRule.LOSES,
-    partition=_WHOLE,
-    lineage=lineage_rules.computed_from_all,
-    example=Example(
+
+def _folded(
+    name: str,
+    cls: ByKey,
+    summary: str,
+    args: tuple[Arg, ...],
+    result: TypeRule,
+    example: Example,
+) -> OpSpec:
+    """What a function makes of all items, or of those of a key, going from one to the next."""
+    return OpSpec(
+        name=name,
+        family="group",
+        cls=cls,
+        summary=summary,
+        inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
+        args=args,
+        result=result,
+        refine=_order_of_function,
+        zero=cls != ByKey(Summary.FOLD, keyed=False),
+        monotone=False,
+        single=not cls.keyed,
+        keeps_single=cls.keyed,
+        order=OrderRule.LOSES,
+        partition=OnKey() if cls.keyed else _WHOLE,
+        lineage=lineage_rules.keyed if cls.keyed else lineage_rules.computed_from_all,
+        example=example,
+    )
+
+
+FOLD = _folded(
+    "fold",
+    ByKey(Summary.FOLD, keyed=False),
+    "exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
+    (INIT, STEP),
+    type_rules.folded,
+    Example(
         "a -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
         ({"a": [1, 2]}, {"a": []}),
         ({"out": [3]}, {"out": [0]}),
@@ -106,21 +119,13 @@ FOLD = OpSpec(
     ),
 )
 
-REDUCE = OpSpec(
-    name="reduce",
-    family="group",
-    cls=ByKey(Summary.REDUCTION, keyed=False),
-    summary="one item, `f` over all items; none on no input",
-    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
-    args=(_STEP,),
-    result=type_rules.reduced,
-    refine=_order_of_function,
-    monotone=False,
-    single=True,
-    order=OrderRule.LOSES,
-    partition=_WHOLE,
-    lineage=lineage_rules.computed_from_all,
-    example=Example(
+REDUCE = _folded(
+    "reduce",
+    ByKey(Summary.REDUCTION, keyed=False),
+    "one item, `f` over all items; none on no input",
+    (STEP,),
+    type_rules.reduced,
+    Example(
         "a -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [1, 3, 2]}, {"a": []}),
         ({"out": [3]}, {"out": []}),
@@ -128,21 +133,13 @@ REDUCE = OpSpec(
     ),
 )
 
-FOLD_KEYED = OpSpec(
-    name="fold_keyed",
-    family="group",
-    cls=ByKey(Summary.FOLD),
-    summary="`fold` of the values of each key that is there",
-    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
-    args=(_INIT, _STEP, _BY),
-    result=type_rules.folded_by_key,
-    refine=_order_of_function,
-    monotone=False,
-    keeps_single=True,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    lineage=lineage_rules.keyed,
-    example=Example(
+FOLD_KEYED = _folded(
+    "fold_keyed",
+    ByKey(Summary.FOLD),
+    "`fold` of the values of each key that is there",
+    (INIT, STEP, BY),
+    type_rules.folded_by_key,
+    Example(
         "a -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
         ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
         ({"out": [["x", 3], ["y", 3]]},),
@@ -150,21 +147,13 @@ FOLD_KEYED = OpSpec(
     ),
 )
 
-REDUCE_KEYED = OpSpec(
-    name="reduce_keyed",
-    family="group",
-    cls=ByKey(Summary.REDUCTION),
-    summary="`reduce` of the values of each key",
-    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
-    args=(_STEP, _BY),
-    result=type_rules.reduced_by_key,
-    refine=_order_of_function,
-    monotone=False,
-    keeps_single=True,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    lineage=lineage_rules.keyed,
-    example=Example(
+REDUCE_KEYED = _folded(
+    "reduce_keyed",
+    ByKey(Summary.REDUCTION),
+    "`reduce` of the values of each key",
+    (STEP, BY),
+    type_rules.reduced_by_key,
+    Example(
         "a -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
         ({"out": [["x", 2], ["y", 3]]},),
@@ -180,13 +169,7 @@ LATEST = OpSpec(
     "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
     args=(
-        Arg(
-            "by",
-            "columns",
-            required=True,
-            positional=False,
-            summary="the key: a column of the rows, or a list of columns",
-        ),
+        replace(BY, required=True),
         Arg(
             "order",
             "order",
@@ -232,7 +215,7 @@ AGGREGATE = OpSpec(
     summary="Spark's aggregates over columns or functions of the rows, of each key or of all",
     inputs=_blocking(Order.NONE),
     args=(
-        _BY,
+        BY,
         Arg(
             "aggregates",
             "aggregates",

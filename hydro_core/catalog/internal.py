@@ -15,6 +15,7 @@ from typing import Any
 from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.classes import ByKey, Gives, PerItem, Running, Summary
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
+from hydro_core.catalog.inputs import LINEAR, WHOLE
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import (
     Arg,
@@ -130,7 +131,7 @@ MOVING_AGGREGATE = replace(
     cls=Running(ByKey(Summary.AGGREGATES), changes=True),
     refine=partial(_running_columns, changes=True),
     summary="counts and totals, made anew by what comes and what goes; a key without rows is gone",
-    inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
+    inputs=WHOLE,
     example=Example(
         'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
@@ -149,7 +150,7 @@ AGGREGATE_RESULT = OpSpec(
     family="itemwise",
     cls=PerItem(Gives.RESULT),
     summary="the aggregates that are made of the parts of a row, `avg` of a total and a count",
-    inputs=(Port("in", linear=True, aliases=("0",)),),
+    inputs=LINEAR,
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
     keeps_single=True,
@@ -169,7 +170,7 @@ OF_SHARD = OpSpec(
     cls=PerItem(Gives.ROUTED),
     summary="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
-    inputs=(Port("in", linear=True, aliases=("0",)),),
+    inputs=LINEAR,
     args=(
         Arg("by", "value", required=True),
         Arg("f", "function"),

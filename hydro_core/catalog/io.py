@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hydro_core.catalog import type_rules
 from hydro_core.catalog.classes import Empty, Given, Output
-from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec, Port
+from hydro_core.catalog.inputs import LINEAR
+from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec
 
 SOURCE = OpSpec(
     name="source",
@@ -79,7 +80,7 @@ SINK = OpSpec(
     family="io",
     cls=Output(),
     summary="the output of that name; several sinks of one name add up",
-    inputs=(Port("in", linear=True, aliases=("0",)),),
+    inputs=LINEAR,
     args=(Arg("name", "name", required=True, summary="the name of the output"),),
     outputs="none",
     result=type_rules.first,
@@ -96,7 +97,7 @@ NULL = OpSpec(
     family="io",
     cls=Empty(),
     summary="discards what flows in; or a stream without items",
-    inputs=(Port("in", linear=True, aliases=("0",)),),
+    inputs=LINEAR,
     optional_input=True,
     result=type_rules.first,
     example=Example(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import Gives, OpClass, PerItem, Projection
-from hydro_core.catalog.spec import Arg, Args, Example, Fails, LineageRule, OpSpec, Port, TypeRule
+from hydro_core.catalog.inputs import COMPUTED, LINEAR
+from hydro_core.catalog.spec import Arg, Args, Example, Fails, LineageRule, OpSpec, TypeRule
 from hydro_core.functions.fn import Fn
 
-_IN = (Port("in", linear=True, aliases=("0",)),)
 _FUNCTION = (Arg("f", "function", required=True, summary="the function of an item"),)
 
 
@@ -30,7 +31,7 @@ def _per_item(  # noqa: PLR0913 - the columns that differ among these
         family="itemwise",
         cls=cls,
         summary=summary,
-        inputs=_IN,
+        inputs=LINEAR,
         args=args,
         result=result,
         keeps_single=at_most_one,
@@ -115,14 +116,9 @@ SELECT = _per_item(
     _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
     args=(
         Arg("columns", "named_columns", default=(), summary="columns that stay, in this order"),
-        Arg(
-            "computed",
-            "computed",
-            default=(),
-            summary="columns by functions of the row that came in",
-        ),
+        COMPUTED,
     ),
-    lineage=lineage_rules.selected,
+    lineage=lineage_rules.projected(_selected),
 )
 WITH_COLUMNS = _per_item(
     "with_columns",
@@ -134,15 +130,8 @@ WITH_COLUMNS = _per_item(
         {"k": "x", "v": 2, "w": 1},
         {"k": "y", "v": 4, "w": 2},
     ),
-    args=(
-        Arg(
-            "computed",
-            "computed",
-            required=True,
-            summary="columns by functions of the row that came in",
-        ),
-    ),
-    lineage=lineage_rules.with_columns,
+    args=(replace(COMPUTED, required=True, default=None),),
+    lineage=lineage_rules.projected(_with_columns),
 )
 RENAME = _per_item(
     "rename",
@@ -153,7 +142,7 @@ RENAME = _per_item(
     args=(
         Arg("renames", "renames", required=True, summary="the new name of a column, and its old"),
     ),
-    lineage=lineage_rules.renamed,
+    lineage=lineage_rules.projected(_renamed),
 )
 DROP = _per_item(
     "drop",
@@ -194,7 +183,7 @@ TEE = OpSpec(
     family="itemwise",
     cls=PerItem(Gives.SAME),
     summary="copies of the stream; implicit wherever a name is used twice",
-    inputs=_IN,
+    inputs=LINEAR,
     outputs="copies",
     result=type_rules.first,
     keeps_single=True,
@@ -210,7 +199,7 @@ PARTITION = OpSpec(
     family="itemwise",
     cls=PerItem(Gives.ROUTED),
     summary="each item goes to the port that `f` names; an undeclared one fails the tick",
-    inputs=_IN,
+    inputs=LINEAR,
     outputs="ports",
     args=(
         *_FUNCTION,

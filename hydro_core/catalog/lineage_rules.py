@@ -8,8 +8,10 @@ padded side is missing. A field in neither comes from no input: a position, a co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from hydro_core.catalog.classes import MadeColumns
+from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.field_map import FieldMap, field_map
@@ -66,24 +68,24 @@ def commanded_by_key(args: Args, types: Types) -> FieldMap:
     return FieldMap({("0",): _one(0, ("1",)), ("1",): _one(0, ("2",))}, {})
 
 
-def selected(args: Args, types: Types) -> FieldMap:
-    """The named columns, and the computed ones."""
-    named: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in args["columns"]}
-    return _with_computed(named, args, types)
-
-
-def with_columns(args: Args, types: Types) -> FieldMap:
+def projected(columns: MadeColumns) -> LineageRule:
     """The columns of the row, and the computed ones."""
-    replaced = {name for name, _ in args["computed"]}
-    names = [name for name in _names(types[0]) if name not in replaced]
-    kept: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in names}
-    return _with_computed(kept, args, types)
 
+    def rule(args: Args, types: Types) -> FieldMap:
+        equal: dict[FieldPath, Fields] = {}
+        computed: dict[FieldPath, Fields] = {}
+        made: dict[FieldPath, NormalForm] = {}
+        for name, source in columns(args, _names(types[0])).items():
+            if isinstance(source, str):
+                equal[name,] = _one(0, (source,))
+                continue
+            found = field_map(source, types[:1])
+            equal |= {(name, *path): fields for path, fields in found.equal.items()}
+            computed |= {(name, *path): fields for path, fields in found.computed.items()}
+            made |= {(name, *path): form for path, form in found.made.items()}
+        return FieldMap(equal, computed, made)
 
-def renamed(args: Args, types: Types) -> FieldMap:
-    """The columns under their new names."""
-    new = {old: name for name, old in args["renames"]}
-    return FieldMap({(new.get(n, n),): _one(0, (n,)) for n in _names(types[0])}, {})
+    return rule
 
 
 def joined(args: Args, types: Types) -> FieldMap:
@@ -91,7 +93,7 @@ def joined(args: Args, types: Types) -> FieldMap:
     how = args["how"]
     if how in ("semi", "anti"):
         return of_first(args, types)
-    sides = [how in ("inner", "left"), how in ("inner", "right")]
+    sides = [1 not in KEPT[how], 0 not in KEPT[how]]
     if args["on"] is None:
         return _joined_pairs(types, sides)
     on, suffix = args["on"], args["suffix"] or ""
@@ -161,17 +163,6 @@ class _Builder:
 
     def done(self) -> FieldMap:
         return FieldMap(self._equal, self._computed, padded=self._padded)
-
-
-def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -> FieldMap:
-    equal, computed = dict(kept), dict[FieldPath, Fields]()
-    made: dict[FieldPath, NormalForm] = {}
-    for name, fn in args["computed"]:
-        found = field_map(fn, types[:1])
-        equal |= {(name, *path): fields for path, fields in found.equal.items()}
-        computed |= {(name, *path): fields for path, fields in found.computed.items()}
-        made |= {(name, *path): form for path, form in found.made.items()}
-    return FieldMap(equal, computed, made)
 
 
 def _looked_at(aggregate: Aggregate, i: int, item: ItemType) -> Fields:

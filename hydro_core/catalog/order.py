@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.classes import Gives, Ordering, PerItem, Places, Positional
+from hydro_core.catalog.inputs import BY, INIT, ORDERED, STEP, WHOLE
 from hydro_core.catalog.spec import (
-    Always,
     Arg,
     Args,
     Barrier,
@@ -19,14 +20,8 @@ from hydro_core.catalog.spec import (
     OrderRule,
     Port,
 )
-from hydro_core.types.stream import Order
 
-_ORDERED = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
-_ANY = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
 _COUNTED = Never("positions are counted over the whole stream")
-_BY = Arg(
-    "by", "columns", positional=False, summary="the key: a column of the rows, or a list of columns"
-)
 _LONGS = {"a": "long"}
 
 SORT = OpSpec(
@@ -34,11 +29,10 @@ SORT = OpSpec(
     family="order",
     cls=Ordering(),
     summary="the tick's items, ascending",
-    inputs=_ANY,
+    inputs=WHOLE,
     result=type_rules.first,
     keeps_single=True,
     order=OrderRule.GIVES,
-    partition=Always(),
     example=Example("a -> sort() -> out", ({"a": [2, 1]},), ({"out": [1, 2]},), _LONGS),
 )
 
@@ -47,7 +41,7 @@ SORT_BY_KEY = OpSpec(
     family="order",
     cls=Ordering(),
     summary="the tick's items by `f(x)`; ties by the item, ascending",
-    inputs=_ANY,
+    inputs=WHOLE,
     args=(
         Arg("f", "function", required=True, summary="what the items are sorted by"),
         Arg("descending", "flag", default=False, summary="whether the greatest comes first"),
@@ -55,7 +49,6 @@ SORT_BY_KEY = OpSpec(
     result=type_rules.ranked,
     keeps_single=True,
     order=OrderRule.GIVES,
-    partition=Always(),
     example=Example(
         "a -> sort_by_key(lambda x: x % 2, descending=True) -> out",
         ({"a": [1, 2, 3]},),
@@ -74,8 +67,8 @@ LIMIT = OpSpec(
     family="order",
     cls=Positional(Places.FIRST),
     summary="the first n items of the tick, or of each key",
-    inputs=_ORDERED,
-    args=(Arg("n", "integer", required=True, summary="how many"), _BY),
+    inputs=ORDERED,
+    args=(Arg("n", "integer", required=True, summary="how many"), BY),
     result=type_rules.limited,
     refine=_limit_columns,
     monotone=False,
@@ -91,7 +84,7 @@ ENUMERATE = OpSpec(
     family="order",
     cls=Positional(Places.EACH),
     summary="each item with its position in this tick, from 0",
-    inputs=_ORDERED,
+    inputs=ORDERED,
     result=type_rules.enumerated,
     monotone=False,
     keeps_single=True,
@@ -105,23 +98,14 @@ ENUMERATE = OpSpec(
     ),
 )
 
-_STEP = (
-    Arg("init", "value", required=True, summary="the accumulator before the first item"),
-    Arg(
-        "f",
-        "function",
-        required=True,
-        leading=1,
-        summary="the next accumulator, of the one before and an item",
-    ),
-)
+_STEP = (replace(INIT, summary="the accumulator before the first item"), STEP)
 
 SCAN = OpSpec(
     name="scan",
     family="order",
     cls=Positional(Places.EACH),
     summary="`f(acc, x)` after each item",
-    inputs=_ORDERED,
+    inputs=ORDERED,
     args=_STEP,
     result=type_rules.folded,
     monotone=False,
@@ -141,8 +125,8 @@ SCAN_KEYED = OpSpec(
     family="order",
     cls=Positional(Places.EACH),
     summary="`f(acc, v)` after each item of a key",
-    inputs=_ORDERED,
-    args=(*_STEP, _BY),
+    inputs=ORDERED,
+    args=(*_STEP, BY),
     result=type_rules.folded_by_key,
     monotone=False,
     keeps_single=True,

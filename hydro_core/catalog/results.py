@@ -5,26 +5,16 @@ from __future__ import annotations
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
-    Commands,
-    Distinct,
-    Empty,
-    Given,
-    Growth,
-    History,
-    Matching,
+    Ends,
+    Linear,
     OpClass,
-    Ordering,
-    Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerKey,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
     Summary,
-    Window,
 )
 
 
@@ -35,11 +25,7 @@ def made_by_key(cls: OpClass) -> ByKey | None:
             return cls
         case Running(of):
             return of
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
-            return None
-        case Matching() | Distinct() | Ordering() | Positional() | History() | Window():
-            return None
-        case Before() | Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)

@@ -326,10 +326,6 @@ class OpSpec:
         whole = frozenset(InputField(i, ()) for i in range(len(types)))
         return FieldMap({(): whole} if types else {}, {} if types else {(): whole})
 
-    def ports(self, args: Args) -> tuple[Port, ...]:
-        """The inputs as they are under these arguments."""
-        return self.at(args).inputs
-
     def port(self, name: str) -> int | None:
         """The position of the input `name`, by its name or an alias; None where there is none."""
         for position, port in enumerate(self.inputs):

@@ -6,6 +6,7 @@ from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.classes import Before, Commands, Growth, History, Window
+from hydro_core.catalog.inputs import LINEAR, ORDERED, WHOLE
 from hydro_core.catalog.spec import (
     Arg,
     Barrier,
@@ -18,12 +19,8 @@ from hydro_core.catalog.spec import (
     Port,
     State,
 )
-from hydro_core.types.stream import Order
 
-_LINEAR = (Port("in", linear=True, aliases=("0",)),)
 _PAST = (Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),)
-_WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
-_COMMANDS = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
 _LONGS = {"a": "long"}
 _TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
 
@@ -32,7 +29,7 @@ PERSIST = OpSpec(
     family="state",
     cls=History(),
     summary="all items of the ticks up to this one",
-    inputs=_LINEAR,
+    inputs=LINEAR,
     result=type_rules.first,
     order=OrderRule.LOSES,
     state=State.HISTORY,
@@ -63,7 +60,7 @@ WINDOW = OpSpec(
     family="state",
     cls=Window(),
     summary="all items of the last n ticks, this one included",
-    inputs=_LINEAR,
+    inputs=LINEAR,
     args=(Arg("n", "integer", required=True, least=1, summary="how many ticks"),),
     result=type_rules.first,
     order=OrderRule.LOSES,
@@ -96,7 +93,7 @@ DELTA = OpSpec(
     family="state",
     cls=Growth(signed=False),
     summary="the items that were not there in the tick before, copies counted",
-    inputs=_WHOLE,
+    inputs=WHOLE,
     result=type_rules.first,
     monotone=False,
     keeps_single=True,
@@ -113,7 +110,7 @@ CHANGES = OpSpec(
     family="state",
     cls=Growth(signed=True),
     summary="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
-    inputs=_WHOLE,
+    inputs=WHOLE,
     result=type_rules.counted,
     monotone=False,
     order=OrderRule.LOSES,
@@ -134,7 +131,7 @@ PERSIST_MUT = OpSpec(
     cls=Commands(keyed=False),
     summary='what is there after all commands `("persist", x)` and `("delete", x)`; '
     "delete removes every copy",
-    inputs=_COMMANDS,
+    inputs=ORDERED,
     result=type_rules.commanded,
     monotone=False,
     fails=Fails.ON_ITEMS,
@@ -156,7 +153,7 @@ PERSIST_MUT_KEYED = OpSpec(
     family="state",
     cls=Commands(keyed=True),
     summary='what `("persist", k, v)`, which upserts, and `("delete", k, None)` leave there',
-    inputs=_COMMANDS,
+    inputs=ORDERED,
     result=type_rules.commanded_by_key,
     monotone=False,
     fails=Fails.ON_ITEMS,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
+from hydro_core.errors import beginning
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import accumulator_type, result_type
 from hydro_core.types.common import common_type, type_of, type_of_all
@@ -272,7 +273,7 @@ def row_of(item: ItemType) -> Row:
 
 def place_of(fn: Fn) -> tuple[int, int]:
     """Where a function stands in its file."""
-    return (fn.span.line, fn.span.column) if fn.span else (0, 0)
+    return beginning(fn.span)
 
 
 def enumerated(args: Args, types: Types) -> ItemType:

@@ -5,18 +5,17 @@ unless validating.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.cli.stats import add_stats_argument, statistics_of
-from hydro_core.compile import Compiled, best_plan, compile_graph, draw, planned, stratified
+from hydro_core.compile import Compiled, compile_graph, draw, stratified
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.load import load
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.report import as_json, as_text, explanation, expressions
-from hydro_core.plan.told_as import ToldAs, told_as
+from hydro_core.optimize.report import expressions
+from hydro_core.printed import BestPlan, told_plan
 from hydro_core.validation import validate_randomly
 
 FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
@@ -56,35 +55,29 @@ def run(arguments: argparse.Namespace) -> int:
     graph = load(arguments.file)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
-    found = best_plan(
+    found = told_plan(
         program,
         statistics_of(arguments.stats),
-        "range" if arguments.range else "tick",
+        goal="range" if arguments.range else "tick",
         explain=arguments.explain,
     )
     if arguments.validate is not None:
         _validate(program, found, arguments.validate)
     output.print_warnings(graph.warnings)
-    forms = told_as(planned(program, found)) if arguments.explain else ()
-    _print(arguments.format, found, forms)
+    _print(arguments.format, found)
     if arguments.strict and found.notes:
         raise ProgramError(*map(_strict, found.notes))
     return 0
 
 
-def _print(style: str, found: Optimized, forms: Sequence[ToldAs]) -> None:
+def _print(style: str, found: BestPlan) -> None:
     match style:
         case "json":
-            more = {"forms": [form.as_json() for form in forms]} if forms else {}
-            output.print_json({**as_json(found), **more})
+            output.print_json(found.as_json())
         case "sexpr":
             output.print_text(expressions(found.graph))
         case "text":
-            output.print_text(as_text(found))
-            if found.steps:
-                output.print_text("\n" + explanation(found))
-            if forms:
-                output.print_text("\n" + "\n".join(map(str, forms)))
+            output.print_text(str(found))
         case _:
             output.print_text(draw(stratified(found.typed), style))
 

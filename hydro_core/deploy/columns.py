@@ -29,5 +29,4 @@ def narrowed_to(typed: Typed, stream: Endpoint, columns: Sequence[str], name: st
         select = Args().with_(columns=tuple(columns), computed=())
         nodes[name] = Node(name, SELECT, select, (stream,), node.span)
     seen = Node(f"{name}_seen", SINK, Args().with_(name=name), (Endpoint(name),))
-    inputs = {n: t.item for n, t in typed.inputs.items()}
-    return infer(Graph.of((*nodes.values(), seen), graph.name), inputs)
+    return infer(Graph.of((*nodes.values(), seen), graph.name), typed.schemas)

@@ -34,11 +34,12 @@ class Decoder:
     """Reads parts of a plan, which refer to these tables."""
 
     def __init__(self, tables: Mapping[str, Any]) -> None:
+        # One by one: what is read of one record is there for the next.
         self.types: list[ItemType] = []
-        self.types.extend(map(self._type, _growing(tables["types"])))
+        self.types.extend(map(self._type, tables["types"]))
         self.spans = [Span(*record) for record in tables["spans"]]
         self.functions: list[Fn] = []
-        self.functions.extend(map(self._function, _growing(tables["functions"])))
+        self.functions.extend(map(self._function, tables["functions"]))
 
     def _type(self, record: Any) -> ItemType:
         match record:
@@ -179,10 +180,8 @@ class Decoder:
 
     def plan(self, record: Mapping[str, Any]) -> TickPlan:
         """A plan."""
-        typed = self.typed(record)
         return TickPlan(
-            graph=typed.graph,
-            typed=typed,
+            typed=self.typed(record),
             strata=_strata(record["strata"]),
             kinds={node: Kind(kind) for node, kind in record["kinds"].items()},
             slots=tuple(map(self._slot, record["slots"])),
@@ -215,11 +214,6 @@ _SCALARS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "timedelta": lambda parts: timedelta(*parts),
 }
-
-
-def _growing(records: Sequence[Any]) -> Sequence[Any]:
-    """The records one by one: what is read of one is there for the next."""
-    return records
 
 
 def _view(record: Sequence[Any]) -> View:

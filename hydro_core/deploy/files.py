@@ -183,28 +183,13 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
 def _files(deployment: Deployment) -> dict[str, str]:
     encoder = Encoder()
     program, plan = encoder.typed(deployment.program.typed), encoder.plan(deployment.plan)
-    stored = [
-        {
-            "name": t.name,
-            "role": t.role,
-            "item": encoder.type(t.item),
-            "kind": t.kind,
-            "ordered": t.ordered,
-            "semantic_hash": t.semantic_hash,
-            "version": t.version,
-        }
-        for t in deployment.tables
-    ]
+    stored = [{**asdict(t), "item": encoder.type(t.item)} for t in deployment.tables]
     data = {"tables": encoder.tables(), "program": program, "plan": plan, "stored": stored}
     validated = deployment.validated
     about = {
         "format": FORMAT,
         "flow": deployment.flow,
-        "costs": {
-            "before": deployment.costs.before,
-            "after": deployment.costs.after,
-            "statistics": dict(deployment.costs.statistics),
-        },
+        "costs": asdict(deployment.costs),
         "notes": list(deployment.notes),
         "routing": deployment.routing,
         "repeatable": deployment.repeatable,

@@ -94,16 +94,14 @@ def _kind(made: TickPlan, end: Endpoint) -> Kind:
 
 def _referred(typed: Typed) -> Iterator[str]:
     """What is said of functions that are not stored but referred to."""
-    found: dict[str, None] = {}
-    for node in typed.graph:
-        for fn, _ in functions_in(node, typed):
-            match stored_call(fn):
-                case ("reference", module, name):
-                    found[
-                        f"the function `{module}:{name}` is not stored: it is called where it is, "
-                        "and must not change"
-                    ] = None
-    yield from found
+    calls = (stored_call(fn) for node in typed.graph for fn, _ in functions_in(node, typed))
+    for module, name in dict.fromkeys(
+        tuple(named) for kind, *named in calls if kind == "reference"
+    ):
+        yield (
+            f"the function `{module}:{name}` is not stored: it is called where it is, "
+            "and must not change"
+        )
 
 
 def _versions() -> Mapping[str, str]:

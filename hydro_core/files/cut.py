@@ -15,6 +15,10 @@ from hydro_core.files.inputs import FileRow, InputFile, refuse, refuse_misfit, r
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.tick_range import TickRange
+from hydro_core.types.moments import print_moment
+
+MAX_TICKS = 1_000_000
+"""Ticks without rows run, too: one row of the year 9999 would make millions of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cu
     """Cuts the inputs into ticks.
 
     Raises:
-        DataError: a row is of no tick, or a value is no item of its type (code `input`).
+        DataError: a row is of no tick or of one too far away, or a value is no item of its type
+            (code `input`).
     """
     start = _start_of(inputs, every, start)
     calendar = None if start is None else Calendar(start, str(every))
@@ -111,7 +116,27 @@ def _last_tick(rows: UncutRows, calendar: Calendar | None) -> int:
         low, high = map(calendar.tick_of, ends)
     if low < 0:
         rows.refuse_early(None if calendar is None else calendar.origin)
+    if high >= MAX_TICKS:
+        _refuse_far(rows.arrived.file, high, calendar, summary.moments)
     return high
+
+
+def _refuse_far(
+    file: InputFile,
+    tick: int,
+    calendar: Calendar | None,
+    moments: tuple[datetime, datetime] | None,
+) -> NoReturn:
+    """Refuses an input whose last row would make too many ticks."""
+    most = f"more than {MAX_TICKS:,} ticks, as those without rows run, too"
+    if calendar is None or moments is None:
+        refuse(file, f"a row is of tick {tick}, which makes {most}", "mend the row")
+    refuse(
+        file,
+        f"a row is of {print_moment(moments[1])}, which makes {most}: they begin at "
+        f"{print_moment(calendar.origin)}, and each is {calendar.every} long",
+        "mend the row, or let `--every` be longer",
+    )
 
 
 def _refuse_misfits(inputs: Sequence[UncutRows], found: Cut) -> None:

@@ -47,6 +47,13 @@ class FieldMap:
     padded: Mapping[FieldPath, Fields] = field(default_factory=dict)
     """Of computed fields: those of the inputs whose very value they are where they are not null."""
 
+    def nearest(self, path: FieldPath) -> tuple[FieldPath, FieldPath] | None:
+        """The longest beginning of a path of which something is said, and the rest of the path."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.equal or path[:length] in self.computed:
+                return path[:length], path[length:]
+        return None
+
 
 def field_map(
     fn: Fn, inputs: tuple[ItemType, ...], *, spread: bool = True, use: ResultUse = "item"

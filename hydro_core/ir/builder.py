@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +72,7 @@ def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
     for i, draft in enumerate(drafts):
         own = draft.own_name
         if i not in ids and own is not None:
-            ids[i] = _free(own, taken)
+            ids[i] = free_name(own, taken)
             taken.add(ids[i])
     counts: Counter[str] = Counter()
     for i, draft in enumerate(drafts):
@@ -86,13 +86,13 @@ def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
     return [ids[i] for i in range(len(drafts))]
 
 
-def _free(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}_{number}" in taken:
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with the first number from 2 on that makes it one that is not taken."""
+    free, number = name, 1
+    while free in taken:
         number += 1
-    return f"{name}_{number}"
+        free = f"{name}_{number}"
+    return free
 
 
 def source_args(name: str, **others: Any) -> Args:

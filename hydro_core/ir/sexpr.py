@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.spec import functions_of
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed, read_argument
+from hydro_core.ir.builder import free_name
 from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
 
 WIDTH = 96
@@ -118,27 +120,19 @@ def flatten(tree: SExpr) -> str:
 
 def function_names(terms: Iterable[Term]) -> Mapping[Fn, str]:
     """A name for every function in the terms; different functions get different names."""
+    apps = (app for term in terms for app in applications(term))
+    return names_of(fn for app in apps for fn in functions_of(app.args))
+
+
+def names_of(functions: Iterable[Fn]) -> Mapping[Fn, str]:
+    """A name for every function; different functions get different names."""
     names: dict[Fn, str] = {}
     taken: set[str] = set()
-    for term in terms:
-        for app in applications(term):
-            for fn in functions_of(app):
-                if fn in names:
-                    continue
-                base = fn.name if fn.name.isidentifier() else "fn"
-                name, number = base, 1
-                while name in taken:
-                    number += 1
-                    name = f"{base}_{number}"
-                names[fn] = name
-                taken.add(name)
+    for fn in functions:
+        if fn not in names:
+            names[fn] = free_name(fn.name if fn.name.isidentifier() else "fn", taken)
+            taken.add(names[fn])
     return names
-
-
-def functions_of(app: App) -> Iterator[Fn]:
-    """The functions among the arguments of an application."""
-    for value in app.args.values():
-        yield from functions_within(value)
 
 
 def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
@@ -252,17 +246,6 @@ def _raw(tree: SExpr) -> str | None:
 def _source(name: str) -> App:
     op, args, _ = read_argument(SOURCE.name, [f"name={name!r}"], {})
     return App(op, args)
-
-
-def functions_within(value: object) -> Iterator[Fn]:
-    """The functions in a value of an argument."""
-    if isinstance(value, Fn):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from functions_within(part)
-    elif hasattr(value, "arguments"):
-        yield from functions_within(value.arguments)
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec
 from hydro_core.errors import Span
-
-NO_ARGS = Args()
 
 
 @dataclass(frozen=True, slots=True)

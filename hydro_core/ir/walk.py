@@ -128,30 +128,29 @@ def shortest_path(
     return []
 
 
-def reachable(successors: Successors, start: Iterable[NodeId]) -> set[NodeId]:
-    """The nodes of `start` and all that they lead to.
+def reachable(start: Iterable[T], successors: Callable[[T], Iterable[T]]) -> set[T]:
+    """What stands at the start, and all that it leads to.
 
-    >>> sorted(reachable({"a": ["b"], "b": ["b"], "c": ["a"]}, ["a"]))
+    >>> sorted(reachable(["a"], {"a": ["b"], "b": ["b"], "c": ["a"]}.__getitem__))
     ['a', 'b']
     """
     found = set(start)
     queue = deque(found)
     while queue:
-        for after in successors[queue.popleft()]:
-            if after not in found:
-                found.add(after)
-                queue.append(after)
+        new = set(successors(queue.popleft())) - found
+        found |= new
+        queue += new
     return found
+
+
+def behind(graph: Graph | Mapping[NodeId, Node], nodes: Iterable[NodeId]) -> set[NodeId]:
+    """The nodes, and all that they are made of."""
+    return reachable(nodes, lambda name: (end.node for end in graph[name].inputs))
 
 
 def is_cycle(component: tuple[NodeId, ...], successors: Successors) -> bool:
     """Whether a component is a cycle and not a single node that does not reach itself."""
     return len(component) > 1 or component[0] in successors[component[0]]
-
-
-def in_reading_order(graph: Graph) -> list[Node]:
-    """The nodes, each after those of this tick that it reads, cycles in the order of the text."""
-    return [graph[n] for c in components(predecessors(graph, same_tick)) for n in c]
 
 
 def is_generated(node: Node) -> bool:

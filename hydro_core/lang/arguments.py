@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
 from hydro_core.catalog.spec import Aggregate, OpSpec, TypeProblem
 from hydro_core.catalog.usage import TYPED
-from hydro_core.errors import Diagnostic, Span
+from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
@@ -43,18 +43,14 @@ class Arguments:
     streams: tuple[StreamArgument, ...]
 
 
-class ArgumentsError(Exception):
-    """The arguments are wrong; the diagnostic says where."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic.message)
-        self.diagnostic = diagnostic
-
-
 def read_arguments(
     source: Source, element: Element, op: OpSpec, bindings: Mapping[str, Any]
 ) -> Arguments:
-    """The arguments of an operator call."""
+    """The arguments of an operator call.
+
+    Raises:
+        ProgramError: they are wrong.
+    """
     text = element.arguments
     assert text is not None
     reader = TextReader(source, text, bindings)
@@ -66,16 +62,16 @@ def read_arguments(
     except ArgumentProblem as wrong:
         at = wrong.written if isinstance(wrong.written, ast.AST) else None
         span = reader.span(at) if at is not None else element.span
-        raise ArgumentsError(
+        raise ProgramError(
             Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help)
         ) from None
     except TypeProblem as wrong:
-        raise ArgumentsError(_of_function(source, element, op, wrong)) from None
+        raise ProgramError(_of_function(source, element, op, wrong)) from None
     except SyntaxError as wrong:
-        raise ArgumentsError(_of_syntax(source, text, op, wrong)) from None
+        raise ProgramError(_of_syntax(source, text, op, wrong)) from None
     except (RecursionError, MemoryError):
         message = f"the arguments of `{op.name}` are nested too deeply"
-        raise ArgumentsError(
+        raise ProgramError(
             Diagnostic("syntax", message, element.span, op.name, help="split the expression up")
         ) from None
     return Arguments(bound, streams)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from hydro_core.errors import Diagnostic, Span
+from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.lang.source import Source
 from hydro_core.lang.syntax import ArgumentText, Element, Label, Program, Statement
 from hydro_core.lang.tokens import Token, tokenize
@@ -17,12 +17,6 @@ _LABEL = re.compile(r"\s*(?:(\w+)|'([^'\\\n]*)'|\"([^\"\\\n]*)\")\s*")
 _STATEMENT = "a statement is `name = a -> b()` or `a -> b()`"
 
 
-class _Wrong(Exception):  # noqa: N818 - carried to the statement's end, where reading goes on
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic.message)
-        self.diagnostic = diagnostic
-
-
 def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     """The statements of a text that can be read, and what is wrong with the others."""
     tokens, problems = tokenize(source)
@@ -30,10 +24,10 @@ def parse_program(source: Source) -> tuple[Program, list[Diagnostic]]:
     for run, cut_short in _runs(tokens):
         try:
             statements.append(_Reader(source, run).statement())
-        except _Wrong as wrong:
+        except ProgramError as wrong:
             # A statement that the tokens already complained of ends too early: once is enough.
             if not cut_short:
-                problems.append(wrong.diagnostic)
+                problems += wrong.diagnostics
     return Program(tuple(statements)), problems
 
 
@@ -110,5 +104,5 @@ class _Reader:
     def _span(self, token: Token) -> Span:
         return self.source.span(token.start, token.end)
 
-    def _wrong(self, message: str, token: Token, help_: str) -> _Wrong:
-        return _Wrong(Diagnostic("syntax", message, self._span(token), help=help_))
+    def _wrong(self, message: str, token: Token, help_: str) -> ProgramError:
+        return ProgramError(Diagnostic("syntax", message, self._span(token), help=help_))

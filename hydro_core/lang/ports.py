@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.catalog.spec import Args, OpSpec, Port
 from hydro_core.errors import Code, Diagnostic, Span
 from hydro_core.ir.builder import Draft, Wire
 from hydro_core.lang.names import In, Out
@@ -45,6 +45,11 @@ def output_port(op: OpSpec, args: Args, label: str | None) -> str:
 def shown_ports(op: OpSpec) -> str:
     """The input ports as a program writes them."""
     return " and ".join(f"`[{port.name}]`" for port in op.inputs)
+
+
+def _which(op: OpSpec, port: Port) -> str:
+    """An input as a complaint names it."""
+    return f"`[{port.name}]` of `{op.name}`" if len(op.inputs) > 1 else f"`{op.name}`"
 
 
 def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
@@ -156,7 +161,6 @@ class Wiring:
             return
         if missing and whole:
             port = op.inputs[missing[0]]
-            which = f"`[{port.name}]` of `{op.name}`" if len(op.inputs) > 1 else f"`{op.name}`"
             help_ = f"write `stream -> {op.name}()`"
             if port.keyword:
                 help_ = (
@@ -165,16 +169,12 @@ class Wiring:
                 )
             elif len(op.inputs) > 1:
                 help_ = f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`"
-            self._complain(f"nothing flows into {which}", draft.span, op.name, help_)
+            message = f"nothing flows into {_which(op, port)}"
+            self._complain(message, draft.span, op.name, help_)
         draft.inputs = [filled[i] for i in range(len(op.inputs)) if i in filled]
 
     def _twice(self, draft: Draft, position: int, inlet: In, first: Span) -> None:
-        port = draft.op.inputs[position]
-        which = (
-            f"`[{port.name}]` of `{draft.op.name}`"
-            if len(draft.op.inputs) > 1
-            else f"`{draft.op.name}`"
-        )
+        which = _which(draft.op, draft.op.inputs[position])
         span = inlet.label.span if inlet.label else inlet.span
         message = f"two streams flow into {which}; the first one in line {first.line}"
         self._complain(message, span, draft.op.name, "bring them together first: `both = union()`")

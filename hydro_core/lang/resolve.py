@@ -13,10 +13,10 @@ from typing import Any
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.registry import NAMES, lookup
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import Code, Diagnostic, ProgramError
+from hydro_core.errors import Code, Diagnostic, ProgramError, beginning
 from hydro_core.ir.builder import Draft, build, source_args
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.arguments import ArgumentsError, StreamArgument, read_arguments
+from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.names import Beginning, End, Free, In, Names, Out
 from hydro_core.lang.parser import parse_program
@@ -44,8 +44,7 @@ def parse(
 
 
 def _place(diagnostic: Diagnostic) -> tuple[int, int]:
-    span = diagnostic.span
-    return (span.line, span.column) if span else (0, 0)
+    return beginning(diagnostic.span)
 
 
 _FIRST = (
@@ -102,8 +101,8 @@ class _Resolver:
             return
         try:
             found = read_arguments(self.source, element, op, self.bindings)
-        except ArgumentsError as wrong:
-            self.problems.append(wrong.diagnostic)
+        except ProgramError as wrong:
+            self.problems += wrong.diagnostics
             return
         args = found.bound.args
         if op is SOURCE and args["name"] is None:
@@ -142,18 +141,17 @@ class _Resolver:
 
     def _loose_labels(self, elements: tuple[Element, ...]) -> None:
         first, last = elements[0], elements[-1]
-        if first.enters is not None:
-            message = f"nothing flows into `[{first.enters.text}]`"
-            help_ = "write `stream -> ` before it"
-            self.problems.append(
-                Diagnostic("port", message, first.enters.span, first.name, help=help_)
-            )
-        if last.leaves is not None:
-            message = f"nothing reads `[{last.leaves.text}]`"
-            help_ = "write ` -> name` after it, or give the pipeline a name"
-            self.problems.append(
-                Diagnostic("port", message, last.leaves.span, last.name, help=help_)
-            )
+        before = "write `stream -> ` before it"
+        after = "write ` -> name` after it, or give the pipeline a name"
+        for label, element, says, cure in (
+            (first.enters, first, "nothing flows into", before),
+            (last.leaves, last, "nothing reads", after),
+        ):
+            if label is not None:
+                message = f"{says} `[{label.text}]`"
+                self.problems.append(
+                    Diagnostic("port", message, label.span, element.name, help=cure)
+                )
 
     def _left(self, element: Element) -> Beginning:
         if not element.is_call:
@@ -198,27 +196,18 @@ class _Resolver:
     def _undefined(self, read: Mapping[str, Free], written: Mapping[str, Free]) -> set[str]:
         """The names that are neither inputs nor outputs: read and written, or written at a port."""
         wrong = set()
-        for name, use in written.items():
-            if name in read:
-                first = min((use, read[name]), key=lambda u: (u.span.line, u.span.column))
+        for name, use in {**read, **written}.items():
+            span = use.span
+            if name in read and name in written:
+                span = min(use.span, read[name].span, key=beginning)
                 message = f"`{name}` is read and written, but never defined"
-                self.problems.append(
-                    Diagnostic("undefined", message, first.span, name, help=self._cure(name))
-                )
-                wrong.add(name)
-            elif use.label is not None:
+            elif use.label is not None and (name in written or use.label.text != "0"):
                 message = f"`{name}` is never defined, so it has no port `[{use.label.text}]`"
-                self.problems.append(
-                    Diagnostic("undefined", message, use.span, name, help=self._cure(name))
-                )
-                wrong.add(name)
-        for name, use in read.items():
-            if use.label is not None and use.label.text != "0" and name not in wrong:
-                message = f"`{name}` is never defined, so it has no port `[{use.label.text}]`"
-                self.problems.append(
-                    Diagnostic("undefined", message, use.span, name, help=self._cure(name))
-                )
-                wrong.add(name)
+            else:
+                continue
+            cure = self._cure(name)
+            self.problems.append(Diagnostic("undefined", message, span, name, help=cure))
+            wrong.add(name)
         return wrong
 
     def _cure(self, name: str) -> str:
@@ -293,12 +282,7 @@ def _no_output(discarded: Diagnostic) -> Diagnostic:
 
 def _in_order(drafts: list[Draft]) -> list[Draft]:
     """The drafts in the order of the text."""
-
-    def place(number: int) -> tuple[int, int]:
-        span = drafts[number].span
-        return (span.line, span.column) if span else (0, 0)
-
-    order = sorted(range(len(drafts)), key=place)
+    order = sorted(range(len(drafts)), key=lambda number: beginning(drafts[number].span))
     new = {old: position for position, old in enumerate(order)}
     for draft in drafts:
         draft.inputs = [(new[number], port) for number, port in draft.inputs]

@@ -9,7 +9,7 @@ stream, and to what is made of covered items only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
@@ -18,7 +18,7 @@ from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Fails, functions_of
 from hydro_core.optimize.semi_naive import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
-from hydro_core.optimize.space import ClassId, ENode, Problem, Space
+from hydro_core.optimize.space import ClassId, ENode, Problem, Space, classes_read, own_nodes
 
 CallKey = int | str
 """What is asked: the arguments of a node, or its shape where it has none."""
@@ -45,7 +45,7 @@ def permitted(problem: Problem, space: Space) -> Space:
     total = frozenset(args[0] for name, args in problem.facts if name == "total")
     fails = [_may_fail(node, problem.payloads, total) for node in space.nodes]
     covered = _spread(problem, space, fails)
-    own = {(d.shape, tuple(_classes(problem, space, d.inputs))) for d in problem.definitions}
+    own = {(d.shape, classes_read(problem, space, d)) for d in problem.definitions}
     of = tuple(
         tuple(i for i in options if not fails[i] or _is_allowed(space.nodes[i], covered, own))
         for options in space.of
@@ -73,13 +73,10 @@ def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[Call
         for cls in dict.fromkeys(node.inputs):
             readers.setdefault(cls, []).append(node)
     work = _Covered(space, readers)
-    place = {(n.shape.name, n.payload, n.inputs): i for i, n in enumerate(space.nodes)}
-    for d in problem.definitions:
-        inputs = tuple(_classes(problem, space, d.inputs))
-        position = place.get((d.shape, d.payload, inputs))
-        if position is not None and fails[position] and inputs:
-            node = space.nodes[position]
-            work.add(_key(node), inputs[_asked(node)])
+    for position in own_nodes(problem, space):
+        node = space.nodes[position]
+        if fails[position] and node.inputs:
+            work.add(_key(node), node.inputs[_asked(node)])
     moved, parts = _moved(problem), _parts(problem)
     while work.todo:
         key, cls = work.todo.pop()
@@ -175,8 +172,3 @@ def _of_items(node: ENode) -> bool:
     """Whether it makes aggregates, of all its items."""
     cls = node.shape.cls
     return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
-
-
-def _classes(problem: Problem, space: Space, names: Iterable[str]) -> Iterator[ClassId]:
-    for name in names:
-        yield space.named[problem.cuts.get(name, name)]

@@ -15,20 +15,17 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
-    Commands,
     Compares,
-    Distinct,
-    Empty,
-    Given,
+    Ends,
     Gives,
-    Growth,
     History,
+    Linear,
     Matching,
     Meets,
-    Ordering,
-    Output,
+    OverTime,
     PerItem,
-    Positional,
+    PerKey,
+    PerPosition,
     Product,
     Projection,
     Running,
@@ -187,9 +184,7 @@ def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...
             return (columns_of_aggregate(node.args),) * len(items)
         case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
             return _of_sides(node, own, items)
-        case Given() | Empty() | Output() | PerItem() | Product() | Matching() | Distinct():
-            return everything
-        case ByKey() | Running() | Ordering() | Positional() | Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return everything
         case _:
             assert_never(node.cls)

@@ -109,7 +109,7 @@ def _narrower(typed: Typed) -> Typed | None:
     if less is typed.graph:
         return None
     try:
-        return infer(less, {name: stream.item for name, stream in typed.inputs.items()})
+        return infer(less, typed.schemas)
     except ProgramError:
         return None
 

@@ -8,7 +8,7 @@ early is always sound.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import util
 from importlib.machinery import ExtensionFileLoader
@@ -82,14 +82,16 @@ class EGraph:
         for chunk in _chunks(tuple(self._definitions()), CHUNK):
             self._run("\n".join(chunk))
 
-    def saturate(self) -> Saturation:
-        """Applies the rules until nothing changes or a limit is reached."""
+    def saturate(self, after_each: Callable[[], None] = lambda: None) -> Saturation:
+        """Applies the rules until nothing changes or a limit is reached; `after_each` round, what
+        else is to be done.
+        """
         limit = self.iterations()
         for iteration in range(1, limit + 1):
-            if not self.step():
-                return Saturation(iteration, self.size(), True)
-            if self.size() > MAX_NODES:
-                return Saturation(iteration, self.size(), False)
+            changed = self.step()
+            after_each()
+            if not changed or self.size() > MAX_NODES:
+                return Saturation(iteration, self.size(), not changed)
         return Saturation(limit, self.size(), False)
 
     def iterations(self) -> int:
@@ -118,7 +120,7 @@ class EGraph:
         named = {}
         for definition in self.problem.definitions:
             sort = self.problem.shapes[definition.shape].output.value
-            named[definition.name] = number(sort, self._value(definition.name))
+            named[definition.name] = number(sort, self.value_of(definition.name))
         nodes = []
         for shape, payload, inputs, output in self.rows():
             children = tuple(number(s.value, v) for s, v in zip(shape.inputs, inputs, strict=True))
@@ -158,9 +160,6 @@ class EGraph:
 
     def value_of(self, name: str) -> Any:
         """The raw class value of a stream of the program."""
-        return self._value(name)
-
-    def _value(self, name: str) -> Any:
         bindings = self._bindings
         variable = bindings.Var(bindings.RustSpan("", 0, 0), f"$n{self._place[name]}_")
         return self._graph.eval_expr(variable)[1]

@@ -13,15 +13,16 @@ from typing import Any
 
 from hydro_core.catalog.classes import Output
 from hydro_core.catalog.io import SOURCE
-from hydro_core.functions.fn import Fn
+from hydro_core.catalog.spec import functions_of
 from hydro_core.ir.arguments import printed
-from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, functions_within, show_tree
+from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, show_tree
+from hydro_core.ir.walk import reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
-from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.replay import Replay, inputs_in
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.shape import BAG
-from hydro_core.optimize.space import ClassId, Problem, Space
+from hydro_core.optimize.space import Space
 
 MAX_STEPS = 400
 """Steps of one chain that are shown."""
@@ -134,7 +135,7 @@ def derivations(
     found = []
     for name, root in zip(replay.problem.roots, space.roots, strict=True):
         start, end = replay.streams[name], terms[root]
-        needed = _reachable(space, plan, root)
+        needed = reachable([root], inputs_in(space, plan))
         chain = writer.chain(start, end)
         found.append(
             Derivation(name, chain, tuple(e for cls, e in equations.items() if cls in needed))
@@ -149,7 +150,7 @@ class _Writer:
         self._closure = replay.closure
         self._problem = replay.problem
         self._rules = rules
-        self._names = _names(replay.problem)
+        self._names = names_of(fn for p in replay.problem.payloads for fn in functions_of(p.args))
         self._streams = {term: name for name, term in replay.streams.items()}
         self._open: set[tuple[TermId, TermId]] = set()
         self._trees: dict[tuple[TermId, int], SExpr] = {}
@@ -270,45 +271,14 @@ class _Writer:
             if len(differ) != 1:
                 return before, after
             inner = a.inputs[differ[0]], b.inputs[differ[0]]
-            if self._is_output(a.shape) or self._is_inside(inner):
-                before, after = inner
-            else:
+            # where the inner terms are equal, too, the step may have happened further in
+            if not (self._is_output(a.shape) or self._closure.same(*inner)):
                 return before, after
+            before, after = inner
 
     def _is_output(self, shape: str) -> bool:
         found = self._problem.shapes.get(shape)
         return found is not None and isinstance(found.cls, Output)
-
-    def _is_inside(self, pair: tuple[TermId, TermId]) -> bool:
-        """Whether the step may have happened further in: the inner terms are equal, too."""
-        return self._closure.same(*pair)
-
-
-def _names(problem: Problem) -> Mapping[Fn, str]:
-    names: dict[Fn, str] = {}
-    for payload in problem.payloads:
-        for fn in functions_within(tuple(payload.args.values())):
-            if fn not in names:
-                base = fn.name if fn.name.isidentifier() else "fn"
-                taken = set(names.values())
-                number = 1
-                name = base
-                while name in taken:
-                    number += 1
-                    name = f"{base}_{number}"
-                names[fn] = name
-    return names
-
-
-def _reachable(space: Space, plan: Plan, root: ClassId) -> set[ClassId]:
-    found = {root}
-    todo = [root]
-    while todo:
-        for child in space.nodes[plan.choice[todo.pop()]].inputs:
-            if child not in found:
-                found.add(child)
-                todo.append(child)
-    return found
 
 
 def _is_brief(chain: Chain) -> bool:

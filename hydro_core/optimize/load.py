@@ -15,6 +15,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.walk import inputs_first
 from hydro_core.optimize.loop import Loop, loops_of
 from hydro_core.optimize.semi_naive import CYCLE, goes_on
 from hydro_core.optimize.shape import (
@@ -57,7 +58,6 @@ class _Builder:
     payloads: dict[Payload, int] = field(default_factory=dict)
     definitions: list[StreamDefinition] = field(default_factory=list)
     defined: dict[str, str] = field(default_factory=dict)
-    started: set[str] = field(default_factory=set)
     cuts: dict[str, str] = field(default_factory=dict)
     looped: dict[str, tuple[Loop, Endpoint]] = field(default_factory=dict)
     origins: dict[str, Node] = field(default_factory=dict)
@@ -82,6 +82,10 @@ class _Builder:
             shape = replace(shape, name=f"{plain}:{number}{bang}")
         return shape
 
+    def loop(self, endpoint: Endpoint) -> Loop | None:
+        """The cycle inside a tick that gives a stream."""
+        return next((x for x in self.loops if endpoint.node in x.nodes), None)
+
     def order(self, endpoint: Endpoint) -> Order:
         """The order of a stream."""
         return self.typed.types[endpoint].order
@@ -99,8 +103,9 @@ def load(typed: Typed) -> Loaded:
     typed = with_typed_functions(typed)
     builder = _Builder(typed, tuple(loops_of(typed.graph)))
     sinks = [n for n in typed.graph if isinstance(n.cls, Output)]
-    for sink in sinks:
-        _visit(builder, Endpoint(sink.id))
+    ends = (Endpoint(sink.id) for sink in sinks)
+    for endpoint in inputs_first(ends, lambda end: _reads(builder, end)):
+        _define(builder, endpoint)
     problem = Problem(
         shapes=builder.shapes,
         payloads=tuple(builder.payloads),
@@ -115,34 +120,13 @@ def load(typed: Typed) -> Loaded:
     return Loaded(problem, typed, builder.looped, builder.origins, steps, builder.defined)
 
 
-def _visit(builder: _Builder, root: Endpoint) -> None:
-    """Defines the stream `root` and all that it reads, without recursion."""
-    stack = [root]
-    while stack:
-        endpoint = stack[-1]
-        name = str(endpoint)
-        if name in builder.defined:
-            stack.pop()
-            continue
-        needed = _reads(builder, endpoint)
-        builder.started.add(name)
-        missing = [
-            e for e in needed if str(e) not in builder.defined and str(e) not in builder.started
-        ]
-        if missing:
-            stack += reversed(missing)
-            continue
-        stack.pop()
-        _define(builder, endpoint)
-
-
 def _reads(builder: _Builder, endpoint: Endpoint) -> tuple[Endpoint, ...]:
-    loop = next((x for x in builder.loops if endpoint.node in x.nodes), None)
+    loop = builder.loop(endpoint)
     return loop.reads if loop else builder.typed.graph[endpoint.node].inputs
 
 
 def _define(builder: _Builder, endpoint: Endpoint) -> None:
-    loop = next((x for x in builder.loops if endpoint.node in x.nodes), None)
+    loop = builder.loop(endpoint)
     if loop:
         _define_loop(builder, loop, endpoint)
         return
@@ -164,17 +148,7 @@ def _define(builder: _Builder, endpoint: Endpoint) -> None:
         _define_chain(builder, name, shape, inputs)
         return
     if joint:
-        shape = Shape(
-            name=f"{shape.name}:mixed:{len(inputs)}",
-            inputs=shape.inputs,
-            cls=Sum(widens=True),
-            output=shape.output,
-            payload=shape.payload,
-            op=node.op,
-            linear=(False,) * len(inputs),
-            strict=(False,) * len(inputs),
-            monotone=True,
-        )
+        shape = replace(shape, name=f"{shape.name}:mixed:{len(inputs)}", cls=Sum(widens=True))
     builder.add(name, shape, Payload(node.args, endpoint.port), inputs)
 
 

@@ -10,27 +10,24 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     Before,
-    ByKey,
-    Commands,
-    Distinct,
-    Empty,
-    Given,
+    Ends,
     Gives,
     Growth,
     History,
+    Linear,
     Matching,
     Ordering,
-    Output,
+    OverTime,
     PerItem,
+    PerKey,
+    PerPosition,
     Positional,
     Product,
-    Projection,
-    Running,
     Sum,
     Window,
 )
 from hydro_core.catalog.properties import Holds
-from hydro_core.catalog.spec import Args
+from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
@@ -42,7 +39,7 @@ from hydro_core.optimize.reasons import (
     of_state,
     of_window,
 )
-from hydro_core.optimize.shape import NO_ARGS, FeedbackShape, Payload, ShapeClass
+from hydro_core.optimize.shape import FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -142,11 +139,9 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return large[next(iter(keeps))] if keeps else all(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(large)
-        case Distinct() | ByKey() | Running() | Ordering() | Positional() | FeedbackShape():
-            return any(large)
-        case History() | Window() | Before() | Growth() | Commands():
+        case FeedbackShape():
             return any(large)
         case _:
             assert_never(cls)
@@ -207,11 +202,9 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return not widens
         case Ordering(sorts):
             return not sorts
-        case Given() | Empty() | Output() | History() | Window() | Before():
+        case Ends() | History() | Window() | Before():
             return True
-        case PerItem() | Projection() | Product() | Matching() | Distinct() | ByKey() | Running():
-            return False
-        case Positional() | Growth() | Commands() | FeedbackShape():
+        case Linear() | Product() | PerKey() | Positional() | OverTime() | FeedbackShape():
             return False
         case _:
             assert_never(cls)

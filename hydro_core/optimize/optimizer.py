@@ -15,7 +15,7 @@ from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Endpoint, Graph, NodeId
+from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
@@ -34,9 +34,8 @@ from hydro_core.optimize.rules.empty import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.semi_naive import step_rule, step_shape
-from hydro_core.optimize.space import ClassId, ENode, Problem, Space
+from hydro_core.optimize.space import ClassId, ENode, Problem, Space, own_nodes
 from hydro_core.optimize.statistics import Statistics
-from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
 NO_SATURATION = Saturation(0, 0, True)
@@ -91,7 +90,7 @@ def optimize(
         if not search.is_told(unfilled_in(search.problem, space, plan.choice)):
             break
     rebuilt = rebuild(loaded, search.problem.payloads, space, plan)
-    best = narrowed(typed, _types(typed, without_typed_functions(rebuilt.graph)))
+    best = narrowed(typed, infer(without_typed_functions(rebuilt.graph), typed.schemas))
     verify(best.graph)
     return Optimized(
         best,
@@ -199,14 +198,9 @@ def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], S
 
 def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
     """The program's own nodes as a choice, where they are still there."""
-    named = dict(space.named)
-    named |= {cut: space.named[name] for cut, name in problem.cuts.items()}
-    place = {(n.shape.name, n.payload, n.inputs): i for i, n in enumerate(space.nodes)}
     choice: dict[ClassId, int] = {}
-    for d in problem.definitions:
-        found = place.get((d.shape, d.payload, tuple(named[i] for i in d.inputs)))
-        if found is not None:
-            choice.setdefault(space.nodes[found].cls, found)
+    for position in own_nodes(problem, space):
+        choice.setdefault(space.nodes[position].cls, position)
     return choice
 
 
@@ -222,7 +216,7 @@ def narrowed(typed: Typed, plan: Typed) -> Typed:
 
 def check_types(typed: Typed, graph: Graph) -> Typed:
     """The plan's types; an `AssertionError` if an output has another item type or less order."""
-    after = _types(typed, graph)
+    after = infer(graph, typed.schemas)
     _check_outputs(typed, after)
     return after
 
@@ -234,10 +228,3 @@ def _check_outputs(typed: Typed, plan: Typed) -> None:
         weaker = was.order is Order.TOTAL and now.order is not Order.TOTAL
         if was.item != now.item or weaker:
             raise AssertionError(f"the plan gives {sink.id} as {now}, the program as {was}")
-
-
-def _types(typed: Typed, graph: Graph) -> Typed:
-    schemas: Mapping[str, ItemType] = {
-        name: typed.types[Endpoint(node.id)].item for name, node in typed.graph.sources.items()
-    }
-    return infer(graph, schemas)

@@ -27,6 +27,8 @@ MOST_LEAVES = 4
 
 LeafSet = tuple[int, ...]
 """Some leaves of a tree, by their positions."""
+Way = tuple[LeafSet, LeafSet]
+"""The two parts of which a join makes their leaves' stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +93,22 @@ class _Orders:
                 ways = [w for w in _ways(tree, part) if w[0] in names and w[1] in names]
                 if not ways:
                     continue
+                made = [(*self._arguments(tree, part, w), names[w[0]], names[w[1]]) for w in ways]
                 if part == everything:
                     names[part] = str(tree.root)
                 else:
-                    names[part] = self._define(tree, part, ways[0], names)
-                for one, other in ways:
-                    self._relate(tree, part, (one, other), names)
+                    leaves = ", ".join(str(tree.leaves[i]) for i in part)
+                    names[part] = self._define(f"{tree.root} of {leaves}", *made[0])
+                self.facts += [("joined", (names[part], *way)) for way in made]
 
-    def _define(
-        self, tree: Tree, part: LeafSet, way: tuple[LeafSet, LeafSet], names: Mapping[LeafSet, str]
-    ) -> str:
+    def _define(self, name: str, join: int, select: int, left: str, right: str) -> str:
         """A stream for some leaves, which the program does not have."""
-        name = f"{tree.root} of {', '.join(str(tree.leaves[i]) for i in part)}"
-        join, select = self._arguments(tree, part, way)
-        inputs = (names[way[0]], names[way[1]])
-        self.definitions.append(StreamDefinition(f"{name} joined", JOIN.name, join, inputs))
-        self.definitions.append(StreamDefinition(name, SELECT.name, select, (f"{name} joined",)))
+        joined = f"{name} joined"
+        self.definitions.append(StreamDefinition(joined, JOIN.name, join, (left, right)))
+        self.definitions.append(StreamDefinition(name, SELECT.name, select, (joined,)))
         return name
 
-    def _relate(
-        self, tree: Tree, part: LeafSet, way: tuple[LeafSet, LeafSet], names: Mapping[LeafSet, str]
-    ) -> None:
-        join, select = self._arguments(tree, part, way)
-        self.facts.append(("joined", (names[part], join, select, names[way[0]], names[way[1]])))
-
-    def _arguments(
-        self, tree: Tree, part: LeafSet, way: tuple[LeafSet, LeafSet]
-    ) -> tuple[int, int]:
+    def _arguments(self, tree: Tree, part: LeafSet, way: Way) -> tuple[int, int]:
         shared = tree.of(way[0]) & tree.of(way[1])
         on = tuple(c for c in tree.columns if c in shared)
         kept = tuple(c for c in tree.columns if c in tree.of(part))
@@ -132,7 +123,7 @@ class _Orders:
         return self.payloads.setdefault(Payload(args), len(self.payloads))
 
 
-def _ways(tree: Tree, part: LeafSet) -> Iterator[tuple[LeafSet, LeafSet]]:
+def _ways(tree: Tree, part: LeafSet) -> Iterator[Way]:
     """The two parts that share a column, the one with the first leaf first."""
     first, rest = part[0], part[1:]
     for size in range(len(rest)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import behind
 from hydro_core.optimize.alike import Bisimilar, Pair, bisimilar
 from hydro_core.optimize.compare import MAX_EQUAL, ComparedStream, Shared, shared
 from hydro_core.optimize.egraph import EGraph
@@ -190,14 +191,7 @@ def _without_rules(programs: Mapping[int, Typed], parts: ProvedParts) -> Iterato
 
 def _behind(typed: Typed, ends: Sequence[Endpoint]) -> Mapping[NodeId, Node]:
     """The nodes that streams are made of."""
-    found: dict[NodeId, Node] = {}
-    todo = [end.node for end in ends]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found[name] = typed.graph[name]
-            todo += [e.node for e in typed.graph[name].inputs]
-    return found
+    return {name: typed.graph[name] for name in behind(typed.graph, (end.node for end in ends))}
 
 
 def _as_written(node: Node, others: Mapping[NodeId, Node]) -> tuple[object, ...]:

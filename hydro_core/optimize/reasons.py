@@ -7,26 +7,20 @@ from typing import assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
-    Commands,
     Compares,
     Distinct,
-    Empty,
-    Given,
+    Ends,
     Growth,
-    History,
+    Linear,
     Matching,
     Ordering,
-    Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerKey,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
     Summary,
-    Window,
 )
 from hydro_core.catalog.parts import (
     goes_on,
@@ -61,11 +55,9 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
             return True
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(shape.linear)
-        case Matching() | Running() | Ordering() | Positional() | FeedbackShape():
-            return any(shape.linear)
-        case History() | Window() | Before() | Growth() | Commands():
+        case FeedbackShape():
             return any(shape.linear)
         case _:
             assert_never(shape.cls)
@@ -106,7 +98,7 @@ def of_window(shape: Shape, args: Args) -> Advice:
     return Advice("its rows are counted anew", cure)
 
 
-def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a closed set of cases
+def of_history(shape: Shape, args: Args) -> Advice:
     """The node goes through all of a history."""
     match shape.cls:
         case Matching(wanted=False, compares=compares):
@@ -134,11 +126,7 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a c
                 "a new item may come between any two old ones",
                 "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
             )
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
-            return _of_other(shape)
-        case Matching() | Distinct() | ByKey() | Running() | Positional():
-            return _of_other(shape)
-        case History() | Window() | Before() | Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return _of_other(shape)
         case _:
             assert_never(shape.cls)

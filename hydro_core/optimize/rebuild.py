@@ -14,7 +14,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.combine import CHAIN, UNION
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import inputs_first
+from hydro_core.ir.walk import behind, inputs_first, reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.loop import Loop
@@ -35,7 +35,6 @@ class _Rebuild:
     """Nodes with several outputs, by what they are."""
     reserved: set[NodeId] = field(default_factory=set)
     named: dict[ClassId, list[str]] = field(default_factory=dict)
-    ancestors: dict[NodeId, set[NodeId]] = field(default_factory=dict)
 
     @property
     def typed(self) -> Typed:
@@ -169,11 +168,9 @@ def _input(work: _Rebuild, enode: ENode, op: OpSpec, args: Args, position: int) 
     """What the node reads; a sequence that must lose its order does so in a union of one."""
     cls = enode.inputs[position]
     inner = work.enode(cls)
-    if inner.shape.name != BAG.name:
-        return work.endpoints[cls]
     rule = op.at(args).order
     keeps = rule is OrderRule.KEEPS and position == 0
-    if not (keeps or rule is OrderRule.KEEPS_IF_ALL):
+    if inner.shape.name == BAG.name and not (keeps or rule is OrderRule.KEEPS_IF_ALL):
         return work.endpoints[inner.inputs[0]]
     return _end(work, cls)
 
@@ -217,7 +214,7 @@ def _emit_step(work: _Rebuild, enode: ENode) -> None:
     }
     taken = {*work.nodes, *(e.node for e in work.endpoints.values()), *work.reserved}
     taken.discard(_step_name(work, enode))
-    unrolled = Unrolled(work.typed.graph, loop, end, taken, given, ends[-1])
+    unrolled = Unrolled(work.typed.graph, end, taken, given, ends[-1])
     unrolled.build()
     work.nodes |= unrolled.nodes
 
@@ -234,7 +231,9 @@ def _relative(work: _Rebuild, enode: ENode) -> Node | None:
     read = None if enode.shape.payload else _first_named(work, enode.inputs)
     if alike and read is None:
         mine = _sources(work, enode)
-        return max(alike, key=lambda n: len(mine & _ancestors(work, n)))
+        return max(
+            alike, key=lambda n: len(mine & behind(work.typed.graph, (e.node for e in n.inputs)))
+        )
     return read or _first_named(work, enode.inputs)
 
 
@@ -250,31 +249,8 @@ def _named(work: _Rebuild, cls: ClassId) -> Node | None:
 
 
 def _sources(work: _Rebuild, enode: ENode) -> set[NodeId]:
-    found: set[NodeId] = set()
-    seen: set[ClassId] = set()
-    todo = list(enode.inputs)
-    while todo:
-        cls = todo.pop()
-        if cls in seen:
-            continue
-        seen.add(cls)
-        if cls in work.endpoints:
-            found.add(work.endpoints[cls].node)
-        todo += work.enode(cls).inputs
-    return found
-
-
-def _ancestors(work: _Rebuild, node: Node) -> set[NodeId]:
-    if node.id not in work.ancestors:
-        found: set[NodeId] = set()
-        todo = [node]
-        while todo:
-            for endpoint in todo.pop().inputs:
-                if endpoint.node not in found:
-                    found.add(endpoint.node)
-                    todo.append(work.typed.graph[endpoint.node])
-        work.ancestors[node.id] = found
-    return work.ancestors[node.id]
+    above = reachable(enode.inputs, lambda cls: work.enode(cls).inputs)
+    return {work.endpoints[cls].node for cls in above if cls in work.endpoints}
 
 
 def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:

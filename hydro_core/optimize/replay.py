@@ -7,12 +7,12 @@ every representative that a class had before: classes that have met since have s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.ir.walk import inputs_first
-from hydro_core.optimize.egraph import MAX_NODES, EGraph, Firing, Saturation
+from hydro_core.optimize.egraph import EGraph, Firing, Saturation
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Reason, TermId
 from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
@@ -58,15 +58,7 @@ class Replay:
     def saturate(self) -> Saturation:
         """Saturates the e-graph, replaying each iteration."""
         self._representatives = self._members()[1]
-        iteration, changed = 0, True
-        while (
-            changed and iteration < self._egraph.iterations() and self._egraph.size() <= MAX_NODES
-        ):
-            iteration += 1
-            changed = self._egraph.step()
-            if self.is_whole:
-                self._replay()
-        return Saturation(iteration, self._egraph.size(), not changed)
+        return self._egraph.saturate(self._replay)
 
     def terms_of(
         self, space: Space, plan: Plan
@@ -80,10 +72,7 @@ class Replay:
         known = self.known()
         for cls in broken:
             found[cls] = known[cls]
-
-        def inputs(cls: ClassId) -> Sequence[ClassId]:
-            return space.nodes[plan.choice[cls]].inputs
-
+        inputs = inputs_in(space, plan)
         roots = (*space.roots, *(c for cls in broken for c in inputs(cls)))
         for cls in inputs_first(roots, inputs, broken):
             found[cls] = self.body(space, plan, cls, found)
@@ -137,8 +126,10 @@ class Replay:
                     made = self.closure.add(shape, payload, tuple(members[i][0] for i in inputs))
                     members[output] = [made]
                     changed = True
-        best = [min(terms, key=lambda t: (self.closure.sizes[t], t)) for terms in members.values()]
-        return members, best
+        return members, [self._smallest(terms) for terms in members.values()]
+
+    def _smallest(self, terms: Sequence[TermId]) -> TermId:
+        return min(terms, key=lambda t: (self.closure.sizes[t], t))
 
     def _class(
         self,
@@ -156,13 +147,11 @@ class Replay:
         """A term for every class of the last space."""
         members, _ = self._members()
         ids = {key: number for number, key in enumerate(self._egraph.numbering)}
-        return {
-            ids[key]: min(terms, key=lambda t: (self.closure.sizes[t], t))
-            for key, terms in members.items()
-            if key in ids
-        }
+        return {ids[key]: self._smallest(terms) for key, terms in members.items() if key in ids}
 
     def _replay(self) -> None:
+        if not self.is_whole:
+            return
         members, best = self._members()
         self._replayed += self._egraph.size()
         for firing in self._egraph.firings():
@@ -215,22 +204,14 @@ class Replay:
         )
 
 
+def inputs_in(space: Space, plan: Plan) -> Callable[[ClassId], Sequence[ClassId]]:
+    """What a plan makes a class of."""
+    return lambda cls: space.nodes[plan.choice[cls]].inputs
+
+
 def _feedback(space: Space, plan: Plan) -> tuple[ClassId, ...]:
     """Classes of the plan that break all its cycles."""
-    found: dict[ClassId, None] = {}
-    state: dict[ClassId, bool] = {}
-    for root in space.roots:
-        stack = [(root, False)]
-        while stack:
-            cls, finished = stack.pop()
-            if finished:
-                state[cls] = True
-                continue
-            if cls in state:
-                if not state[cls]:
-                    found.setdefault(cls)
-                continue
-            state[cls] = False
-            stack.append((cls, True))
-            stack += [(c, False) for c in reversed(space.nodes[plan.choice[cls]].inputs)]
-    return tuple(found)
+    inputs = inputs_in(space, plan)
+    place = {cls: i for i, cls in enumerate(inputs_first(space.roots, inputs))}
+    late = (read for cls in place for read in inputs(cls) if place[read] >= place[cls])
+    return tuple(dict.fromkeys(late))

@@ -111,20 +111,20 @@ class Rule:
 
     def patterns(self) -> Iterator[Pattern]:
         """Every pattern of the rule."""
+        yield from self._needed()
+        if not isinstance(self.rhs, Fact):
+            yield self.rhs
+
+    def _needed(self) -> Iterator[Pattern]:
+        """What must be there for the rule to fire."""
         for condition in self.when:
             if isinstance(condition, Equal):
                 yield from (condition.left, condition.right)
         yield self.lhs
-        if not isinstance(self.rhs, Fact):
-            yield self.rhs
 
     def shapes(self) -> frozenset[str]:
         """The names of the shapes that must be there for the rule to fire."""
-        needed = [self.lhs]
-        for condition in self.when:
-            if isinstance(condition, Equal):
-                needed += [condition.left, condition.right]
-        return frozenset(s for pattern in needed for s in shapes_in(pattern))
+        return frozenset(s for pattern in self._needed() for s in shapes_in(pattern))
 
     def makes(self) -> frozenset[str]:
         """The names of the shapes that the rule introduces."""

@@ -18,6 +18,7 @@ from hydro_core.catalog.classes import Distinct, Sum
 from hydro_core.catalog.combine import DIFFERENCE, UNION
 from hydro_core.catalog.spec import Args, State
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV
+from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle
 from hydro_core.optimize.loop import Loop
@@ -110,7 +111,6 @@ class Unrolled:
     """The nodes that compute the new items of a loop."""
 
     graph: Graph
-    loop: Loop
     end: Endpoint
     taken: set[NodeId]
     given: Mapping[Endpoint, tuple[Endpoint, Endpoint, Endpoint]]
@@ -179,9 +179,6 @@ class Unrolled:
         return self.made[key]
 
     def _name(self, base: str) -> NodeId:
-        name, number = base, 1
-        while name in self.taken:
-            number += 1
-            name = f"{base}_{number}"
+        name = free_name(base, self.taken)
         self.taken.add(name)
         return name

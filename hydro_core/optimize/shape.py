@@ -18,7 +18,7 @@ from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import Gives, OpClass, Ordering, PerItem, Sum, is_itemwise
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.results import aggregates
-from hydro_core.catalog.spec import Args, Barrier, OpSpec, OrderRule
+from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, OrderRule
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.types.stream import Order
@@ -101,7 +101,6 @@ INTEGRATE = Shape("integrate", (Sort.BAG,), PerItem(Gives.SAME), linear=(True,),
 """The same stream, its values by who gives the changes: no operator."""
 CHAIN = combine.CHAIN.name
 UNION = combine.UNION.name
-NO_ARGS = Args()
 
 
 def two(name: str, sort: Sort) -> Shape:

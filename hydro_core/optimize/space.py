@@ -61,14 +61,14 @@ class Space:
     named: Mapping[str, ClassId]
     """The classes of the program's own streams."""
 
-    def reachable(self) -> tuple[ClassId, ...]:
-        """The classes that some plan for the roots may use, in order."""
-        found = set(self.roots)
-        todo = list(self.roots)
-        while todo:
-            for i in self.of[todo.pop()]:
-                for child in self.nodes[i].inputs:
-                    if child not in found:
-                        found.add(child)
-                        todo.append(child)
-        return tuple(sorted(found))
+
+def classes_read(problem: Problem, space: Space, by: StreamDefinition) -> tuple[ClassId, ...]:
+    """The classes of what a stream of the program reads, cuts of streams as these."""
+    return tuple(space.named[problem.cuts.get(name, name)] for name in by.inputs)
+
+
+def own_nodes(problem: Problem, space: Space) -> tuple[int, ...]:
+    """The positions of the program's own nodes, where they are still there."""
+    place = {(n.shape.name, n.payload, n.inputs): i for i, n in enumerate(space.nodes)}
+    keys = ((d.shape, d.payload, classes_read(problem, space, d)) for d in problem.definitions)
+    return tuple(place[key] for key in keys if key in place)

@@ -91,8 +91,7 @@ def _part(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf
         for made in _in_its_place(node, leaf, target):
             nodes[made.id] = made
     part = Graph.of((nodes[n] for n in _in_order(graph, nodes)), graph.name)
-    inputs = {n: t.item for n, t in target.typed.inputs.items() if n in part.sources}
-    return Bootstrap(plan(infer(part, inputs)), tables)
+    return Bootstrap(plan(infer(part, target.typed.schemas)), tables)
 
 
 def _ends(target: TickPlan, wanted: WantedTables) -> Iterable[NodeId]:

@@ -22,15 +22,13 @@ from hydro_core.catalog.classes import (
     Given,
     Growth,
     History,
+    Linear,
     Matching,
     Ordering,
     Output,
-    PerItem,
     Positional,
     Product,
-    Projection,
     Running,
-    Sum,
     Window,
 )
 from hydro_core.ir.graph import Node, NodeId
@@ -116,7 +114,7 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
     """
     cls = node.cls
     match cls:
-        case Empty() | Output() | PerItem() | Projection() | Sum() | Ordering() | Before():
+        case Empty() | Output() | Linear() | Ordering() | Before():
             return merged(*kinds)
         case Given() | Growth() | Positional():
             return Kind.E

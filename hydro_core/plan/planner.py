@@ -82,7 +82,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     strata = stratify(typed)
-    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, in_changes, found, notes)
+    return TickPlan(typed, strata, kinds, slots, parts, reads, in_changes, found, notes)
 
 
 def _by_values(typed: Typed, nodes: Collection[NodeId]) -> Typed:
@@ -92,8 +92,7 @@ def _by_values(typed: Typed, nodes: Collection[NodeId]) -> Typed:
     """
     graph = typed.graph
     made = (n.with_(op=operator(n.op.stands_for)) if n.id in nodes else n for n in graph)
-    inputs = {name: stream.item for name, stream in typed.inputs.items()}
-    return infer(Graph.of(made, graph.name, graph.warnings), inputs)
+    return infer(Graph.of(made, graph.name, graph.warnings), typed.schemas)
 
 
 def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:

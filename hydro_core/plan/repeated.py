@@ -15,19 +15,15 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
-    Empty,
-    Given,
+    Ends,
     Growth,
     History,
+    Linear,
     Matching,
     Ordering,
-    Output,
-    PerItem,
     Positional,
     Product,
-    Projection,
     Running,
-    Sum,
     Window,
 )
 from hydro_core.catalog.parts import moving_split, running_split
@@ -83,9 +79,7 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case Product() | Matching() | Before() | Growth():
-            return None
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Ordering():
+        case Ends() | Linear() | Product() | Matching() | Ordering() | Before() | Growth():
             return None
         case _:
             assert_never(cls)

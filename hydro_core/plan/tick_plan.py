@@ -91,7 +91,6 @@ class Component:
 class TickPlan:
     """A program that is ready to run over ranges of ticks."""
 
-    graph: Graph
     typed: Typed
     strata: Strata
     kinds: Mapping[NodeId, Kind]
@@ -107,6 +106,11 @@ class TickPlan:
     """What each node's streams are: stored ones are known by it."""
     notes: tuple[str, ...] = ()
     """What a user should know: which part runs tick by tick, and why."""
+
+    @property
+    def graph(self) -> Graph:
+        """What runs."""
+        return self.typed.graph
 
     def slot(self, slot_id: str) -> StateSlot:
         """The slot of this id."""

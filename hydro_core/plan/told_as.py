@@ -7,23 +7,17 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    Before,
-    ByKey,
     Commands,
-    Distinct,
-    Empty,
-    Given,
-    Growth,
-    History,
+    Ends,
+    Linear,
     Matching,
     Ordering,
     Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerKey,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
     Window,
 )
 from hydro_core.catalog.forms import Form
@@ -36,6 +30,7 @@ _FORMS = {
     Form.CHANGES: "in changes",
     Form.GROWTH: "as a history",
 }
+_STORED_AS = {Mode.APPEND: Form.GROWTH, Mode.LAST: Form.VALUES, Mode.CHANGES: Form.CHANGES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +77,7 @@ def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[ToldAs]:
     for slot in plan.slots:
         if slot.stream.node in outputs and slot.mode is Mode.CHANGES:
             continue  # its table of changes serves both
-        yield ToldAs(str(slot.stream), _form_of_slot(slot), _why_stored(plan, slot))
-
-
-def _form_of_slot(slot: StateSlot) -> Form:
-    match slot.mode:
-        case Mode.APPEND:
-            return Form.GROWTH
-        case Mode.LAST:
-            return Form.VALUES
-        case Mode.CHANGES:
-            return Form.CHANGES
+        yield ToldAs(str(slot.stream), _STORED_AS[slot.mode], _why_stored(plan, slot))
 
 
 def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
@@ -141,12 +126,10 @@ def _changing(node: Node) -> str:
             return "a row comes with its tick, and goes when the window has passed it"
         case Matching() | Product():
             return "a row without a match goes when its first match comes"
-        case PerItem() | Projection() | Sum() | Ordering() | Output():
+        case Linear() | Ordering() | Output():
             inputs = " and ".join(f"`{e.node}`" for e in dict.fromkeys(node.inputs))
             return f"what comes and goes in {inputs} does so here"
-        case Distinct() | ByKey() | Before() | Growth() | History() | Positional():
-            return "what comes and goes is told"
-        case Given() | Empty():
+        case Ends() | PerKey() | PerPosition() | OverTime():
             return "what comes and goes is told"
         case _:
             assert_never(cls)

@@ -11,25 +11,18 @@ from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
     Commands,
-    Distinct,
-    Empty,
-    Given,
-    Growth,
-    History,
-    Matching,
-    Ordering,
-    Output,
-    PerItem,
+    Ends,
+    Linear,
+    OverTime,
+    PerKey,
+    PerPosition,
     Places,
     Positional,
     Product,
     Projection,
     Running,
-    Sum,
-    Window,
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.ir.graph import Node, NodeId
@@ -65,13 +58,7 @@ def result_key(node: Node) -> Key | None:
             return node.args["by"] or FIRST_FIELD
         case Commands(keyed=True):
             return FIRST_FIELD
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
-            return None
-        case Matching() | Distinct() | ByKey() | Running():
-            return None
-        case Ordering() | Positional() | History() | Window() | Before():
-            return None
-        case Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)

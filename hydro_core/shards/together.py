@@ -6,7 +6,7 @@ stands behind the shards, and each output is one. What no shard has a part of is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import Successors, predecessors, reachable
+from hydro_core.ir.walk import behind, reachable
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.semantic_hash import hash_of, program_hashes
 from hydro_core.shards.program import Sharded
@@ -46,9 +46,8 @@ class Together:
         """All of it as one program, with the inputs and outputs of the whole."""
         nodes = {node.id: node for node in self._nodes()}
         sinks = [node for node in nodes.values() if node.op.outputs == "none"]
-        used = reachable(
-            {name: [end.node for end in node.inputs] for name, node in nodes.items()},
-            [*(sink.id for sink in sinks), *(n for n in nodes if nodes[n].op is SOURCE)],
+        used = behind(
+            nodes, (node.id for node in nodes.values() if node in sinks or node.op is SOURCE)
         )
         order = list(self.cut.outputs)
         sinks.sort(key=lambda sink: order.index(sink.args["name"]))
@@ -158,26 +157,19 @@ class Together:
         return self.shard.graph
 
     @cached_property
-    def _successors(self) -> Successors:
-        found: dict[NodeId, list[NodeId]] = {name: [] for name in self._graph.nodes}
-        for name, reads in predecessors(self._graph).items():
-            for read in reads:
-                found[read].append(name)
-        return found
-
-    @cached_property
     def _in_shards(self) -> set[NodeId]:
-        """What stands behind an operator that takes the items of a shard."""
-        cuts = [node.id for node in self._graph if node.op is OF_SHARD]
-        return reachable(self._successors, cuts)
+        """What is made of what an operator gives that takes the items of a shard."""
+        return self._made_of(node for node in self._graph if node.op is OF_SHARD)
 
     @cached_property
     def _routed(self) -> set[NodeId]:
         """The same where items do not all go to the first shard."""
         cuts = (node for node in self._graph if node.op is OF_SHARD)
-        return reachable(
-            self._successors, [n.id for n in cuts if n.args["by"] or n.args["f"] is not None]
-        )
+        return self._made_of(n for n in cuts if n.args["by"] or n.args["f"] is not None)
+
+    def _made_of(self, nodes: Iterable[Node]) -> set[NodeId]:
+        readers = self._graph.readers
+        return reachable((n.id for n in nodes), lambda name: (n.id for n in readers(name)))
 
     @cached_property
     def _exchanged(self) -> Mapping[NodeId, NodeId]:

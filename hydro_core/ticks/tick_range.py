@@ -79,6 +79,15 @@ class TickRange:
         high = self._bound(calendar.start_of(self._last + 1), kind, 3)
         return _both(field >= low, field < high)
 
+    def before(self, column: str, kind: pa.DataType) -> ds.Expression:
+        """What surely holds of the rows before the range; it also holds of few others."""
+        field = pc.field(column)
+        if pa.types.is_integer(kind):
+            early: ds.Expression = field < self.first
+        else:
+            early = field < self._bound(self._calendar().start_of(self.first), kind, 3)
+        return early
+
     def numbers(self, values: pa.ChunkedArray[Any] | pa.Array[Any]) -> Numbers:
         """The ticks of the values of the column, `NONE` where they are of none of the range."""
         found: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

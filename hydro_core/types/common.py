@@ -7,7 +7,7 @@ Booleans are not numbers, and dates are not timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal as DecimalValue
 from typing import Any
@@ -55,14 +55,21 @@ def common_type(a: ItemType, b: ItemType) -> ItemType | None:
         return b if isinstance(a, Unknown) else a
     if is_numeric(a) and is_numeric(b):
         return _common_number(a, b)
+    if isinstance(a, Row) and isinstance(b, Row):
+        return _common_row(a, b)
+    return _by_parts(a, b, common_type)
+
+
+def _by_parts(
+    a: ItemType, b: ItemType, common: Callable[[ItemType, ItemType], ItemType | None]
+) -> ItemType | None:
+    """The type whose parts are common to those of both, of tuples and arrays."""
     match a, b:
         case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
-            fields = [common_type(x, y) for x, y in zip(xs, ys, strict=True)]
+            fields = [common(x, y) for x, y in zip(xs, ys, strict=True)]
             return None if None in fields else Tuple(tuple(f for f in fields if f is not None))
-        case Row(), Row():
-            return _common_row(a, b)
         case Array(x), Array(y):
-            element = common_type(x, y)
+            element = common(x, y)
             return None if element is None else Array(element)
         case _:
             return a if a == b else None
@@ -191,11 +198,7 @@ def _merged(a: ItemType, b: ItemType) -> ItemType | None:
             if any(t is None for _, t in pairs):
                 return None
             return Row(tuple(Field(n, t) for n, t in pairs if t is not None))
-        case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
-            fields = [_merged(x, y) for x, y in zip(xs, ys, strict=True)]
-            return None if None in fields else Tuple(tuple(f for f in fields if f is not None))
-        case Array(x), Array(y):
-            element = _merged(x, y)
-            return None if element is None else Array(element)
+        case (Tuple(), Tuple()) | (Array(), Array()):
+            return _by_parts(a, b, _merged)
         case _:
             return common_type(a, b)

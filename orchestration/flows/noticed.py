@@ -37,10 +37,13 @@ class ChangedTicks:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What an input got for committed ticks: late rows by the ticks' keys, and changed ticks."""
+    """What an input got for committed ticks: late rows by the ticks' keys, and changed ticks; and
+    how many of its rows are from before the `start`, and so of no tick.
+    """
 
     late: Mapping[str, int] = field(default_factory=dict)
     changed: tuple[ChangedTicks, ...] = ()
+    early: int = 0
 
     @property
     def rows(self) -> int:
@@ -70,6 +73,7 @@ class Noticed:
         return {
             **({"late rows": self.rows, "late rows are of": self.says_late} if self.late else {}),
             **({"changed ticks": self.says_changed} if self.changed else {}),
+            **({"rows before the start": self.early} if self.early else {}),
         }
 
 
@@ -77,7 +81,7 @@ UNCHANGED = Noticed()
 
 
 def noticed(
-    calendar: Calendar, late: Mapping[int, int], changed: Iterable[ChangedRange]
+    calendar: Calendar, late: Mapping[int, int], changed: Iterable[ChangedRange], early: int = 0
 ) -> Noticed:
     """What was noticed, with the ticks by their keys."""
 
@@ -87,6 +91,7 @@ def noticed(
     return Noticed(
         {key(tick): rows for tick, rows in sorted(late.items())},
         tuple(ChangedTicks(key(c.first), key(c.last), c.removed, c.added) for c in changed),
+        early,
     )
 
 
@@ -101,7 +106,10 @@ def noticed_at(
         is_first: whether it is the first tick of its commit: that is where late rows arrive.
     """
     found = {
-        read.name: noticed(calendar, read.late if is_first else {}, read.changed) for read in reads
+        read.name: noticed(calendar, read.late, read.changed, read.early)
+        if is_first
+        else noticed(calendar, {}, read.changed)
+        for read in reads
     }
     return {name: one for name, one in found.items() if one != UNCHANGED}
 

@@ -68,7 +68,7 @@ class TickReport:
     empty: tuple[str, ...] = ()
     """The inputs of which no row is of the tick."""
     noticed: Mapping[str, Noticed] = field(default_factory=dict)
-    """What inputs got for ticks that were committed: late rows arrived with this one."""
+    """What inputs got that is of no tick, or of committed ones: late rows arrived with this one."""
     ran_again: tuple[Rerun, ...] = ()
     """The functions for which the tick's range ran again in Python."""
 
@@ -105,8 +105,13 @@ class TickReport:
             yield f"{self.window.key}: {says(self.ran_again)}"
 
     def notices(self, flow: str) -> Iterator[str]:
-        """What was noticed of the inputs' committed ticks."""
+        """What was noticed of the inputs' rows that are of no tick, or of committed ones."""
         for name, one in self.noticed.items():
+            if one.early:
+                yield (
+                    f"{self.window.key}: {one.early:,} row(s) of `{name}` are from before it, the "
+                    "first tick, and left out: an earlier `start` takes them in"
+                )
             if one.late:
                 yield f"{self.window.key}: late rows of `{name}` arrived with it: {one.says_late}"
             if one.changed:

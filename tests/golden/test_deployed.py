@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hydro_core.compile import compile_graph, stratified
-from hydro_core.deploy import read, write
+from hydro_core.deploy.files import read, write
 from hydro_core.deploy.make import deployment_of
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize

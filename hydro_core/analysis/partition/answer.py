@@ -9,7 +9,7 @@ from hydro_core.analysis.partition.blockers import Failing, blockers_of
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.partitioning import Partitioning, Replication
 from hydro_core.analysis.partition.search import ChoiceSearch
-from hydro_core.analysis.partition.steps import FieldDependencies, Steps, steps_of
+from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import KeyTerm, whole
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.errors import Diagnostic, ProgramError
@@ -21,14 +21,9 @@ On = Mapping[str, str | Sequence[str]]
 """Of some inputs the dotted path, or several, by which it is routed; "" is the whole item."""
 
 
-def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) -> Partitioning:
-    """All minimal choices by which the program can be cut, or what forbids it.
-
-    Args:
-        typed: the program.
-        fds: functional dependencies of inputs, beside those that its sources declare.
-    """
-    steps = steps_of(typed, fds)
+def partition(typed: Typed) -> Partitioning:
+    """All minimal choices by which the program can be cut, or what forbids it."""
+    steps = steps_of(typed)
     search = ChoiceSearch(steps)
     choices = tuple(search.choices())
     if choices:
@@ -39,27 +34,25 @@ def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) 
     blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in search.blockers()])
     partial = tuple(Replication(some, tuple(found)) for some, found in search.partial())
     inputs, name = _inputs(steps), typed.graph.name
-    in_two = _in_two_steps(steps, fds)
+    in_two = _in_two_steps(steps)
     return Partitioning(name, inputs, (), blockers, partial, in_two, complete=search.complete)
 
 
-def _in_two_steps(
-    steps: Steps, fds: Mapping[str, FieldDependencies] | None
-) -> tuple[RoutingTerms, ...]:
+def _in_two_steps(steps: Steps) -> tuple[RoutingTerms, ...]:
     parts = in_two_steps(steps)
     if parts is None:
         return ()
-    items = {name: stream.item for name, stream in steps.typed.inputs.items()}
-    return tuple(ChoiceSearch(steps_of(infer(parts.cut, items), fds)).choices())
+    cut = infer(parts.cut, steps.typed.schemas)
+    return tuple(ChoiceSearch(steps_of(cut)).choices())
 
 
-def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = None) -> Partitioning:
+def judge(typed: Typed, on: On) -> Partitioning:
     """Whether the program can be cut by this choice, and if not, who forbids it.
 
     Raises:
         ProgramError: there is no such input, or no such field.
     """
-    steps = steps_of(typed, fds)
+    steps = steps_of(typed)
     choice = choice_of(steps, on)
     failed = locate(steps, choice).failed
     search = ChoiceSearch(steps)

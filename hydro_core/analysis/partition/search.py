@@ -167,7 +167,7 @@ class _Part:
             return None
         reads = {step.node.id: list(step.inputs) for step in self.steps}
         known = {name: [n for n in read if n in reads] for name, read in reads.items()}
-        leading = reachable(known, found)
+        leading = reachable(found, known.__getitem__)
         return {source.name for name, source in self.steps.sources.items() if name in leading}
 
     @property
@@ -209,14 +209,10 @@ class _Part:
 
     def _found(self, *, coarser: bool) -> list[RoutingTerms]:
         found = []
-        for choice in self._right(coarser=coarser):
-            found += self._smaller(choice)
+        for choice, failed in self._tried(lambda c: first_failed(self.steps, c), coarser=coarser):
+            if failed is None:
+                found += self._smaller(choice)
         return found
-
-    def _right(self, *, coarser: bool, waived: Collection[NodeId] = ()) -> Iterator[RoutingTerms]:
-        """Choices that serve all operators, though some may route more than they need."""
-        tried = self._tried(lambda c: first_failed(self.steps, c, waived), coarser=coarser)
-        return (choice for choice, failed in tried if failed is None)
 
     def _tried(
         self, failing: Callable[[RoutingTerms], FlowStep | None], *, coarser: bool

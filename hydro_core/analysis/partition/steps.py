@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,12 +20,9 @@ from hydro_core.analysis.partition.terms import (
 )
 from hydro_core.catalog.spec import Always, OnAnyField, OnKey
 from hydro_core.functions.field_map import FieldMap
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import components, predecessors
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import behind, components, predecessors
 from hydro_core.types.item import FieldPath, ItemType, at
-
-FieldDependencies = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-"""`((("city",), ("country",)),)`: the fields of the left determine those of the right."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +121,14 @@ class Steps:
         return Steps(self.typed, groups, sources, of, self.known)
 
 
-def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = None) -> Steps:
-    """The program's steps; `declared` are functional dependencies beside those of its sources."""
+def steps_of(typed: Typed) -> Steps:
+    """The program's steps."""
     graph = typed.graph
-    sources = {
-        node.id: _source(typed, name, node, (declared or {}).get(name, ()))
-        for name, node in graph.sources.items()
-    }
+    sources = {node.id: _source(typed, name, node) for name, node in graph.sources.items()}
     reads = predecessors(graph)
-    used = _leading_to(graph, reads)
+    # what leads to no output, and is no input, puts nothing out, however it is cut
+    sinks = (sink.id for sinks in graph.sinks.values() for sink in sinks)
+    used = behind(graph, sinks) | sources.keys()
     steps = {node.id: _step(typed, node) for node in graph if node.id in used}
     number = {name: i for i, name in enumerate(steps)}
     found = components({name: reads[name] for name in steps})
@@ -141,23 +137,11 @@ def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = No
     return Steps(typed, ordered, sources, steps)
 
 
-def _leading_to(graph: Graph, reads: Mapping[NodeId, list[NodeId]]) -> set[NodeId]:
-    """What an output is made of, and every input; the rest puts nothing out, however it is cut."""
-    used = {node.id for node in graph.sources.values()}
-    todo = [sink.id for sinks in graph.sinks.values() for sink in sinks]
-    while todo:
-        name = todo.pop()
-        if name not in used:
-            used.add(name)
-            todo += reads[name]
-    return used
-
-
-def _source(typed: Typed, name: str, node: Node, declared: FieldDependencies) -> InputLeaves:
+def _source(typed: Typed, name: str, node: Node) -> InputLeaves:
     item = typed.types[Endpoint(node.id)].item
     leaves = leaf_paths(item)
     found = []
-    for left, right in (*node.args["fds"], *declared):
+    for left, right in node.args["fds"]:
         lefts = frozenset(leaf for text in left for leaf in _leaves_below(leaves, text))
         found += [(lefts, leaf) for text in right for leaf in _leaves_below(leaves, text)]
     return InputLeaves(
@@ -178,8 +162,9 @@ def _step(typed: Typed, node: Node) -> FlowStep:
     spec = node.spec
     output = typed.of(node.id).item
     fields = node.op.lineage_of(node.args, types) if types else FieldMap({}, {})
-    forward = tuple(_forward(fields, i, item, output) for i, item in enumerate(types))
-    backward = tuple(_backward(fields, i, item, output) for i, item in enumerate(types))
+    same = [list(_same(fields, i, item, output)) for i, item in enumerate(types)]
+    forward = tuple(_table(pairs) for pairs in same)
+    backward = tuple(_table((out, came) for came, out in pairs) for pairs in same)
     linear = tuple(node.port_of(i).linear for i in range(len(types)))
     key = _key(node, types, output) if isinstance(spec.partition, OnKey | OnAnyField) else None
     adds_up = isinstance(spec.partition, Always)
@@ -191,16 +176,11 @@ def _equalities(
 ) -> Iterator[tuple[FieldPath, FieldPath]]:
     """Leaves of the output with leaves of the input that they equal."""
     for path in leaf_paths(output):
-        for length in range(len(path), -1, -1):
-            known = path[:length]
-            if known in fields.computed:
-                break
-            if known in fields.equal:
-                for source in fields.equal[known]:
-                    came = (*source.path, *path[length:])
-                    if source.input == i and keeps_value(at(item, came), at(output, path)):
-                        yield path, came
-                break
+        known, rest = fields.nearest(path) or ((), ())
+        for source in fields.equal.get(known, ()):
+            came = (*source.path, *rest)
+            if source.input == i and keeps_value(at(item, came), at(output, path)):
+                yield path, came
 
 
 def _expressions(
@@ -215,21 +195,18 @@ def _expressions(
             yield path, term
 
 
-def _forward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> TermTable:
-    table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
-    for path, came in _equalities(fields, i, item, output):
-        table[At(came)] = (*table.get(At(came), ()), At(path))
-    for path, term in _expressions(fields, i, item, output):
-        table[term] = (*table.get(term, ()), At(path))
-    return table
+def _same(
+    fields: FieldMap, i: int, item: ItemType, output: ItemType
+) -> Iterator[tuple[KeyTerm, KeyTerm]]:
+    """Terms over an input's items, each with the leaf of the output that it is."""
+    yield from ((At(came), At(path)) for path, came in _equalities(fields, i, item, output))
+    yield from ((term, At(path)) for path, term in _expressions(fields, i, item, output))
 
 
-def _backward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> TermTable:
+def _table(pairs: Iterable[tuple[KeyTerm, KeyTerm]]) -> TermTable:
     table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
-    for path, came in _equalities(fields, i, item, output):
-        table[At(path)] = (*table.get(At(path), ()), At(came))
-    for path, term in _expressions(fields, i, item, output):
-        table[At(path)] = (*table.get(At(path), ()), term)
+    for term, other in pairs:
+        table[term] = (*table.get(term, ()), other)
     return table
 
 

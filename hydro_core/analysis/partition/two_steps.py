@@ -19,7 +19,7 @@ from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.parts import merging, shard_parts
 from hydro_core.catalog.spec import Args, Never, OpSpec, OrderRule, Replicated
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import predecessors, reachable
+from hydro_core.ir.walk import behind
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
@@ -90,11 +90,10 @@ def in_two_steps(steps: Steps, replicated: frozenset[str] = frozenset()) -> TwoS
     cut = steps.cut(replicated)
     whole = {step.node.id for step in steps if _is_one_result(step, cut)}
     graph = steps.typed.graph
-    reads = predecessors(graph)
     last = _Last(steps, cut, frozenset(whole))
     for sinks in graph.sinks.values():
         for sink in sinks:
-            if last.makes(sink, reachable(reads, [sink.id])) and not last.take(sink):
+            if last.makes(sink, behind(graph, [sink.id])) and not last.take(sink):
                 return None
     return TwoSteps(last.of_shards(), last.as_cut(), last.graph())
 
@@ -216,9 +215,8 @@ class _Last:
         graph = self._typed.graph
         sinks = [s for sinks in graph.sinks.values() for s in sinks if s.id not in self.sinks]
         known: Mapping[NodeId, Node] = {**graph.nodes, **given}
-        reads = {name: [e.node for e in node.inputs] for name, node in known.items()}
-        used = reachable(reads, [*(s.id for s in sinks), *given])
-        used |= {node.id for node in graph.sources.values()}
+        sources = (node.id for node in graph.sources.values())
+        used = behind(known, (*sources, *(sink.id for sink in sinks), *given))
         return Graph.of((node for name, node in known.items() if name in used), graph.name)
 
     def graph(self) -> Graph | None:

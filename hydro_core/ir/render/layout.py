@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.render.picture import Arrow, Picture
+from hydro_core.ir.walk import inputs_first
 
 LAYER_GAP = 64.0
 BOX_GAP = 26.0
@@ -103,22 +104,10 @@ def _layers(picture: Picture) -> dict[NodeId, int]:
 
 
 def _depths(reads: Mapping[NodeId, Sequence[NodeId]]) -> dict[NodeId, int]:
-    """The longest way to each box along `reads`, without the readings that close a cycle.
-    Iterative: chains are long.
-    """
+    """The longest way to each box along `reads`, without the readings that close a cycle."""
     depth: dict[NodeId, int] = {}
-    open_: set[NodeId] = set()
-    for root in reads:
-        stack = [(root, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                open_.discard(node)
-                depth[node] = max((depth[r] + 1 for r in reads[node] if r in depth), default=0)
-            elif node not in depth and node not in open_:
-                open_.add(node)
-                stack.append((node, True))
-                stack += [(r, False) for r in reads[node] if r not in depth and r not in open_]
+    for node in inputs_first(reads, lambda box: reads[box][::-1]):
+        depth[node] = max((depth[r] + 1 for r in reads[node] if r in depth), default=0)
     return depth
 
 

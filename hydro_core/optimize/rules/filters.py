@@ -9,26 +9,17 @@ from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
-    Commands,
-    Distinct,
-    Empty,
-    Given,
+    Ends,
     Gives,
-    Growth,
-    History,
-    Matching,
+    Linear,
     Meets,
-    Ordering,
-    Output,
+    OverTime,
     PerItem,
-    Positional,
+    PerKey,
+    PerPosition,
     Product,
     Projection,
-    Running,
-    Sum,
-    Window,
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.fn import Fn
@@ -46,7 +37,8 @@ from hydro_core.functions.tree import (
     Unary,
 )
 from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
-from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.walk import behind
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import Found
@@ -71,18 +63,6 @@ class _Asked:
         """The items that it is asked about."""
         return self.typed.types[self.stream].item
 
-    @property
-    def above(self) -> frozenset[NodeId]:
-        """The nodes that the stream is made by."""
-        found: set[NodeId] = set()
-        todo = [self.stream.node]
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += [e.node for e in self.typed.graph[name].inputs]
-        return frozenset(found)
-
 
 def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterator[Found]:
     """The facts that let filters go before nodes, which are used on items of one type each.
@@ -105,7 +85,7 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
             parts = (_filter(first), _filter(second))
             yield "conjunct", (args, *parts)
             waiting += [replace(asked, args=part) for part in parts]
-        above = asked.above
+        above = behind(typed.graph, [asked.stream.node])
         for node in nodes:
             output = typed.types.get(Endpoint(node.id))
             if node.id not in above or output is None or output.item != item:
@@ -171,11 +151,7 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
             fact, view = "composed", _handed_on(node.args["f"], inputs[0])
         case Projection():
             fact, view = "composed", _projected(node, cls, inputs[0], output)
-        case Given() | Empty() | Output() | PerItem() | Sum() | Product() | Matching():
-            return
-        case Distinct() | ByKey() | Running() | Ordering() | Positional():
-            return
-        case History() | Window() | Before() | Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return
         case _:
             assert_never(cls)

@@ -9,9 +9,9 @@ whose parts are collected: collecting splits would unroll time, too.
 from __future__ import annotations
 
 from hydro_core.catalog.state import OLD, PERSIST, PREV
-from hydro_core.optimize.shape import CHAIN, UNION
+from hydro_core.optimize.shape import CHAIN
 
-BY_HAND = frozenset({PERSIST.name, OLD.name, PREV.name, CHAIN, UNION})
+BY_HAND = frozenset({PERSIST.name, OLD.name, PREV.name, CHAIN})
 """What has its rules here, and none that follow from its columns."""
 STATE = (
     (
@@ -61,11 +61,6 @@ STATE = (
         "in a union, what was before and what is new are collected apart",
     ),
     (
-        "union-before",
-        "(union (prev ?a) (prev ?b)) => (prev (union ?a ?b))",
-        "union does the same in every tick, and nothing of nothing",
-    ),
-    (
         "union-prev-left",
         "(union (prev ?a) ?b) => (chain (prev ?a) ?b)",
         "a union is its parts one after the other",
@@ -91,14 +86,6 @@ GROWING = (
         "what grows has grown a tick later",
         "?x = (prev ?a)",
         "(growing ?a)",
-    ),
-    (
-        "growing-union",
-        "?x => (growing ?x)",
-        "a sum of what grows grows",
-        "?x = (union ?a ?b)",
-        "(growing ?a)",
-        "(growing ?b)",
     ),
     (
         "growing-chain",

@@ -154,8 +154,10 @@ class InputBatches:
         own = self._own(seen, ticks)
         late = seen.arrivals.rows if ticks[0] == seen.until else None
         batch = own if late is None else own.with_late(late, ticks[0])
+        early = 0 if ticks[0] else seen.source.early(seen.arrived)
         seen.refuse_changed()
-        return replace(batch, read=seen.noted(own.read, self._directory, first=ticks[0]))
+        noted = seen.noted(own.read, self._directory, first=ticks[0])
+        return replace(batch, read=replace(noted, early=early))
 
     def _own(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
         """The rows of the range itself."""

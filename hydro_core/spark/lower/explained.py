@@ -8,26 +8,17 @@ from typing import Any, Literal, assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
-    Before,
     ByKey,
-    Commands,
-    Distinct,
-    Empty,
-    Given,
+    Ends,
     Gives,
-    Growth,
-    History,
-    Matching,
-    Ordering,
-    Output,
+    Linear,
+    OverTime,
     PerItem,
+    PerKey,
+    PerPosition,
     Positional,
     Product,
-    Projection,
-    Running,
-    Sum,
     Summary,
-    Window,
 )
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import TypeProblem
@@ -113,11 +104,7 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
             return _fold(typed, node, cls, fn, item)
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
-            return runtime(fn, (item,))
-        case Matching() | Distinct() | ByKey() | Running() | Ordering():
-            return runtime(fn, (item,))
-        case History() | Window() | Before() | Growth() | Commands():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return runtime(fn, (item,))
         case _:
             assert_never(cls)

@@ -49,6 +49,8 @@ class InputRead:
     """
     accepted_listing: str | None = None
     """The same of files: since `listing`."""
+    early: int = 0
+    """How many rows are from before the first tick, and so of none; counted with that tick."""
 
 
 INPUT_COLUMNS: list[tuple[str, pa.DataType]] = [
@@ -67,6 +69,7 @@ INPUT_COLUMNS: list[tuple[str, pa.DataType]] = [
     ),
     ("accepted_version", pa.int64()),
     ("accepted_listing", pa.string()),
+    ("early", pa.int64()),
 ]
 """The fields of an input read, as the ledger has them."""
 
@@ -83,6 +86,7 @@ def read_of(found: Mapping[str, Any]) -> InputRead:
             **found,
             "empty": tuple(found.get("empty") or ()),
             "late": dict(found.get("late") or {}),
+            "early": found.get("early") or 0,
             "changed": tuple(ChangedRange(**change) for change in found.get("changed") or ()),
         }
     )

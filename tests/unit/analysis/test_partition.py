@@ -75,11 +75,10 @@ def test_two_inputs_with_like_dependencies_need_not_have_the_same_function() -> 
     assert keys(text) == [{"a": ["k"], "b": ["k"]}]
 
 
-def test_dependencies_may_be_given_beside_the_program() -> None:
-    text = 'a = source("k long, g long"); a -> drop("g") -> unique() -> out'
-    typed = compile_text(text).typed
-    assert partition(typed).as_json()["keys"] == [{"a": ["k"]}]
-    assert partition(typed, {"a": ((("k",), ("g",)),)}).any
+def test_what_a_kept_column_determines_is_together_as_well() -> None:
+    text = 'a = source("k long, g long"{}); a -> drop("g") -> unique() -> out'
+    assert keys(text.format("")) == [{"a": ["k"]}]
+    assert answer(text.format(', fds={"k": "g"}')).any
 
 
 def test_what_puts_nothing_out_needs_nothing() -> None:

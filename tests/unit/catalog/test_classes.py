@@ -65,7 +65,7 @@ def test_every_class_has_an_operator() -> None:
 
 @pytest.mark.parametrize(("op", "args"), USED)
 def test_a_class_agrees_with_the_columns(op: OpSpec, args: Args) -> None:
-    spec, linear = op.at(args), tuple(port.linear for port in op.ports(args))
+    spec, linear = op.at(args), tuple(port.linear for port in op.at(args).inputs)
     match spec.class_of(args):
         case PerItem() | Projection():
             assert linear == (True,)

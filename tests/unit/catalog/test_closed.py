@@ -18,6 +18,16 @@ import hydro_core
 from hydro_core.catalog import classes
 
 ROOT = Path(hydro_core.__file__).parent
+OF_GROUP = {
+    group.__name__: {cls.__name__ for cls in get_args(classes.OpClass) if issubclass(cls, group)}
+    for group in (
+        classes.Ends,
+        classes.Linear,
+        classes.PerKey,
+        classes.PerPosition,
+        classes.OverTime,
+    )
+}
 CLASSES = frozenset(cls.__name__ for cls in get_args(classes.OpClass))
 
 
@@ -25,12 +35,13 @@ def _known(tree: ast.Module) -> set[str]:
     """The names by which a module knows the classes: `Growth` may be another module's, too."""
     imports = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
     names = {a.name for n in imports if n.module == classes.__name__ for a in n.names}
-    return names & CLASSES
+    return names & (CLASSES | OF_GROUP.keys())
 
 
 def _asked(tree: ast.AST) -> set[str]:
     """The classes that a pattern or an expression names."""
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} & CLASSES
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return (names & CLASSES).union(*(OF_GROUP[name] for name in names & OF_GROUP.keys()))
 
 
 def _is_closed(match: ast.Match) -> bool:
@@ -97,6 +108,8 @@ OPEN = (
     "match cls:\n    case Sum():\n        x = 1\n    case _:\n        x = 2\n",
     "match cls:\n    case Sum(True) | Window():\n        x = 1\n",
     "match node.cls:\n    case Sum():\n        x = 1\n    case other if other:\n        x = 2\n",
+    "match cls:\n    case OverTime():\n        x = 1\n    case _:\n        x = 2\n",
+    "x = isinstance(cls, OverTime)\n",
     "x = isinstance(cls, Sum | Window)\n",
     "x = isinstance(cls, (Sum, Window))\n",
     "x = cls in (Sum(), Window())\n",
@@ -109,7 +122,7 @@ CLOSED = (
     "x = isinstance(cls, Sum) and cls.widens\n",
     "x = isinstance(one.cls, Sum) and isinstance(other.cls, Window)\n",
 )
-IMPORTS = "from hydro_core.catalog.classes import Gives, Sum, Window\n"
+IMPORTS = "from hydro_core.catalog.classes import Gives, OverTime, Sum, Window\n"
 
 
 @pytest.mark.parametrize("text", OPEN)

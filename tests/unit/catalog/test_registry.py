@@ -249,7 +249,7 @@ def test_a_padded_side_waits_for_the_other() -> None:
     join = NAMES["join"]
     found = {}
     for how in ("inner", "left", "right", "outer", "semi", "anti"):
-        left, right = join.ports(Args((("how", how),)))
+        left, right = join.at(Args((("how", how),))).inputs
         found[how] = (left.barrier is Barrier.STRATUM, right.barrier is Barrier.STRATUM)
         assert left.linear == (how in ("inner", "left", "semi", "anti"))
         assert right.linear == (how in ("inner", "right"))

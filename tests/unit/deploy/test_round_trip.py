@@ -19,8 +19,8 @@ from hydro_core import Flow
 from hydro_core.analysis.identity import functions_in
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_text, stratified
-from hydro_core.deploy import Deployment, Validated, numbers, read, write
-from hydro_core.deploy.files import name_of
+from hydro_core.deploy.deployment import Deployment, Validated
+from hydro_core.deploy.files import name_of, numbers, read, write
 from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.make import DeploymentMetadata, deployment_of
 from hydro_core.errors import DataError, ProgramError
@@ -235,7 +235,7 @@ def test_a_function_without_a_name_is_refused(tmp_path: Path) -> None:
 LOADED = """
 import sys, time
 from pathlib import Path
-from hydro_core.deploy import read
+from hydro_core.deploy.files import read
 found = read(Path(sys.argv[1]), 1)
 for heavy in ("egglog", "pyspark", "pyarrow", "hydro_core.optimize", "hydro_core.spark"):
     assert heavy not in sys.modules, heavy

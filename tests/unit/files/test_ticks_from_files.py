@@ -87,6 +87,33 @@ def test_a_row_before_the_start(parquet: str) -> None:
     assert caught.value.code == "input"
 
 
+TOO_MANY = "which makes more than 1,000,000 ticks, as those without rows run, too"
+
+
+@pytest.mark.parametrize(
+    ("column", "last", "moment", "why"),
+    [
+        (
+            "day",
+            "9999-12-31",
+            "9999-12-31T00:00:00Z",
+            ": they begin at 2024-01-01T00:00:00Z, and each is 1d long",
+        ),
+        ("n", "1000000", "tick 1000000", ""),
+    ],
+)
+def test_a_row_too_far_away(tmp_path: Path, column: str, last: str, moment: str, why: str) -> None:
+    first = "2024-01-01" if column == "day" else "0"
+    file = tmp_path / "rows.csv"
+    file.write_text(f"{column},v\n{first},1\n{last},2\n")
+    with pytest.raises(HydroError) as caught:
+        ticks_of(f"o={file}:{column}")
+    assert caught.value.code == "input"
+    said = f"input `o` ({file}): a row is of {moment}, {TOO_MANY}{why}"
+    assert caught.value.diagnostics[0].message == said
+    assert "mend the row" in (caught.value.diagnostics[0].help or "")
+
+
 def test_a_null_in_the_tick_column(parquet: str) -> None:
     with pytest.raises(HydroError, match="null") as caught:
         ticks_of(f"o={parquet}:v")

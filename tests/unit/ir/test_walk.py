@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydro_core.ir.graph import Endpoint
-from hydro_core.ir.walk import components, in_reading_order, outputs, shortest_path
+from hydro_core.ir.walk import behind, components, outputs, shortest_path
 from hydro_core.lang.resolve import parse
 
 NODES = "abcdef"
@@ -51,11 +51,10 @@ def test_shortest_path(graph: dict[str, list[str]], start: str, end: str) -> Non
         assert way == []
 
 
-def test_reading_order() -> None:
+def test_what_is_behind_a_node() -> None:
     graph = parse("later -> out\nlater = b -> sort()\nx = later -> union(y)\ny = x -> prev()")
-    order = [node.id for node in in_reading_order(graph)]
-    assert order.index("b") < order.index("later") < order.index("out")
-    assert order.index("later") < order.index("x")
+    assert behind(graph, ["out"]) == {"b", "later", "out"}
+    assert behind(graph, ["y"]) == {"b", "later", "x", "y"}
 
 
 def test_outputs() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from hydro_core import Flow, agg
 from hydro_core.catalog.registry import CATALOG, NAMES
+from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
 from hydro_core.lang.resolve import parse
 from hydro_core.lang.stream import Stream
@@ -226,3 +227,34 @@ def test_a_notebook_shows_what_is_checked_and_run() -> None:
 def test_a_stream_is_not_iterated() -> None:
     with pytest.raises(TypeError, match="before its flow runs"):
         list(Flow().tick())
+
+
+TOLD = """\
+rows = source("k string, v long")
+others = source("k string, w long")
+rows -> persist() -> join(right=others, on="k", how="left") -> joined
+rows -> persist() -> aggregate(by="k", total=sum(lambda r: r.v * 2)) -> totals
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "ask"),
+    [
+        (["check"], lambda flow: flow.check()),
+        (["optimize"], lambda flow: flow.optimize()),
+        (["optimize", "--explain"], lambda flow: flow.optimize(explain=True)),
+    ],
+)
+def test_python_prints_what_the_commands_print(
+    words: list[str],
+    ask: Callable[[Flow], object],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "told.hydro"
+    file.write_text(TOLD)
+    assert main([*words, str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert f"{ask(Flow.load(file))}\n" == printed
+    assert ("`joined` is stored anew in each tick" in printed) == (words == ["check"])
+    assert ("`totals` in changes" in printed) == ("--explain" in words)

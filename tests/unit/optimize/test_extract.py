@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hydro_core.catalog.classes import Before, Given, Gives, PerItem, Sum
+from hydro_core.ir.walk import reachable
 from hydro_core.optimize.cost import CostModel
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.extract import extract, plan_cost
@@ -24,7 +25,8 @@ INFINITY = 1e30
 
 def exact(space: Space, costs: list[float]) -> float:
     """The cost of the best legal plan: one node per used class; levels forbid cycles in a tick."""
-    classes = space.reachable()
+    ways = lambda cls: (c for i in space.of[cls] for c in space.nodes[i].inputs)  # noqa: E731
+    classes = sorted(reachable(space.roots, ways))
     nodes = [i for c in classes for i in space.of[c]]
     column = {node: i for i, node in enumerate(nodes)}
     level = {c: len(nodes) + i for i, c in enumerate(classes)}

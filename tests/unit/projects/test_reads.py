@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from hydro_core.errors import ProgramError
+from hydro_core.plan.tick_plan import Mode
 from hydro_core.project.discover import DiscoveredFlows, found_in
-from hydro_core.project.flow_asset import FlowOutput
+from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydrotick.project.deployments import Deployments
 
 DAYS = "{start: 2026-01-01}"
 
@@ -110,3 +115,35 @@ def test_a_flow_that_reads_one_that_is_broken_says_so(tmp_path: Path) -> None:
     declare(tmp_path, "a", "{x: {path: x, colum: day}}")
     declare(tmp_path, "b", "{x: {flow: a, output: y}}")
     assert "the flow `a` cannot be loaded" in wrong(found_in(tmp_path))["b"]
+
+
+def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> tuple[Any, FlowAsset]:
+    """The deployments of a project whose flow `first` has the output `y` in a mode, and `second`,
+    which reads it.
+    """
+    declare(tmp_path, "first", "{x: {path: x, column: day}}")
+    declare(tmp_path, "second", "{x: {flow: first, output: y}}")
+    tables = {"outputs/y": {"of": "y", "role": "output", "mode": mode}}
+    commit = SimpleNamespace(tables=tables)
+    monkeypatch.setattr(Deployments, "ledger_of", lambda _self, _flow: SimpleNamespace(last=commit))
+    return Deployments(tmp_path / "pipelines"), found_in(tmp_path).flows[1]
+
+
+@pytest.mark.parametrize("columns", [None, (), ("n",)])
+def test_a_log_of_changes_is_read_by_who_reads_how_often_a_row_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...] | None
+) -> None:
+    deployments, second = deployed(tmp_path, monkeypatch, Mode.CHANGES.value)
+    with pytest.raises(ProgramError, match="the output `y` of `first` takes rows back"):
+        deployments.output_of(second, "x", columns)
+    table = tmp_path / "pipelines" / "first" / "outputs" / "y"
+    assert deployments.output_of(second, "x", ("n", "copies")) == table
+
+
+@pytest.mark.parametrize("columns", [None, ("n",)])
+def test_rows_that_stay_are_read_whatever_columns_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...] | None
+) -> None:
+    deployments, second = deployed(tmp_path, monkeypatch, Mode.APPEND.value)
+    table = tmp_path / "pipelines" / "first" / "outputs" / "y"
+    assert deployments.output_of(second, "x", columns) == table

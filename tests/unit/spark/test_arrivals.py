@@ -21,7 +21,7 @@ from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.arrivals.look import Arrivals
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+from hydro_core.spark.store.input_reads import ChangedRange, InputRead, read_of, row_of
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 
@@ -209,6 +209,17 @@ def test_whatever_is_done_to_a_landing_is_told(tmp_path: Path, kind: str, seed: 
         for _ in range(moments.randint(1, 4)):
             place.step(moments)
         judged(before, place.rows, place.seen(read).arrivals)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_before_the_first_tick_are_counted_with_it(tmp_path: Path, kind: str) -> None:
+    place = opened(tmp_path, kind)
+    assert place.read(0, 1).early == 0
+    place.add([(-1, "early", 1), (-400, "early", 2), (-1, "early", 1), (0, "d", 1)])
+    read = place.read(0, 1)
+    assert (read.early, read.rows) == (3, 3)
+    assert read_of(row_of(read)) == read
+    assert place.read(1, 2).early == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -33,7 +33,7 @@ from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import TickRange, tick_told
+from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import ItemType
@@ -113,6 +113,20 @@ class LandingSource:
         if len({isinstance(moment, int) for moment in moments}) > 1:
             refuse_mixed(self.file, self.file)
         return max(moments, default=None)
+
+    def early(self, arrived: Arrived) -> int:
+        """How many rows are of no tick, since they are from before the first one."""
+        column = self.file.column
+        if column is None or self.numbered is not None:
+            return 0
+        ticks, rows = self.ticks(0, None), arrived.found.dataset
+        if rows is None or not is_exact(arrived, {}):
+            found = sum((Counter(values) for values in _pieces_of(arrived, column)), Counter())
+            told = ((self.tick_of(value), count) for value, count in found.items())
+            return sum(count for tick, count in told if tick is not None and tick < 0)
+        where = ticks.before(column, rows.schema.field(column).type)
+        batches = rows.to_batches(columns=[column], filter=where)
+        return sum(int((ticks.numbers(batch[column]) == NONE).sum()) for batch in batches)
 
     def snapshot(self, arrived: Arrived) -> Snapshot:
         """What is there now; of files without what is kept of each."""
@@ -232,16 +246,21 @@ def _tick_values(arrived: Arrived, column: str) -> list[Any]:
         except UNREADABLE:
             # Which file cannot be read, and why, its pieces tell.
             pass
-    return [v for file in arrived.found.files for v in _distinct(file, arrived, column)]
+    return [value for values in _pieces_of(arrived, column) for value in _distinct(values)]
 
 
-def _distinct(file: Path, arrived: Arrived, column: str) -> Iterator[Any]:
-    """The values of a column of a file, those of a piece once."""
-    for piece in pieces(file, arrived.found.form):
-        values = piece.values(column) if column in piece.names else ()
-        with suppress(TypeError):  # a list in a file of JSON lines, which tells no tick
-            values = list(dict.fromkeys(values))
-        yield from values
+def _pieces_of(arrived: Arrived, column: str) -> Iterator[Sequence[Any]]:
+    """The values of a column, piece by piece of the files."""
+    for file in arrived.found.files:
+        for piece in pieces(file, arrived.found.form):
+            if column in piece.names:
+                yield piece.values(column)
+
+
+def _distinct(values: Sequence[Any]) -> Sequence[Any]:
+    with suppress(TypeError):  # a list in a file of JSON lines, which tells no tick
+        return list(dict.fromkeys(values))
+    return values
 
 
 def _statistics(file: Path, column: str) -> tuple[Any, Any]:

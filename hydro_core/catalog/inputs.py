@@ -1,0 +1,39 @@
+"""Inputs and arguments that many operators have, and what a join keeps of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hydro_core.catalog.spec import Arg, Barrier, Port
+from hydro_core.types.stream import Order
+
+LINEAR = (Port("in", linear=True, aliases=("0",)),)
+WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
+ORDERED = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
+
+BY = Arg(
+    "by", "columns", positional=False, summary="the key: a column of the rows, or a list of columns"
+)
+INIT = Arg("init", "value", required=True, summary="the accumulator over no item")
+STEP = Arg(
+    "f",
+    "function",
+    required=True,
+    leading=1,
+    summary="the next accumulator, of the one before and an item",
+)
+KEPT: Mapping[str, frozenset[int]] = MappingProxyType(
+    {
+        "inner": frozenset(),
+        "left": frozenset({0}),
+        "right": frozenset({1}),
+        "outer": frozenset({0, 1}),
+        "semi": frozenset(),
+        "anti": frozenset(),
+    }
+)
+"""The sides of a join, by its `how`, of which items without a match stay, padded."""
+COMPUTED = Arg(
+    "computed", "computed", default=(), summary="columns by functions of the row that came in"
+)
