@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, product
+from itertools import chain, islice, product
 from random import Random
 from typing import Any
 
@@ -30,7 +30,7 @@ from tests.support.random_expressions import DATES, FLOATS, LONGS, MOMENTS, SMAL
 
 pytestmark = pytest.mark.spark
 
-ROWS, FORMS, AT_ONCE = 250, 6, 50
+ROWS, FORMS, AT_ONCE, MOST = 250, 5, 50, 60
 COLUMNS: Mapping[str, tuple[str, Sequence[Any]]] = {
     "t": ("string", [*TEXTS, "it's a Title", "x=1=2", "aXbXc", "snake_case", "I", "αβγ"]),
     "u": ("string", [*"abX", "", "=", " ", "2024-02-29", "2023-02-29", "0000-01-01", None]),
@@ -106,14 +106,14 @@ def calls() -> dict[str, list[Expr]]:
                 forms: list[Expr] = (
                     [Attribute(subject, name)]
                     if entry.takes is None
-                    else [Method(subject, name, args) for args in given(entry.takes)]
+                    else [Method(subject, name, args) for args in islice(given(entry.takes), MOST)]
                 )
                 if entry.gives == TIMEDELTA:
                     forms = [Method(form, "total_seconds", ()) for form in forms]
                 found.setdefault(f"{kind}.{name}", []).extend(forms)
     for name, builtin in FUNCTIONS.items():
         if builtin.column is not None:
-            found[name] = [Call(name, args) for args in given(builtin.takes)]
+            found[name] = [Call(name, args) for args in islice(given(builtin.takes), MOST)]
     return found
 
 
