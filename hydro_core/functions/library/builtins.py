@@ -151,11 +151,11 @@ def _real(found: Callable[[Any, Column], Column]) -> Expression:
 
 
 def _whole(rounding: str) -> Expression:
-    """A float as an integer; beyond 2**53 Python is asked, as it may be an integer already."""
+    """A float as an integer; from 2**53 on Python is asked, as it may be an integer already."""
 
     def rounded(F: Any, x: Column) -> Column:
         real = x.cast("double")
-        near = F.when(F.abs(real) <= _EXACT, real)
+        near = F.when(F.abs(real) < _EXACT, real)
         return near.cast("long") if rounding == "trunc" else getattr(F, rounding)(near)
 
     return rounded
