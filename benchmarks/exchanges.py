@@ -134,7 +134,7 @@ def cases(spark: SparkSession, folder: Path, history: int, new: int) -> dict[str
         "users": table("users", history // 10, history // 10, F.lit(0), city=city),
     }
     tick = plan_of(PROGRAM.format(kept="", new=""))
-    of_range = plan_of(PROGRAM.format(kept="persist() -> ", new="delta() -> "), "range")
+    of_range = plan_of(PROGRAM.format(kept="persist() -> ", new="delta() -> "))
     return {
         f"a tick of {new:,} orders": Case(tick, TICKS, TICKS, some, Stored(users)),
         f"{TICKS} ticks of {history:,} orders": Case(of_range, 0, TICKS - 1, every, NoPast()),

@@ -23,7 +23,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hydro_core.compile import executable
-from hydro_core.optimize.cost import Goal
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.session.session import shared_session
@@ -196,9 +195,9 @@ def session(
     return shared_session(settings.spark), settings
 
 
-def plan_of(text: str, goal: Goal | None = "tick") -> TickPlan:
-    """The plan of a program for this goal; None: of the program as it is written."""
-    return executable(text, goal=goal)
+def plan_of(text: str) -> TickPlan:
+    """The plan of a program."""
+    return executable(text)
 
 
 def note(line: str) -> None:

@@ -169,17 +169,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="measured runs of each")
     parser.add_argument("--warm", type=int, default=1, help="runs before these")
     parser.add_argument("--singles", type=int, default=7, help="single ticks that are timed")
-    parser.add_argument("--goal", default="tick", choices=["range", "tick"], help="of the plan")
     asked = parser.parse_args()
     spark, settings = session(asked.memory)
     meter = Meter(spark, asked.seconds)
-    plan = plan_of(PROGRAM.read_text(encoding="utf-8"), asked.goal)
+    plan = plan_of(PROGRAM.read_text(encoding="utf-8"))
     days, last = asked.days, asked.last
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as name:
         scratch = Path(name)
         land(scratch / "landed", days=days)
 
-        def ours(place: str, plan: TickPlan = plan) -> Ours:
+        def ours(place: str) -> Ours:
             return Ours(scratch / place, plan, scratch / "landed", spark, settings)
 
         def hand(place: str) -> ByHand:
@@ -206,8 +205,7 @@ def main() -> int:
             range(asked.warm + asked.rounds),
             asked.warm,
         )
-        one_by_one = ours("singles", plan_of(PROGRAM.read_text(encoding="utf-8"), "tick"))
-        single = singles(meter, one_by_one, days // 2, asked.singles)
+        single = singles(meter, ours("singles"), days // 2, asked.singles)
     rows = rows_of(whole, end, single, days, last)
     report(f"{days} daily ticks of the flights", rows, ratios_of(whole, end, single, days), asked)
     return 0

@@ -22,7 +22,6 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
-    from hydro_core.optimize.cost import Goal
     from hydro_core.optimize.optimizer import Optimized
     from hydro_core.optimize.statistics import Statistics
 
@@ -46,13 +45,13 @@ class Compiled:
 
 
 def executable(
-    text: str, schemas: Mapping[str, ItemType] | None = None, goal: Goal | None = "tick"
+    text: str, schemas: Mapping[str, ItemType] | None = None, *, optimize: bool = True
 ) -> TickPlan:
-    """The whole way of a program: from its text to what runs; without a goal as it is written."""
+    """The whole way of a program: from its text to what runs, if not optimized as it is written."""
     graph = parse(text)
     typed = infer(graph, schemas)
     program = stratified(typed)
-    return planned(program, best_plan(program, goal=goal) if goal else None)
+    return planned(program, best_plan(program) if optimize else None)
 
 
 def compile_text(
@@ -94,22 +93,18 @@ def stratified(typed: Typed) -> Compiled:
 
 
 def best_plan(
-    program: Compiled,
-    stats: Statistics | None = None,
-    goal: Goal = "tick",
-    *,
-    explain: bool = False,
+    program: Compiled, stats: Statistics | None = None, *, explain: bool = False
 ) -> Optimized:
     """The cheapest plan of a program, with its costs; if it is to `explain`, with its proof."""
     # Imported here: most commands take a program as it is.
     from hydro_core.optimize.optimizer import optimize
 
-    return optimize(program.typed, stats, goal, explain=explain)
+    return optimize(program.typed, stats, explain=explain)
 
 
-def optimized(program: Compiled, stats: Statistics | None = None, goal: Goal = "tick") -> Compiled:
+def optimized(program: Compiled, stats: Statistics | None = None) -> Compiled:
     """The cheapest plan of a program as a program that runs on either engine."""
-    return stratified(best_plan(program, stats, goal).typed)
+    return stratified(best_plan(program, stats).typed)
 
 
 def planned(

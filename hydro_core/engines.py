@@ -51,7 +51,7 @@ class Options:
 def run_whole(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
     """The outputs of every tick, as items."""
     if options.optimized:
-        program = optimized(program, goal="range" if options.as_range else "tick")
+        program = optimized(program)
     if options.engine == "reference":
         return run_ticks(program.typed, program.strata, ticks, options.settings)
     # Imported when it is asked for: Spark takes seconds to load, and most commands do without it.

@@ -42,7 +42,7 @@ class Flow(FlowBuilder):
         """The optimized program and its cost before and after: printed, what `hydrotick optimize`
         prints.
 
-        Options are `stats`, `goal`, and `explain`: then it comes with the rules that lead there.
+        Options are `stats`, and `explain`: then it comes with the rules that lead there.
         """
         from hydro_core.printed import told_plan
 

@@ -57,16 +57,16 @@ def checked(program: Compiled) -> Checked:
 
 
 def told_plan(
-    program: Compiled, stats: Statistics | None = None, *, explain: bool = False, **options: Any
+    program: Compiled, stats: Statistics | None = None, *, explain: bool = False
 ) -> BestPlan:
-    """The best plan of a program as `optimize` tells of it; other options are those of `best_plan`.
+    """The best plan of a program as `optimize` tells of it.
 
     Args:
         program: what is optimized.
         stats: what is known of its inputs.
         explain: whether it comes with the rules that lead to it, and the forms of what it stores.
     """
-    found = best_plan(program, stats, explain=explain, **options)
+    found = best_plan(program, stats, explain=explain)
     forms = told_as(planned(program, found)) if explain else ()
     return BestPlan(**{f.name: getattr(found, f.name) for f in fields(found)}, forms=forms)
 

@@ -32,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the chain of rules to the plan, and the form of what it stores",
     )
     add_stats_argument(parser)
-    parser.add_argument("--range", action="store_true", help="the plan for all ticks as one job")
     parser.add_argument(
         "--validate", type=int, metavar="N", help="run plan and program on N random runs of ticks"
     )
@@ -55,12 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     graph = load(arguments.file)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
-    found = told_plan(
-        program,
-        statistics_of(arguments.stats),
-        goal="range" if arguments.range else "tick",
-        explain=arguments.explain,
-    )
+    found = told_plan(program, statistics_of(arguments.stats), explain=arguments.explain)
     if arguments.validate is not None:
         _validate(program, found, arguments.validate)
     output.print_warnings(graph.warnings)

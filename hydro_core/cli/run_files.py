@@ -20,7 +20,6 @@ from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
-from hydro_core.optimize.cost import Goal
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side
 from hydro_core.ticks.every import Every, parse_time
@@ -70,7 +69,7 @@ def _on_spark(
     found = {name: item for name, item in inputs.types.items() if name not in declared}
     program = compile_graph(graph, {**found, **given})
     at_once = arguments.ticks_at_once
-    best = _optimized(program, options, "tick" if at_once == 1 else "range")
+    best = _optimized(program, options)
     with ExitStack() as stack:
         work = spark_files.prepared(planned(best), inputs, ticks, stack)
         folders = _folders(arguments, program, stack)
@@ -87,12 +86,12 @@ def _on_spark(
     _report(rows, arguments)
 
 
-def _optimized(program: Compiled, options: Options, goal: Goal) -> Compiled:
+def _optimized(program: Compiled, options: Options) -> Compiled:
     """What runs: the program, or its shards side by side."""
     if options.cut is not None:
         cut = cut_into_shards(program, options.cut)
-        return side_by_side(cut, goal if options.optimized else None)
-    return optimized(program, goal=goal) if options.optimized else program
+        return side_by_side(cut, optimize=options.optimized)
+    return optimized(program) if options.optimized else program
 
 
 def _declared(graph: Graph) -> dict[str, ItemType]:

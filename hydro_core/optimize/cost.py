@@ -1,10 +1,8 @@
 """What a plan costs: the rows that a tick touches.
 
 Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it
-reads, stores and gives. In the tick plan a history is dear, since all of it is read each tick; in
-the range plan all ticks are one relation, so `persist`, `old` and `delta` only change a column and
-are free, and a join costs its candidate pairs; `prev` is not, through which ticks wait for one
-another.
+reads, stores and gives. A history is dear, since all of it is read each tick. A range of ticks runs
+by the same plan: what is cheaper there in another way is the engine's choice.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
 from hydro_core.catalog.classes import (
     Before,
@@ -43,8 +41,6 @@ from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
-Goal = Literal["tick", "range"]
-
 LOOP = 10.0
 """How often a cycle inside a tick goes round."""
 MOST_ROWS = 1e30
@@ -60,10 +56,9 @@ class CostModel:
     space: Space
     payloads: Sequence[Payload]
     statistics: Statistics
-    goal: Goal
 
     def sizes(self, first: Sequence[int] = ()) -> list[float]:
-        """The expected rows of each class in a tick (the range plan: in all ticks).
+        """The expected rows of each class in a tick.
 
         A class has the size that its nodes give when it is first reached from the inputs, the nodes
         at `first` before all others but literals; going on from there would let estimates shrink in
@@ -130,7 +125,7 @@ class CostModel:
     def _changed(self, node: ENode, rows: Sequence[float], forms: Forms) -> float:
         """How many rows come and go in a tick."""
         into = [
-            rows[c] / self._ticks() if forms.streams[c][1] is Form.GROWTH else rows[c]
+            rows[c] / self.statistics.ticks if forms.streams[c][1] is Form.GROWTH else rows[c]
             for c in node.inputs
         ]
         return sum(into) * (2 if isinstance(node.shape.cls, Window) else 1)
@@ -138,7 +133,7 @@ class CostModel:
     def cost(self, node: ENode, sizes: Sequence[float], *, told: bool = False) -> float:
         """What the node touches in a tick; `told`: it reads or gives changes."""
         into = [sizes[c] for c in node.inputs]
-        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], self.goal, told=told)
+        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], told=told)
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)
@@ -165,7 +160,7 @@ class CostModel:
         one = node.shape.single and not node.shape.zero
         if isinstance(node.shape.cls, Given) and not one:
             return self._given(node)
-        ticks = max((i.ticks for i in into), default=self._ticks())
+        ticks = max((i.ticks for i in into), default=self.statistics.ticks)
         known = [i.keys for i in into if i.keys is not None]
         args = self._args(node)
         asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)))
@@ -174,31 +169,25 @@ class CostModel:
 
     def _given(self, node: ENode) -> Size:
         args = self._args(node)
-        ticks = self._ticks()
-        scale = self.statistics.ticks if self.goal == "range" else 1.0
+        ticks = self.statistics.ticks
         if "items" in args:
-            return Size(max(0.01, len(args["items"]) / self.statistics.ticks) * scale, ticks)
+            return Size(max(0.01, len(args["items"]) / ticks), ticks)
         return self._known(self.statistics.inputs.get(args["name"], InputStatistics()))
 
     def _known(self, given: InputStatistics) -> Size:
         rows = max(given.rows, 1e-3)
         history = rows * self.statistics.ticks if given.history is None else given.history
-        if self.goal == "range":
-            return Size(history, self._ticks(), given.keys)
         return Size(rows, max(1.0, history / rows), given.keys)
 
     def _selectivity(self, fn: object) -> float:
         return self.statistics.selectivity.get(getattr(fn, "name", ""), SELECTIVITY)
-
-    def _ticks(self) -> float:
-        return 1.0 if self.goal == "range" else self.statistics.ticks
 
     def _args(self, node: ENode) -> Mapping[str, Any]:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
 def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
-    cls: ShapeClass, into: Sequence[float], out: float, goal: Goal, *, told: bool = False
+    cls: ShapeClass, into: Sequence[float], out: float, *, told: bool = False
 ) -> float:
     """What a node of the class touches in a tick, given the rows that it reads and gives; `told`:
     these are changes.
@@ -214,9 +203,6 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case Output():
             # what is not told by its changes is stored anew in each tick
             return into[0]
-        case History() | Growth(signed=False) if goal == "range":
-            # it only changes the ticks at which rows are there
-            return 0.0
         case Sum():
             return 0.01 * out
         case History() if told:

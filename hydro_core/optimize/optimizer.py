@@ -1,8 +1,7 @@
 """The optimizer: a program over all of history becomes one that costs what the new data costs.
 
 The program is loaded into an e-graph, the rules are applied until they have nothing more to say,
-and the cheapest legal plan is taken out. Two plans come from one e-graph: the tick plan, in which
-history is dear, and the range plan.
+and the cheapest legal plan is taken out. It serves every range of ticks.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.cost import CostModel, Goal
+from hydro_core.optimize.cost import CostModel
 from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
@@ -67,13 +66,7 @@ class Optimized:
         return self.typed.graph
 
 
-def optimize(
-    typed: Typed,
-    stats: Statistics | None = None,
-    goal: Goal = "tick",
-    *,
-    explain: bool = False,
-) -> Optimized:
+def optimize(typed: Typed, stats: Statistics | None = None, *, explain: bool = False) -> Optimized:
     """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the
     same outputs.
 
@@ -86,7 +79,7 @@ def optimize(
     search = _Search(*prepare(loaded))
     while True:
         replay, space, saturation = search.saturate(explain=explain)
-        plan, before = choose(loaded, search.problem, space, statistics, goal)
+        plan, before = choose(loaded, search.problem, space, statistics)
         if not search.is_told(unfilled_in(search.problem, space, plan.choice)):
             break
     rebuilt = rebuild(loaded, search.problem.payloads, space, plan)
@@ -97,7 +90,7 @@ def optimize(
         before,
         plan.cost,
         derivations(replay, space, plan, search.rules) if replay and replay.is_whole else (),
-        notes_of(loaded.origins, space, plan, search.problem.payloads) if goal == "tick" else (),
+        notes_of(loaded.origins, space, plan, search.problem.payloads),
         saturation,
         statistics,
         tuple(_limits(saturation, plan, replay)),
@@ -150,15 +143,13 @@ def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     return replace(problem, shapes=shapes), rules
 
 
-def choose(
-    loaded: Loaded, problem: Problem, space: Space, stats: Statistics, goal: Goal
-) -> tuple[Plan, float]:
+def choose(loaded: Loaded, problem: Problem, space: Space, stats: Statistics) -> tuple[Plan, float]:
     """The cheapest plan, and the cost of the program as it was written."""
-    model = CostModel(space, problem.payloads, stats, goal)
+    model = CostModel(space, problem.payloads, stats)
     start = preferred(problem, space)
     sizes = model.sizes(tuple(start.values()))
     naive, naive_space = as_written(problem, space)
-    written = CostModel(naive_space, problem.payloads, stats, goal)
+    written = CostModel(naive_space, problem.payloads, stats)
     named = {cls: space.named[name] for name, cls in naive_space.named.items()}
     written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
     before = plan_cost(naive_space, written.costs(written_sizes), naive)
@@ -166,18 +157,14 @@ def choose(
 
 
 def _cheapest(model: CostModel, sizes: Sequence[float], start: Mapping[ClassId, int]) -> Plan:
-    """The cheapest plan, with the forms in which its streams are wanted.
-
-    In a range all ticks are one relation, and values are what it has.
-    """
-    if model.goal == "tick":
-        forms = with_forms(model.space)
-        found = extract(forms.space, model.costs(sizes, forms), start)
-        plan = forms.plan(found)
-        free = [0.0] * len(model.space.nodes)
-        if plan_cost(model.space, free, plan.choice) < math.inf:
-            return plan
-        # what gives one stream in two forms feeds itself as one
+    """The cheapest plan, with the forms in which its streams are wanted."""
+    forms = with_forms(model.space)
+    found = extract(forms.space, model.costs(sizes, forms), start)
+    plan = forms.plan(found)
+    free = [0.0] * len(model.space.nodes)
+    if plan_cost(model.space, free, plan.choice) < math.inf:
+        return plan
+    # what gives one stream in two forms feeds itself as one
     values = values_only(model.space)
     return extract(values.space, model.costs(sizes), start)
 

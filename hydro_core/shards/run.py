@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from hydro_core.compile import Compiled, best_plan
 from hydro_core.engines import Options, run_whole
-from hydro_core.optimize.cost import Goal
 from hydro_core.shards.program import Sharded
 from hydro_core.shards.together import Together, as_written
 from hydro_core.ticks.tick import Outputs, TickInput
@@ -15,13 +14,10 @@ from hydro_core.ticks.tick import Outputs, TickInput
 
 def run_shards(program: Sharded, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
     """The outputs of every tick, as items: those of the whole program."""
-    goal: Goal = "range" if options.as_range else "tick"
-    planned = side_by_side(program, goal if options.optimized else None)
+    planned = side_by_side(program, optimize=options.optimized)
     return run_whole(planned, ticks, replace(options, optimized=False))
 
 
-def side_by_side(program: Sharded, goal: Goal | None) -> Compiled:
-    """What runs: all shards by the plan that is best for the goal; None: as they are written."""
-    if goal is None:
-        return Together.of(program, as_written).compiled
-    return Together.of(program, lambda part: best_plan(part, goal=goal)).compiled
+def side_by_side(program: Sharded, *, optimize: bool) -> Compiled:
+    """What runs: all shards by their best plan, or as they are written."""
+    return Together.of(program, best_plan if optimize else as_written).compiled

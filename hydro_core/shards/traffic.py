@@ -60,7 +60,7 @@ def _rows(typed: Typed, stats: Statistics) -> Mapping[str, float]:
         return {}
     problem, _ = prepare(loaded)
     space = EGraph(problem, ()).space()
-    model = CostModel(space, problem.payloads, stats, "tick")
+    model = CostModel(space, problem.payloads, stats)
     sizes = model.sizes(tuple(preferred(problem, space).values()))
     named = {name: sizes[cls] for name, cls in space.named.items()}
     streams = {name: named[of] for name, of in loaded.names.items() if of in named}

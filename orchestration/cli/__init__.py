@@ -1,1 +1,1 @@
-"""The commands about projects and flows, a module for each; `hydrotick.commands` names them."""
+"""The commands about projects and flows, a module for each; `pyproject.toml` names them."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TextIO
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.readiness import Ready
-from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
+from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.console import Console
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
 from ..runner.runner import TickRunner
@@ -35,20 +32,17 @@ def backfill(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_format(parser)
+    add_yes(parser)
     options, flow, settings = parsed(parser, arguments)
-    runner = TickRunner(settings)
+    console, runner = Console(options), TickRunner(settings)
     ready, last = runner.ready(flow), None
     if options.to:
         window = flow.ticks.calendar.window_of(options.to)
         ready.refuse(window)
         last = window.tick
-    if options.first and not _begun(flow, runner, options, last):
+    if options.first and not _begun(flow, runner, (options.first, last), console):
         return 1
-    done = _backfill(flow, runner, (ready, last), told_to(options))
-    if options.format == "json":
-        sys.stdout.write(json.dumps(done) + "\n")
+    console.give(_backfill(flow, runner, (ready, last), console))
     return 0
 
 
@@ -58,41 +52,42 @@ def correct(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_format(parser)
+    add_yes(parser)
     options, flow, settings = parsed(parser, arguments)
-    runner = TickRunner(settings)
+    console, runner = Console(options), TickRunner(settings)
     plan = planned(runner, flow, options.first)
-    found = _correct(flow, runner, plan, options.yes, told_to(options))
-    if found is not None and options.format == "json":
-        sys.stdout.write(json.dumps(_as_json(flow, plan, found)) + "\n")
-    return 0 if found is not None else 1
+    found = _correct(flow, runner, plan, console)
+    if found is None:
+        return 1
+    console.give(_as_json(flow, plan, found))
+    return 0
 
 
 def _begun(
-    flow: FlowAsset, runner: TickRunner, options: argparse.Namespace, last: int | None
+    flow: FlowAsset, runner: TickRunner, asked: tuple[str, int | None], console: Console
 ) -> bool:
     """Whether the open ticks may follow: the committed ones from `--from` on are done again."""
     calendar, done = flow.ticks.calendar, runner.next_tick(flow)
-    first = calendar.window_of(options.first)
+    (key, last), window = asked, calendar.window
+    first = calendar.window_of(key)
     if first.tick == done:
         return True
     if first.tick > done:
         raise _misuse(
-            f"tick {first.key} cannot be the first: {calendar.window(done).key} before it is open",
-            f"begin with `--from {calendar.window(done).key}`, or leave it out",
+            f"tick {first.key} cannot be the first: {window(done).key} before it is open",
+            f"begin with `--from {window(done).key}`, or leave it out",
         )
     if last is not None and last < done - 1:
         raise _misuse(
-            f"ticks cannot be computed again up to {options.to} alone: those after it come of them",
-            f"leave out `--to`, or name a tick from {calendar.window(done - 1).key} on",
+            f"ticks cannot be computed again up to {window(last).key} alone: those after it come "
+            "of them",
+            f"leave out `--to`, or name a tick from {window(done - 1).key} on",
         )
-    plan = planned(runner, flow, options.first)
-    return _correct(flow, runner, plan, options.yes, told_to(options)) is not None
+    return _correct(flow, runner, planned(runner, flow, key), console) is not None
 
 
 def _backfill(
-    flow: FlowAsset, runner: TickRunner, asked: tuple[Ready, int | None], to: TextIO
+    flow: FlowAsset, runner: TickRunner, asked: tuple[Ready, int | None], console: Console
 ) -> dict[str, object]:
     """Runs the ticks up to the one that was asked for, else up to the last that may run; gives what
     that did, as JSON has it.
@@ -103,19 +98,20 @@ def _backfill(
     if begun > last:
         why = ready.why if begun >= ready.until else "later ticks were not asked for"
         committed = f"the last one is {window(begun - 1).key}; " if begun else ""
-        _say(f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}", to)
+        done = f"{begun:,} tick(s) are committed, {committed}"
+        console.say(f"{flow.name}: nothing is open: {done}{why}")
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
     began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
-    progress = Progress(total, to)
+    progress = Progress(total, console.to)
     runner.told = progress.say
     with progress.shown():
-        for done in run_ticks(flow, runner, last, lambda _: None, together=together):
-            ticks = done.window.tick - done.first.tick + 1
-            read = _rows_read(flow, runner, done)
-            progress.done(span([done.first.key, done.window.key]), ticks, read, done.seconds)
+        for ran in run_ticks(flow, runner, last, lambda _: None, together=together):
+            ticks = ran.window.tick - ran.first.tick + 1
+            read = _rows_read(flow, runner, ran)
+            progress.done(span([ran.first.key, ran.window.key]), ticks, read, ran.seconds)
     spent = time.monotonic() - began
-    _say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s", to)
+    console.say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s")
     return {
         "flow": flow.name,
         "ticks": total,
@@ -135,15 +131,14 @@ def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
 
 
 def _correct(
-    flow: FlowAsset, runner: TickRunner, plan: Planned, yes: bool, to: TextIO
+    flow: FlowAsset, runner: TickRunner, plan: Planned, console: Console
 ) -> Corrected | None:
     """Says what would be done, asks, and does it; None where it was not wanted."""
     ticks = f"{span([plan.first.key, plan.last.key])} ({plan.ticks:,} tick(s))"
-    _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
+    console.say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.")
     if plan.first != plan.asked:
-        _say(f"  {plan.why}: {plan.first.key} is the first.", to)
-    if not yes and not agreed(to):
-        _say("Nothing was changed.", to)
+        console.say(f"  {plan.why}: {plan.first.key} is the first.")
+    if not console.agreed():
         return None
     began = time.monotonic()
 
@@ -151,14 +146,14 @@ def _correct(
         done = windows[-1].tick - plan.first.tick + 1
         spent = time.monotonic() - began
         ticks = span(window.key for window in windows)
-        _say(f"{ticks}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
+        console.say(f"{ticks}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s")
 
     runner.computed_again = computed
     corrected = correct_ticks(flow, runner, plan)
     spent = time.monotonic() - began
-    _say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})", to)
+    console.say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})")
     for line in corrected.lines:
-        _say(line, to)
+        console.say(line)
     return corrected
 
 
@@ -176,9 +171,3 @@ def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, 
 
 def _misuse(message: str, cure: str) -> DataError:
     return DataError(Diagnostic("config", message, help=cure))
-
-
-def _say(text: str, to: TextIO | None = None) -> None:
-    to = sys.stdout if to is None else to
-    to.write(f"{text}\n")
-    to.flush()

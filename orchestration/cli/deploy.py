@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TextIO
 
+from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
@@ -17,7 +15,8 @@ from ..deployment.changes import Change, change_of
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
 from ..deployment.seams import DeployOptions
-from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
+from ..project.arguments import add_yes, flow_parser, number_of, parsed
+from ..project.console import Console
 from ..runner.runner import TickRunner
 from .plan_shown import (
     as_json,
@@ -35,18 +34,17 @@ def plan(arguments: Sequence[str]) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
     parser = flow_parser("plan", plan.__doc__)
     _add_options(parser)
-    add_format(parser)
     options, flow, settings = parsed(parser, arguments)
-    runner = TickRunner(settings)
+    console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         first = runner.deployments.first(flow)
-        _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
+        console.give(first_as_json(flow, first), first_as_text(flow, first))
         return CHANGES
     found = _planned(flow, runner, options)
     if found is None:
-        _show(options, lambda: nothing_as_json(flow, runner), lambda: _nothing(flow))
+        console.give(nothing_as_json(flow, runner), _nothing(flow))
         return NOTHING
-    _show(options, lambda: as_json(found, runner), lambda: as_text(found, runner))
+    console.give(as_json(found, runner), as_text(found, runner))
     return NOTHING if found.is_nothing else CHANGES
 
 
@@ -54,79 +52,67 @@ def deploy(arguments: Sequence[str]) -> int:
     """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
     parser = flow_parser("deploy", deploy.__doc__)
     _add_options(parser)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_format(parser)
+    add_yes(parser)
     options, flow, settings = parsed(parser, arguments)
-    runner = TickRunner(settings)
+    console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         first = runner.deployments.prepared(flow)
-        _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
+        console.give(first_as_json(flow, first), first_as_text(flow, first))
         return 0
     found = _planned(flow, runner, options)
     if found is None:
-        _show(options, lambda: nothing_as_json(flow, runner), lambda: _nothing(flow))
+        console.give(nothing_as_json(flow, runner), _nothing(flow))
         return 0
     # What was planned is told as it was, and not as it is when it is done.
-    plan_of, to = as_json(found, runner), told_to(options)
-    to.write(as_text(found, runner))
-    if not options.yes and not agreed(to):
-        _say("Nothing was changed.", to)
+    plan_of = as_json(found, runner)
+    console.say(as_text(found, runner).rstrip())
+    if not console.agreed():
         return 1
     began = time.monotonic()
-    commit = take_over(found, runner, _progress(flow, runner, began, to))
+    commit = take_over(found, runner, _progress(flow, runner, began, console.say))
     _record(flow, runner)
     number = runner.deployments.prepared(flow).number
     spent = time.monotonic() - began
     said = f"{flow.name}: deployment {number} serves after {spent:.1f} s"
-    _say(f"{said} (commit {commit.sequence})", to)
-    _say("  Reload the code location in the Dagster UI to see its assets.", to)
-    if options.format == "json":
-        sys.stdout.write(
-            json.dumps({**plan_of, "serves": number, "commit": commit.sequence}) + "\n"
-        )
+    console.say(f"{said} (commit {commit.sequence})")
+    console.say("  Reload the code location in the Dagster UI to see its assets.")
+    console.give({**plan_of, "serves": number, "commit": commit.sequence})
     return 0
 
 
 def rollback(arguments: Sequence[str]) -> int:
     """Goes back to the deployment before, and computes the ticks since then by its program."""
     parser = flow_parser("rollback", rollback.__doc__)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_format(parser)
+    add_yes(parser)
     options, flow, settings = parsed(parser, arguments)
-    runner = TickRunner(settings)
+    console, runner = Console(options), TickRunner(settings)
     to = before(flow, runner)
     window = flow.ticks.calendar.window
     since = to.last - to.commit.last
-    out = told_to(options)
-    _say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}", out)
+    console.say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}")
     again = f"{window(to.commit.last + 1).key} to {window(to.last).key}" if since else "no tick"
-    _say(
-        f"  its tables are those of tick {window(to.commit.last).key}; {again} computed again", out
-    )
-    if not options.yes and not agreed(out):
-        _say("Nothing was changed.", out)
+    tables = f"its tables are those of tick {window(to.commit.last).key}"
+    console.say(f"  {tables}; {again} computed again")
+    if not console.agreed():
         return 1
     began = time.monotonic()
-    commit = roll_back(flow, runner, to, _progress(flow, runner, began, out))
+    commit = roll_back(flow, runner, to, _progress(flow, runner, began, console.say))
     _record(flow, runner)
     spent = time.monotonic() - began
-    _say(
-        f"{flow.name}: deployment {to.target.number} serves again after {spent:.1f} s "
-        f"(commit {commit.sequence})",
-        out,
-    )
+    serves = f"deployment {to.target.number} serves again after {spent:.1f} s"
+    console.say(f"{flow.name}: {serves} (commit {commit.sequence})")
     undeployed = runner.deployments.undeployed(flow).says
     if undeployed:
-        _say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again", out)
-    if options.format == "json":
-        done = {
+        console.say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again")
+    console.give(
+        {
             "flow": flow.name,
             "before": to.serving.number,
             "serves": to.target.number,
             "computed_again": since,
             "commit": commit.sequence,
         }
-        sys.stdout.write(json.dumps(done) + "\n")
+    )
     return 0
 
 
@@ -141,7 +127,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         metavar="N",
-        type=_count,
+        type=number_of("ticks"),
         help="also run the last N ticks with the new program, and say how their outputs differ",
     )
     parser.add_argument(
@@ -158,25 +144,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of ticks")
-    return int(text)
-
-
 def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:
     first = flow.ticks.calendar.window_of(options.first) if options.first else None
     found = change_of(flow, runner, DeployOptions(first, options.forward_only, options.from_now))
     if found is None or options.compare is None:
         return found
-    progress = _progress(flow, runner, time.monotonic(), sys.stderr)
+    progress = _progress(flow, runner, time.monotonic(), print_error)
     return replace(found, compared=compare(found, runner, options.compare, progress))
-
-
-def _show(
-    options: argparse.Namespace, shown: Callable[[], dict[str, Any]], text: Callable[[], str]
-) -> None:
-    sys.stdout.write(json.dumps(shown()) + "\n" if options.format == "json" else text())
 
 
 def _nothing(flow: FlowAsset) -> str:
@@ -184,19 +158,13 @@ def _nothing(flow: FlowAsset) -> str:
 
 
 def _progress(
-    flow: FlowAsset, runner: TickRunner, began: float, to: TextIO | None = None
+    flow: FlowAsset, runner: TickRunner, began: float, say: Callable[[str], None]
 ) -> Callable[[Sequence[TickWindow]], None]:
     total = runner.next_tick(flow)
 
     def computed(windows: Sequence[TickWindow]) -> None:
         spent = time.monotonic() - began
         done = f"{windows[-1].tick + 1:,} of {total:,}"
-        _say(f"{span(w.key for w in windows)}: computed; {done} after {spent:.1f} s", to)
+        say(f"{span(w.key for w in windows)}: computed; {done} after {spent:.1f} s")
 
     return computed
-
-
-def _say(text: str, to: TextIO | None = None) -> None:
-    to = sys.stdout if to is None else to
-    to.write(f"{text}\n")
-    to.flush()

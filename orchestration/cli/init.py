@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +14,7 @@ from hydro_core.project.discover import ASSETS, SETTINGS
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
 from ..project.arguments import add_format
+from ..project.console import Console
 from ..project.settings import leading_elsewhere
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -44,11 +43,8 @@ def init(arguments: Sequence[str]) -> int:
     made = put_project(directory, options.flow)
     prepare_instance(directory / _INSTANCE)
     made.append(f"{_INSTANCE}/{INSTANCE_SETTINGS}")
-    if options.format == "json":
-        told = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
-        sys.stdout.write(json.dumps(told) + "\n")
-    else:
-        sys.stdout.write(_says(directory, options.flow, made))
+    told = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
+    Console(options).give(told, _says(directory, options.flow, made))
     return 0
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -13,7 +11,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..flows.flows import Flows
 from ..flows.looking import look, missing, to_decide
 from ..flows.noticed import UNCHANGED, ChangedTicks, Noticed, noticed
-from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
+from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.console import Console
 
 _THEN = {
     "next": "they arrive with the next tick",
@@ -78,30 +77,26 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
 def accept(arguments: Sequence[str]) -> int:
     """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
     parser = flow_parser("accept", accept.__doc__)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_format(parser)
+    add_yes(parser)
     options, flow, settings = parsed(parser, arguments)
     from ..runner.late import accept as accept_late
     from ..runner.runner import TickRunner
 
     runner = TickRunner(settings)
-    to = told_to(options)
+    console = Console(options)
     reading = look(runner, flow)
     found = to_decide(flow, reading)
     for name, one in found.items():
         if one.late:
-            to.write(f"{name}: {one.says_late} landed late; they arrive with the next tick\n")
+            console.say(f"{name}: {one.says_late} landed late; they arrive with the next tick")
         if one.changed:
-            to.write(f"{name}: changed {one.says_changed}; this stays as it was read\n")
+            console.say(f"{name}: changed {one.says_changed}; this stays as it was read")
     if not found:
-        to.write(f"{flow.name}: there is nothing to decide\n")
-    elif not options.yes and not agreed(to):
-        to.write("Nothing was accepted.\n")
+        console.say(f"{flow.name}: there is nothing to decide")
+    elif not console.agreed("Nothing was accepted."):
         return 1
     else:
         accept_late(runner, flow, reading)
-        to.write(f"{flow.name}: accepted\n")
-    if options.format == "json":
-        told = {"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}}
-        sys.stdout.write(json.dumps(told) + "\n")
+        console.say(f"{flow.name}: accepted")
+    console.give({"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}})
     return 0

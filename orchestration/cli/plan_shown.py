@@ -149,7 +149,7 @@ def _cost(before: float, after: float, was: str) -> str:
 
 def _notes(made: Deployment) -> list[str]:
     lines = [line for note in made.notes for line in note.splitlines()]
-    return lines or ["not incremental: nothing"]
+    return lines or ["all of it is incremental"]
 
 
 def _section(title: str, rows: list[str]) -> list[str]:

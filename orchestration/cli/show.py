@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +11,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.arguments import add_format, flow_parser, parsed
+from ..project.arguments import flow_parser, number_of, parsed
+from ..project.console import Console
 from ..runner.runner import TickRunner
 
 _WIDEST = 60
@@ -25,25 +24,17 @@ def show(arguments: Sequence[str]) -> int:
     parser = flow_parser("show", show.__doc__)
     parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
-    parser.add_argument("--limit", metavar="N", type=count, help="show at most N rows")
-    add_format(parser)
+    rows = number_of("rows", least=0)
+    parser.add_argument("--limit", metavar="N", type=rows, help="show at most N rows")
     options, flow, settings = parsed(parser, arguments)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
     found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
-    if options.format == "json":
-        sys.stdout.write(json.dumps({"tick": window.key, "rows": found.rows}) + "\n")
-    else:
-        sys.stdout.write(as_table(found.columns, found.rows))
-        sys.stdout.write(f"{_counted(found)} as of tick {window.key}\n")
+    console = Console(options)
+    table = "" if console.gives_json else as_table(found.columns, found.rows)
+    told = {"tick": window.key, "rows": found.rows}
+    console.give(told, f"{table}{_counted(found)} as of tick {window.key}")
     return 0
-
-
-def count(text: str) -> int:
-    """A number of rows, as an argument."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
-    return int(text)
 
 
 def committed_window(

@@ -28,7 +28,7 @@ from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
 
 from ..project import project
-from ..project.arguments import add_format, flow_named
+from ..project.arguments import add_format, flow_named, number_of
 
 _RUNS = {"reference": 200, "spark": 20}
 _DAYS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d")
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--runs",
-        type=_positive,
+        type=number_of("runs"),
         metavar="N",
         help="how many runs (default: 20, on the reference 200)",
     )
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seconds",
-        type=_positive,
+        type=number_of("seconds"),
         default=120,
         metavar="N",
         help="a run that differs is made smaller for so long (default: 120)",
@@ -109,12 +109,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_format(parser)
     return parser
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
-    return int(text)
 
 
 def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,9 +19,10 @@ from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
-from ..project.arguments import add_format, flow_parser, parsed
+from ..project.arguments import flow_parser, number_of, parsed
+from ..project.console import Console
 from ..runner.runner import TickRunner
-from .show import committed_window, count
+from .show import committed_window
 from .why_text import Why, as_json, as_text
 
 _FEW = 3
@@ -42,10 +42,7 @@ def why(arguments: Sequence[str]) -> int:
     where = _where(slices, options.output, options.where)
     stored = _stored(runner, slices, options.output, where, window) if window.tick < done else None
     found = explain(slices, (options.output, where), window, stored, options.seconds)
-    if options.format == "json":
-        sys.stdout.write(json.dumps(as_json(found), ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write(as_text(found, options.limit))
+    Console(options).give(as_json(found), as_text(found, options.limit))
     return 0 if found.agrees else 1
 
 
@@ -125,7 +122,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
     parser.add_argument(
-        "--limit", metavar="N", type=count, default=20, help="show at most N rows of each (20)"
+        "--limit",
+        metavar="N",
+        type=number_of("rows", least=0),
+        default=20,
+        help="show at most N rows of each (20)",
     )
     parser.add_argument(
         "--seconds",
@@ -134,7 +135,6 @@ def _parser() -> argparse.ArgumentParser:
         default=20.0,
         help="try so long which of the rows that can matter do (20)",
     )
-    add_format(parser)
     return parser
 
 

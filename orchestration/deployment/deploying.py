@@ -105,30 +105,30 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
         DataError: there is none (code `state`).
     """
     serving = runner.deployments.serving(flow)
-    ledger = runner.pipeline(flow).ledger
-    directory = runner.directory(flow)
-    known = {}
-    for commit in ledger.commits():
-        known[commit.plan] = commit
+    if serving is None:
+        raise _no_way_back(
+            f"no deployment of `{flow.name}` serves yet",
+            f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
+        )
+    known = {commit.plan: commit for commit in runner.pipeline(flow).ledger.commits()}
     found = [
         (written, commit)
         for name, commit in known.items()
-        if serving is not None
-        and (written := newest(directory, name)) is not None
-        and written.number < serving.number
+        if (written := newest(runner.directory(flow), name)) and written.number < serving.number
     ]
-    if serving is None or not found:
-        raise DataError(
-            Diagnostic(
-                "state",
-                f"there is no deployment of `{flow.name}` before the one that serves",
-                help="deployments are kept for a while only; to go back further, restore the "
-                f"program and `hydrotick deploy {flow.name}`",
-            )
+    if not found:
+        raise _no_way_back(
+            f"there is no deployment of `{flow.name}` before number {serving.number}, which serves",
+            "deployments are kept for a while only; to go back further, restore the program and "
+            f"`hydrotick deploy {flow.name}`",
         )
     target, commit = max(found, key=lambda one: one[0].number)
     last = runner.next_tick(flow) - 1
     return Predecessor(serving, target, commit, last)
+
+
+def _no_way_back(message: str, cure: str) -> DataError:
+    return DataError(Diagnostic("state", message, help=cure))
 
 
 def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: OnComputed) -> Commit:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -20,6 +18,7 @@ from hydro_core.running import run_items
 
 from ..project import project
 from ..project.arguments import add_format, flow_named
+from ..project.console import Console
 from ..project.project import Project
 from .judge import JudgedTest, judge
 from .shown import as_json, as_text
@@ -53,13 +52,9 @@ def test(arguments: Sequence[str]) -> int:
     on_spark = options.engine == "spark"
     run = Options(options.engine, optimized=on_spark, settings=found.settings.core)
     judged = list(_judged(wanted, found, run, wrong))
-    if options.format == "json":
-        sys.stdout.write(json.dumps(as_json(judged, wrong), ensure_ascii=False) + "\n")
-    else:
-        lines = as_text(judged, wrong, time.monotonic() - began)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-        if not judged and not wrong:
-            sys.stdout.write(f"{_HINT}\n")
+    lines = list(as_text(judged, wrong, time.monotonic() - began))
+    hint = [] if judged or wrong else [_HINT]
+    Console(options).give(as_json(judged, wrong), "\n".join((*lines, *hint)))
     return 0 if all(one.passed for one in judged) and not wrong else 1
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Callable, Sequence
 
 from hydro_core.cli.output import add_format_argument
-from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -29,9 +26,20 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     add_format_argument(parser)
 
 
-def told_to(options: argparse.Namespace) -> TextIO:
-    """Where progress and questions go: JSON has standard output for itself."""
-    return sys.stderr if options.format == "json" else sys.stdout
+def number_of(what: str, least: int = 1) -> Callable[[str], int]:
+    """The type of an argument that is a whole number."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of {what}")
+        return int(text)
+
+    return number
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    """Declares `--yes`."""
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def parsed(
@@ -39,9 +47,12 @@ def parsed(
 ) -> tuple[argparse.Namespace, FlowAsset, ProjectSettings]:
     """What the words of a command about one flow say, the flow, and the project's settings.
 
+    All of these commands take `--format`.
+
     Raises:
         HydroError: there is no project, or what it says of the flow is wrong.
     """
+    add_format(parser)
     options = parser.parse_args(arguments)
     found = project.current()
     return options, flow_named(options.flow, found, parser), found.settings
@@ -62,22 +73,3 @@ def flow_named(name: str, found: Project, parser: argparse.ArgumentParser) -> Fl
     there = ", ".join(found.names) or f"none in {found.settings.root}/assets"
     near = did_you_mean(name, found.names)
     return parser.error(f"there is no flow `{name}`{f': {near}' if near else ''} (flows: {there})")
-
-
-def agreed(to: TextIO) -> bool:
-    """Asks whether to go on, and gives the answer.
-
-    Raises:
-        DataError: there is nobody to ask (code `config`).
-    """
-    if not sys.stdin.isatty():
-        raise DataError(
-            Diagnostic(
-                "config",
-                "this is asked before it is done, and there is no terminal to ask at",
-                help="give `--yes` to do it without a question",
-            )
-        )
-    to.write("Go on? [y/N] ")
-    to.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

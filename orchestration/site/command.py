@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 
 from ..project import project
 from ..project.arguments import add_format, flow_named
+from ..project.console import Console
 from ..project.project import Project
 from ..runner.runner import TickRunner
 from .content import told
@@ -42,14 +42,11 @@ def docs(arguments: Sequence[str]) -> int:
     pages = {f"{name}.html": page(one) for name, one in made.items()}
     pages["index.html"] = index(list(made.values()), broken)
     _write(options.out, pages)
-    if options.format == "json":
-        files = [str(options.out / name) for name in pages]
-        wrong = {name: error.as_json() for name, error in broken}
-        sys.stdout.write(
-            json.dumps({"out": str(options.out), "files": files, "broken": wrong}) + "\n"
-        )
-    else:
-        sys.stdout.write("".join(f"{options.out / name}\n" for name in pages))
+    files = [str(options.out / name) for name in pages]
+    wrong = {name: error.as_json() for name, error in broken}
+    console = Console(options)
+    console.give({"out": str(options.out), "files": files, "broken": wrong}, "\n".join(files))
+    if not console.gives_json:
         sys.stderr.write("".join(f"{name}: {error}\n" for name, error in broken))
     return 1 if broken else 0
 

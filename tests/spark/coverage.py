@@ -26,11 +26,11 @@ def features(of: Compiled) -> frozenset[Feature]:
 
 
 def compiled(vector: Vector, *, optimize: bool) -> Compiled:
-    """The program of a vector, as written or as the plan for a range."""
+    """The program of a vector, as written or as its plan."""
     ticks = vector.get("ticks", [{}])
     graph = parse(vector["program"])
     found = compile_graph(graph, given_types(graph, vector.get("schemas", {}), ticks))
-    return optimized(found, goal="range") if optimize else found
+    return optimized(found) if optimize else found
 
 
 def errors_of(vector: Vector) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from hydro_core.compile import compile_text
+from hydro_core.compile import compile_text, optimized
+from hydro_core.plan.new_pairs import new_pairs
 from hydro_core.plan.planner import plan
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind, Relation
@@ -53,18 +54,23 @@ p -> join(right=q, how="semi") -> delta() -> met
 """
 
 
-def test_every_cut_gives_the_same(spark: SparkSession) -> None:
+@pytest.mark.parametrize("optimize", [False, True], ids=["as written", "its plan"])
+def test_every_cut_gives_the_same(optimize: bool, spark: SparkSession) -> None:
     schemas = dict.fromkeys("ab", "(string, long)")
+    # of the first tick, one side has nothing that is stored
     ticks = [
-        {"a": [["x", 1], ["x", 2]], "b": [["x", 1], [None, 2]]},
-        {"a": [[None, 5]], "b": []},
+        {"a": [["x", 1], ["x", 2]], "b": []},
+        {"a": [[None, 5]], "b": [["x", 1], [None, 2]]},
         {"a": [["x", 1]], "b": [["x", 0], ["x", 0], ["y", 1]]},
         {"a": [["y", 7], [None, 1]], "b": [[None, 3]]},
     ]
     compiled = program(PROGRAM, schemas, ticks)
     wanted = on_reference(compiled, ticks)
+    made = optimized(compiled) if optimize else compiled
+    if optimize:
+        assert len(list(new_pairs(plan(made.typed)))) == 2
     for ranges in cuts(len(ticks)):
-        assert on_spark(compiled, ticks, ranges, spark) == wanted, ranges
+        assert on_spark(made, ticks, ranges, spark) == wanted, ranges
 
 
 def test_an_output_that_is_stored_as_a_history_gets_what_a_range_adds(

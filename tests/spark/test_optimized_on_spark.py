@@ -77,7 +77,7 @@ def _check(text: str, seed: int, spark: SparkSession, *, as_range: bool) -> None
     compiled = compile_text(text)
     # many rows fall into few groups, so that what goes on from tick to tick is worth it
     many = {name: InputStatistics(rows=1e6) for name in compiled.typed.inputs}
-    plan = optimized(compiled, Statistics(inputs=many), "range" if as_range else "tick")
+    plan = optimized(compiled, Statistics(inputs=many))
     ticks, wanted = _run(compiled, seed)
     found = list(run_in_memory(planned(plan), ticks, Settings(), as_range=as_range, spark=spark))
     assert len(found) == len(wanted)

@@ -7,14 +7,17 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.classes import ByKey, Distinct
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.demand import additions_only
+from hydro_core.plan.feedback import seen_in
+from hydro_core.plan.new_pairs import NewPairs, Way, new_pairs, not_needed
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
@@ -27,6 +30,7 @@ from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.lower.over_time.growth import first_seen
+from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of, with_changes
 from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
@@ -36,7 +40,7 @@ ENDLESS = 1 << 60
 """No limit."""
 
 LONG_PLAN = 40
-"""A stream behind so many operators is computed once, if several operators read it."""
+"""A stream behind so many operators is computed once, if several read it."""
 
 SHORT_PLAN = 2
 """The same where rows are few: planning them again costs more than they do."""
@@ -48,8 +52,12 @@ def run_range(job: Job) -> RangeResult:
     require_lowerings(plan.graph)
     setting = Setting(job, additions_only(plan, job.added), keys_of(plan.typed))
     run = Run(setting, job.first, job.last, job.past)
+    pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
+    run.at_once.update({p.product: p for p in pairs})
+    unread = not_needed(plan, pairs)
     for component in plan.components:
-        run.evaluate(component)
+        if component.nodes[0] not in unread:
+            run.evaluate(component)
     outputs = {name: run.output(name, sinks) for name, sinks in plan.graph.sinks.items()}
     return RangeResult(outputs, {slot.id: run.kept(slot) for slot in plan.slots})
 
@@ -88,6 +96,13 @@ class Run:
     state: dict[str, DataFrame] = field(default_factory=dict)
     """The state of slots that are read in a component that ran tick by tick."""
     weights: dict[NodeId, int] = field(default_factory=dict)
+    at_once: dict[NodeId, NewPairs] = field(default_factory=dict)
+    """The products that give all new pairs of two histories."""
+
+    def starts(self, pairs: NewPairs) -> bool:
+        """Whether nothing is known of a side from before the range."""
+        plan = self.setting.plan
+        return any(self.past.rows(plan.slot(plan.reads[way[0]])) is None for way in pairs.sides)
 
     def evaluate(self, component: Component) -> None:
         """Adds the streams of a component; those that it reads are known."""
@@ -116,15 +131,36 @@ class Run:
         return stream in self.streams or Endpoint(stream.node) in self.streams
 
     def _once(self, node: Node) -> None:
-        inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
+        if node.id in self.at_once:
+            inputs = list(map(self._history, self.at_once[node.id].sides))
+        else:
+            inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
         found = self.step(node, inputs)
         weight = 1 + sum(self.weights.get(e.node, 0) for e in node.inputs)
-        longest = SHORT_PLAN if has_few_rows(self.setting.job.spark) else LONG_PLAN
-        if weight > longest and self._is_read_again(node.id):
+        if self._is_dear(node, weight) and self._is_read_again(node.id):
             found = {e: self._held(r) for e, r in found.items()}
             weight = 1
         self.weights[node.id] = weight
         self.streams.update(found)
+
+    def _is_dear(self, node: Node, weight: int) -> bool:
+        """Whether to compute a stream again costs more than to hold it.
+
+        A range brings rows together for what is distinct or a result by key, which then has fewer.
+        """
+        if has_few_rows(self.setting.job.spark):
+            return weight > SHORT_PLAN
+        grouped = self.first < self.last and isinstance(node.cls, Distinct | ByKey)
+        return grouped or weight > LONG_PLAN
+
+    def _history(self, way: Way) -> Relation:
+        """All of a history, of which its operator may want what was there before only."""
+        first, *others = (self.setting.plan.graph[node] for node in way)
+        step = self._with_past(self._step(first, [self.stream(first.inputs[0])]))
+        found = step.relation(Kind.H, additions(step))
+        for node in others:
+            [found] = self._given(self._step(node, [found]).with_(kind=Kind.H)).values()
+        return found
 
     def _fixpoint(self, component: Component, settings: Settings) -> None:
         setting = self.setting
@@ -145,12 +181,14 @@ class Run:
         """`x = difference(d, old x)`; the members after it are what leads from x back to it."""
         plan, members = self.setting.plan, set(component.nodes)
         node, *others = (plan.graph[n] for n in component.nodes)
-        step = self._step(node, [self.stream(node.inputs[0])])
+        stream = seen_in(node, plan.typed)
+        step = self._step(node, [self.stream(stream)])
         [slot] = (s for s in plan.slots if members & set(s.readers))
         rows = self.past.rows(slot)
         known = None if rows is None else Relation(slot.kind, rows, slot.item)
-        found = fitted(first_seen(step, known), step)
-        self.streams[Endpoint(node.id)] = found
+        found = fitted(first_seen(step, known, once=stream != node.inputs[0]), step)
+        several = self._is_read_again(node.id, members)
+        self.streams[Endpoint(node.id)] = self._held(found) if several else found
         for other in others:
             self._once(other)
 
@@ -159,15 +197,16 @@ class Run:
     ) -> Mapping[Endpoint, Relation]:
         """What a node gives for these inputs, by its output ports."""
         step = self._step(node, inputs)
-        if with_past:
-            step = self._with_past(step)
-        found = lower(step)
+        return self._given(self._with_past(step) if with_past else step)
+
+    def _given(self, step: Step) -> Mapping[Endpoint, Relation]:
+        found, node = lower(step), step.node.id
         is_told = isinstance(found, Relation) and found.changes is not None
-        if node.id in self.setting.plan.in_changes and not is_told:
+        if step.in_changes and not is_told:
             found = with_changes(step, found)
         if isinstance(found, Relation):
-            return {Endpoint(node.id): found}
-        return {Endpoint(node.id, port): relation for port, relation in found.items()}
+            return {Endpoint(node): found}
+        return {Endpoint(node, port): relation for port, relation in found.items()}
 
     def _step(self, node: Node, inputs: Iterable[Relation]) -> Step:
         setting, plan = self.setting, self.setting.plan
@@ -279,16 +318,16 @@ class Run:
         )
         return list(found)
 
-    def _is_read_again(self, node: NodeId) -> bool:
+    def _is_read_again(self, node: NodeId, members: Collection[NodeId] = ()) -> bool:
+        """Whether several others read a stream or store it; of a cycle's, others than `members`."""
         plan = self.setting.plan
         stored = sum(slot.stream.node == node for slot in plan.slots)
-        return stored + len(plan.graph.readers(node)) > 1
+        return stored + sum(r.id not in members for r in plan.graph.readers(node)) > 1
 
     def _held(self, relation: Relation) -> Relation:
         """The stream, or of one that tells its changes these, for several readers."""
         one = relation if relation.changes is None else relation.changes
-        frame, _ = held(exactly(one.frame, one.item), self.setting.job.materialize)
-        new = one.with_(frame=frame)
+        new = one.with_(frame=held(exactly(one.frame, one.item)))
         return new if relation.changes is None else relation.with_(changes=new)
 
     def _materialized(self, relation: Relation) -> Relation:

@@ -54,7 +54,9 @@ def run_in_memory(
     memory = Memory(plan, session, settings)
     given = iter(ticks)
     if as_range:
-        yield from memory.run(list(given))
+        whole = list(given)
+        memory.end = len(whole)
+        yield from memory.run(whole)
         return
     while batch := list(islice(given, 1)):
         yield from memory.run(batch)
@@ -68,6 +70,8 @@ class Memory:
     spark: SparkSession
     settings: Settings
     next: int = 0
+    end: int | None = None
+    """The tick before which all ends, if it is known: what nobody will read is not kept."""
     kept: dict[str, pa.Table] = field(default_factory=dict)
     given: Mapping[int, TickInput] = field(default_factory=dict)
     batches: ArrivedItems = field(default_factory=dict)
@@ -122,8 +126,10 @@ class Memory:
 
     def take(self, job: Job, found: RangeResult) -> list[Outputs]:
         """The outputs of each tick; what else the job gives is kept."""
-        tables = self._collect(found, job.first, job.last)
-        self._keep(tables)
+        follows = job.last + 1 != self.end
+        tables = self._collect(found if follows else RangeResult(found.outputs, {}), job)
+        if follows:
+            self._keep(tables)
         self.next = job.last + 1
         return self._outputs(tables, job.first, job.last)
 
@@ -146,11 +152,11 @@ class Memory:
                 found[name] = pairs, item
         return found
 
-    def _collect(self, result: RangeResult, first: int, last: int) -> dict[str, pa.Table]:
+    def _collect(self, result: RangeResult, job: Job) -> dict[str, pa.Table]:
         """All outputs and slots, each a table (item, t[, ord]), by one job."""
         frames = {}
         for name, relation in result.outputs.items():
-            events = relation.events(first, last)
+            events = relation.events(job.first, job.last)
             frame = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
             frames[_output(name)] = exactly(frame, relation.item)
         frames |= {_slot(slot): frame for slot, frame in result.state.items()}

@@ -161,7 +161,8 @@ def as_kind(relation: Relation, kind: Kind, first: int) -> Relation:
             F.col(ITEM), start.alias(TICK), until.cast("long").alias(UNTIL), *order
         )
         return relation.with_(kind=kind, frame=frame)
-    # Only a stream without rows is given as another kind than the plan's: it has none of its own.
+    # Only a stream without rows is given as another kind than the plan's, for it has none of its
+    # own, and pairs that are all new: they are events of the ticks at which they begin.
     if relation.kind is Kind.G:
         return relation.with_(kind=kind, frame=relation.frame.drop(UNTIL))
     return relation.with_(kind=kind)

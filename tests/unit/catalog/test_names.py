@@ -25,7 +25,6 @@ ALLOWED = ("catalog", "reference/definitions", "agg.py")
 LOWERINGS = ROOT / "spark" / "lower"
 
 PYTHON = "a function or method of Python's"
-GOAL = "what a plan is for: a tick or a range"
 TEXT = "a function's text, or its record"
 TOTAL = "a function that has a value for every item"
 COLUMN = "a column"
@@ -34,13 +33,9 @@ Words = Mapping[str, Mapping[str, str]]
 OTHER_WORDS: Words = {
     "analysis/slice_wording.py": {"null": "a value as users read it"},
     "cli/main.py": {"partition": "a command"},
-    "cli/optimize.py": {"tick": GOAL},
-    "cli/run_files.py": {"tick": GOAL},
-    "compile.py": {"tick": GOAL},
     "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds"},
     "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds"},
     "deploy/functions.py": {"source": TEXT},
-    "engines.py": {"tick": GOAL},
     "functions/allowed.py": {"sort": PYTHON},
     "functions/boolean.py": {"source": TEXT},
     "functions/made.py": {"source": TEXT},
@@ -50,13 +45,9 @@ OTHER_WORDS: Words = {
     "functions/library/collections.py": {"union": PYTHON},
     "functions/library/texts.py": {"join": PYTHON, "partition": PYTHON},
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
-    "optimize/cost.py": {"tick": GOAL},
-    "optimize/optimizer.py": {"tick": GOAL},
     "plan/tick_plan.py": {"changes": "how a table is stored"},
     "project/asset_yaml.py": {"unique": "a key of asset.yaml"},
     "project/flow_asset.py": {"tick": "a column of outputs"},
-    "shards/run.py": {"tick": GOAL},
-    "shards/traffic.py": {"tick": GOAL},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},

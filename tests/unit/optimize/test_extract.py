@@ -83,7 +83,7 @@ def test_the_search_finds_the_best_plan_or_nearly(seed: int) -> None:
     if len(space.nodes) > 150:
         pytest.skip("too large for the exact search")
     start = preferred(problem, space)
-    model = CostModel(space, problem.payloads, Statistics(), "tick")
+    model = CostModel(space, problem.payloads, Statistics())
     costs = model.costs(model.sizes(tuple(start.values())))
     plan = extract(space, costs, start)
     assert plan.cost == pytest.approx(plan_cost(space, costs, plan.choice))

@@ -13,8 +13,8 @@ import pytest
 
 from hydro_core.project.discover import found_in
 from hydrotick.cli.init import init
-from hydrotick.commands import docs
 from hydrotick.project.programs import deployment_for
+from hydrotick.site.command import docs
 from tests.unit.projects.declared import declare_yaml
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -150,7 +150,7 @@ def test_all_flows_are_listed_and_what_is_wrong_is_told(
 
 def test_neither_spark_nor_dagster_is_loaded(shop: Path) -> None:
     program = (
-        "import sys; from hydrotick.commands import docs; docs(['--out', 'site']); "
+        "import sys; from hydrotick.site.command import docs; docs(['--out', 'site']); "
         "print([m for m in ('pyspark', 'dagster', 'great_expectations') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE)

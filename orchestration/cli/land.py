@@ -1,0 +1,24 @@
+"""`hydrotick land`: the data that a flow brings with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydro_core.errors import DataError, Diagnostic
+
+from ..project.arguments import flow_parser, parsed
+from ..project.console import Console
+
+
+def land(arguments: Sequence[str]) -> int:
+    """Lands the data that a flow of this project brings with it."""
+    parser = flow_parser("land", land.__doc__)
+    options, flow, settings = parsed(parser, arguments)
+    if flow.land is None:
+        message = f"`{flow.name}` brings no data with it"
+        cure = f"what its inputs read is to land below {settings.landing}"
+        raise DataError(Diagnostic("config", message, help=cure))
+    flow.land(settings.landing)
+    told = {"flow": flow.name, "landing": str(settings.landing)}
+    Console(options).give(told, f"{flow.name}: landed below {settings.landing}")
+    return 0

@@ -1,0 +1,75 @@
+"""What a command says, and what it asks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, TextIO
+
+from hydro_core.errors import DataError, Diagnostic
+
+
+class Console:
+    """What one command says: progress and questions as it goes on, and in the end what it gives.
+
+    JSON has standard output for itself; all else then goes to standard error.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.gives_json = options.format == "json"
+        self.to = _as_it_is(sys.stderr if self.gives_json else sys.stdout)
+        self._yes = bool(getattr(options, "yes", False))
+
+    def say(self, line: str) -> None:
+        """Tells people a line."""
+        self.to.write(f"{line}\n")
+        self.to.flush()
+
+    def give(self, result: Any, text: str = "") -> None:
+        """Prints what was asked for: as JSON, or as text where there is one."""
+        said = json.dumps(result, ensure_ascii=False) if self.gives_json else text
+        if said:
+            sys.stdout.write(f"{said.rstrip()}\n")
+            sys.stdout.flush()
+
+    def agreed(self, unchanged: str = "Nothing was changed.") -> bool:
+        """Asks whether to go on, unless that was said with `--yes`; what follows from a no is told.
+
+        Raises:
+            DataError: there is nobody to ask (code `config`).
+        """
+        if self._yes:
+            return True
+        if not sys.stdin.isatty():
+            message = "this is asked before it is done, and there is no terminal to ask at"
+            cure = "give `--yes` to do it without a question"
+            raise DataError(Diagnostic("config", message, help=cure))
+        return self._goes_on(self._answer("Go on? [y/N] ").lower() in ("y", "yes"), unchanged)
+
+    def named(self, name: str, unchanged: str) -> bool:
+        """Asks for a name to be typed, for what cannot be undone."""
+        return self._yes or self._goes_on(
+            self._answer(f"Type {name} to go on: ") == name, unchanged
+        )
+
+    def _answer(self, question: str) -> str:
+        self.to.write(question)
+        self.to.flush()
+        return sys.stdin.readline().strip()
+
+    def _goes_on(self, agreed: bool, unchanged: str) -> bool:
+        if not agreed:
+            self.say(unchanged)
+        return agreed
+
+
+def _as_it_is(stream: TextIO) -> TextIO:
+    """The stream as it is now: while a run goes on, Dagster has all that is printed go to a file,
+    and what a command says is for who sits in front of it.
+    """
+    try:
+        return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", buffering=1)
+    except OSError:  # what is no file of the system is not led elsewhere
+        return stream
