@@ -270,8 +270,8 @@ class _Range:
         """
         pending = self._pending(job, found)
         if has_few_rows(self.session):
-            return collect_all(pending, self._bound), job.in_python
-        return write_all(pending, self._bound, (job.first, job.last)), job.in_python
+            return collect_all(pending, self._bound), job.in_python()
+        return write_all(pending, self._bound, (job.first, job.last)), job.in_python()
 
     @property
     def _bound(self) -> int:
