@@ -35,11 +35,19 @@ class _Rebuild:
     """Nodes with several outputs, by what they are."""
     reserved: set[NodeId] = field(default_factory=set)
     named: dict[ClassId, list[str]] = field(default_factory=dict)
+    known_above: dict[NodeId, set[NodeId]] = field(default_factory=dict)
 
     @property
     def typed(self) -> Typed:
         """The program."""
         return self.loaded.typed
+
+    def above(self, node: Node) -> set[NodeId]:
+        """What a node of the program is made of."""
+        if node.id not in self.known_above:
+            reads = (end.node for end in node.inputs)
+            self.known_above[node.id] = behind(self.typed.graph, reads)
+        return self.known_above[node.id]
 
     def enode(self, cls: ClassId) -> ENode:
         """The node that the plan chose."""
@@ -231,9 +239,7 @@ def _relative(work: _Rebuild, enode: ENode) -> Node | None:
     read = None if enode.shape.payload else _first_named(work, enode.inputs)
     if alike and read is None:
         mine = _sources(work, enode)
-        return max(
-            alike, key=lambda n: len(mine & behind(work.typed.graph, (e.node for e in n.inputs)))
-        )
+        return max(alike, key=lambda n: len(mine & work.above(n)))
     return read or _first_named(work, enode.inputs)
 
 

@@ -20,7 +20,7 @@ from hydro_core.catalog.classes import (
     passes_on,
 )
 from hydro_core.catalog.spec import Barrier, State
-from hydro_core.ir.graph import Endpoint, Graph, NodeId
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import same_tick
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Execution
@@ -54,6 +54,20 @@ def first_seen(nodes: Collection[NodeId], graph: Graph) -> tuple[NodeId, ...]:
         if _origin(graph, reader.inputs[0], key) == Endpoint(x):
             return (x, *reversed(way)) if {x, *way} == set(nodes) else ()
     return ()
+
+
+def seen_in(x: Node, typed: Typed) -> Endpoint:
+    """In which stream the items of `x` are seen first: each once, if it is not what `x` reads.
+
+    What is distinct holds the items of what it is made of, which need not be made distinct in each
+    tick.
+    """
+    stream, cls = x.inputs[0], x.cls
+    source = typed.graph[stream.node]
+    by_item = isinstance(cls, Matching) and cls.compares is Compares.ITEMS
+    if by_item and isinstance(source.cls, Distinct) and typed.of(x.id).order is not Order.TOTAL:
+        return source.inputs[0]
+    return stream
 
 
 def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:

@@ -46,9 +46,8 @@ class Together:
         """All of it as one program, with the inputs and outputs of the whole."""
         nodes = {node.id: node for node in self._nodes()}
         sinks = [node for node in nodes.values() if node.op.outputs == "none"]
-        used = behind(
-            nodes, (node.id for node in nodes.values() if node in sinks or node.op is SOURCE)
-        )
+        ends = (n for n in nodes.values() if n.op.outputs == "none" or n.op is SOURCE)
+        used = behind(nodes, (node.id for node in ends))
         order = list(self.cut.outputs)
         sinks.sort(key=lambda sink: order.index(sink.args["name"]))
         inner = [n for n in nodes.values() if n.id in used and n.op.outputs != "none"]

@@ -27,6 +27,7 @@ from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
 from ..project.console import Console
+from ..project.deployments import Undeployed
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import verified
@@ -94,6 +95,8 @@ class FlowStatus:
     """The number of the deployment that serves; None before the first tick."""
     undeployed: str
     """What of the program as it is now is not deployed, in words; empty if nothing."""
+    deployable: bool
+    """Whether that can be deployed."""
     started_empty: tuple[str, ...]
     """What the deployment began without a past, and since when."""
     reruns: tuple[RanAgain, ...]
@@ -169,6 +172,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
     following = next_run(flow, flows, instance)
     running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
     serving = _serving(flow, flows)
+    undeployed = Undeployed() if serving is None else flows.deployments.undeployed(flow)
     return FlowStatus(
         flow=flow.name,
         committed=done,
@@ -183,7 +187,8 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         empty=flows.empty_inputs(flow),
         late=late_rows(flow, flows),
         deployment=None if serving is None else serving.number,
-        undeployed="" if serving is None else flows.deployments.undeployed(flow).says,
+        undeployed=undeployed.says,
+        deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
     )
@@ -275,7 +280,9 @@ def _details(flow: FlowStatus) -> list[str]:
         lines += [f"failed: {span(failed.ticks)}: {said[0] if said else ''}"]
         lines += [f"        {line}" for line in said[1:]]
         lines.append(f"cure:   {failed.cure}")
-    if flow.undeployed:
+    if flow.undeployed and not flow.deployable:
+        lines.append(f"changed: {flow.undeployed}: `hydrotick plan {flow.flow}` says where")
+    elif flow.undeployed:
         lines.append(
             f"changed: {flow.undeployed}: `hydrotick plan {flow.flow}` says what they would do, "
             f"`hydrotick deploy {flow.flow}` does it"

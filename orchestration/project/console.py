@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from hydro_core.errors import DataError, Diagnostic
 
@@ -18,7 +19,7 @@ class Console:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.gives_json = options.format == "json"
-        self.to = sys.stderr if self.gives_json else sys.stdout
+        self.to = _as_it_is(sys.stderr if self.gives_json else sys.stdout)
         self._yes = bool(getattr(options, "yes", False))
 
     def say(self, line: str) -> None:
@@ -62,3 +63,13 @@ class Console:
         if not agreed:
             self.say(unchanged)
         return agreed
+
+
+def _as_it_is(stream: TextIO) -> TextIO:
+    """The stream as it is now: while a run goes on, Dagster has all that is printed go to a file,
+    and what a command says is for who sits in front of it.
+    """
+    try:
+        return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", buffering=1)
+    except OSError:  # what is no file of the system is not led elsewhere
+        return stream

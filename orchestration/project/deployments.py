@@ -213,7 +213,8 @@ class Deployments:
             now = said_instead(flow, serving.deployment)
         except HydroError as error:
             first = error.diagnostics[0].message
-            return Undeployed(f"`{_named(flow)}` cannot be deployed as it is: {first}")
+            says = f"`{_named(flow)}` cannot be deployed as it is: {first}"
+            return Undeployed(says, deployable=False)
         if now is None:
             return Undeployed()
         was = said(serving.deployment.program.typed)
@@ -230,6 +231,8 @@ class Undeployed:
 
     says: str = ""
     outputs: frozenset[str] = frozenset()
+    deployable: bool = True
+    """Whether it can be deployed; else `says` has why not."""
 
 
 def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:

@@ -71,6 +71,21 @@ PROGRAMS = {
         x -> old() -> [neg]x
         x -> out
     """,
+    "first seen of what is distinct": """
+        x = difference()
+        a -> unique() -> [pos]x
+        x -> old() -> [neg]x
+        x -> out
+        x -> map(lambda k, v: k) -> keys
+        y = difference()
+        a -> window(2) -> unique() -> [pos]y
+        y -> old() -> [neg]y
+        y -> of_window
+        z = difference()
+        a -> persist() -> unique() -> [pos]z
+        z -> old() -> [neg]z
+        z -> of_history
+    """,
     "across ticks": """
         x = union()
         x -> prev() -> filter(lambda k, v: v > 0) -> map(lambda k, v: (k, v - 1)) -> x

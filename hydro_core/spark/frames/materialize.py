@@ -52,13 +52,15 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     return frame.sparkSession.createDataFrame(table, frame.schema), table.num_rows
 
 
-def held(frame: DataFrame, materialize: Materialize) -> tuple[DataFrame, int | None]:
-    """The rows for several readers, and how many they are.
+def held(frame: DataFrame) -> DataFrame:
+    """The rows for several readers: the job that reads them first computes them."""
+    return frame.localCheckpoint(eager=False)
 
-    Few rows are computed by the job that reads them first, and nobody counts them before: None.
-    """
+
+def counted(frame: DataFrame, materialize: Materialize) -> tuple[DataFrame, int | None]:
+    """The rows for several readers, and how many they are; None: few, which nobody counts."""
     if has_few_rows(frame.sparkSession):
-        return frame.localCheckpoint(eager=False), None
+        return held(frame), None
     return materialize(loosely(frame))
 
 

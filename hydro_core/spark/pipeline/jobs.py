@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from hydro_core.ir.walk import behind
 from hydro_core.plan.empty import surely_empty
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
@@ -84,6 +85,19 @@ class RangeJobs:
     def _lookups(self) -> Mapping[str, Needed]:
         # Whoever only looks at a pipeline runs nothing.
         return lookups(self.plan, self.plan.graph.sinks)
+
+    @cached_property
+    def made_of(self) -> Mapping[str, frozenset[str]]:
+        """The inputs of which each table is made, by the tables' names."""
+        graph, sinks = self.plan.graph, self.plan.graph.sinks
+        state, outputs = self.tables.state, self.tables.outputs
+        streams = {state[slot.id].name: [slot.stream.node] for slot in self.plan.slots}
+        streams |= {spec.name: [sink.id for sink in sinks[n]] for n, spec in outputs.items()}
+        reached = {name: behind(graph, nodes) for name, nodes in streams.items()}
+        return {
+            name: frozenset(n for n, source in graph.sources.items() if source.id in nodes)
+            for name, nodes in reached.items()
+        }
 
     def compute(
         self,
@@ -256,8 +270,8 @@ class _Range:
         """
         pending = self._pending(job, found)
         if has_few_rows(self.session):
-            return collect_all(pending, self._bound), job.in_python
-        return write_all(pending, self._bound, (job.first, job.last)), job.in_python
+            return collect_all(pending, self._bound), job.in_python()
+        return write_all(pending, self._bound, (job.first, job.last)), job.in_python()
 
     @property
     def _bound(self) -> int:
@@ -268,16 +282,20 @@ class _Range:
         frames = {state[slot].name: frame for slot, frame in found.state.items()}
         for output, spec in outputs.items():
             frames[spec.name] = output_frame(found.outputs[output], spec, job.first, job.last)
-        arrived = sum(batch.read.rows or 0 for batch in self.inputs.values())
         return {
             name: Pending(
                 self.of.store.tables[name],
                 frame,
-                max(arrived, _expected(self.before, name, self.run)) <= self._bound,
+                max(self._arrived(name), _expected(self.before, name, self.run)) <= self._bound,
             )
             for name, frame in frames.items()
             if name not in self.known
         }
+
+    def _arrived(self, table: str) -> int:
+        """How many rows arrive that can reach a table."""
+        names = self.of.made_of[table]
+        return sum(self.inputs[name].read.rows or 0 for name in names if name in self.inputs)
 
 
 def _rows_at_hand(inputs: Mapping[str, Batch]) -> float:

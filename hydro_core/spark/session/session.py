@@ -76,6 +76,9 @@ _LONG_LIFE = {
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "200",
     "spark.sql.ui.retainedExecutions": "5",
+    # A range of many rows runs some sixty generated classes. Spark keeps a hundred, the last used:
+    # flows, or sizes of ranges, that take turns would compile all of theirs anew each time.
+    "spark.sql.codegen.cache.maxEntries": "1000",
 }
 
 _EMBEDDED = {

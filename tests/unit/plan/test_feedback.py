@@ -6,6 +6,7 @@ import pytest
 
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.plan.feedback import seen_in
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode, TickPlan
@@ -176,6 +177,21 @@ def test_what_is_first_seen_is_an_event_whatever_it_is_seen_in() -> None:
 def test_what_is_first_seen_stores_what_single_ticks_store() -> None:
     [slot] = planned(FIRST).slots
     assert (str(slot.stream), slot.mode) == ("x", Mode.APPEND)
+
+
+@pytest.mark.parametrize(
+    ("text", "stream"),
+    [
+        (FIRST.replace("a -> [pos]x", "d = a -> unique(); d -> [pos]x"), "a"),
+        (FIRST.replace("a -> [pos]x", "d = a -> sort() -> unique(); d -> [pos]x"), "d"),
+        (FIRST.replace("a -> [pos]x", "d = a -> identity(); d -> [pos]x"), "d"),
+        ("d = r -> unique(); " + BY_KEY.format("old()").replace("= r", "= d"), "d"),
+    ],
+    ids=["distinct", "distinct, in an order", "in several copies", "by key"],
+)
+def test_where_items_are_seen_first(text: str, stream: str) -> None:
+    found = planned(text)
+    assert str(seen_in(found.graph["x"], found.typed)) == stream
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ import argparse
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
+from dagster._core.execution.compute_logs import redirect_to_file
 
 from hydro_core.errors import DataError
 from hydrotick.project.console import Console
@@ -76,3 +78,16 @@ def test_a_yes_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch, capsys: C
     assert capsys.readouterr().out == ""
     with pytest.raises(DataError, match="no terminal to ask at"):
         console(yes=False).agreed()
+
+
+def test_who_sits_in_front_of_a_run_is_told_while_it_goes_on(
+    tmp_path: Path, capfd: Capture
+) -> None:
+    said = tmp_path / "run.out"
+    told = console()
+    with redirect_to_file(sys.stdout, said):
+        told.say("late rows arrived")
+        sys.stdout.write("printed by the run\n")
+        sys.stdout.flush()
+    assert capfd.readouterr().out == "late rows arrived\n"
+    assert said.read_text() == "printed by the run\n"

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
-from hydro_core.spark.frames.materialize import held
+from hydro_core.spark.frames.materialize import counted
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
@@ -76,7 +76,7 @@ def _changes(step: Step) -> DataFrame:
 def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
     """The rows of a history whose keys are in what the range adds."""
     new = keys_alone(step.input.new(step.first).frame, keys).distinct()
-    few = few_keys(*held(new, step.materialize))
+    few = few_keys(*counted(new, step.materialize))
     return step.input.with_(frame=narrowly(step.input, with_keys_of(few, keys)))
 
 

@@ -13,12 +13,11 @@ from pyspark.sql import DataFrame, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import live
-from hydro_core.spark.frames.materialize import checkpointed, held
+from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
 from hydro_core.spark.lower.by_key.merging import STATE, Merging
 from hydro_core.spark.lower.by_key.over_ticks import (
     ROW,
-    are_few,
     few_keys,
     partial_results,
     results,
@@ -53,13 +52,15 @@ def moving_aggregate(step: Step) -> Relation:
 
 def goes_on(step: Step) -> Relation:
     """The result of an operator that goes on from its own; the input holds what changes it."""
-    log, materialize, summary = _log(step), step.materialize, summary_of(step)
+    log, summary = _log(step), summary_of(step)
     along = _along(step, summary, log is not None)
     rows, keys = step.input.frame, keys_of(step)
     new = keys.plainly(partial_results(along, keys, rows))
     if summary.is_always(step) and step.first == 0:
         new = new.unionByName(start_of(step, along, rows))
-    new, count = held(new, materialize)
+    count = None
+    if log is not None:
+        new, count = counted(new, step.materialize)
     keys, of_stored = GroupKeys.of(map(F.col, keys.names)), keys_of_results(step)
     few = few_keys(new.select(*keys.names), count)
     parts = new
@@ -68,9 +69,7 @@ def goes_on(step: Step) -> Relation:
         stored = _stored(step, along, of_stored, live(narrow(log)))
         parts = new.unionByName(_as_typed(stored, new), allowMissingColumns=True)
     found = results(step, summary, along, keys, along.along(keys, parts))
-    # What was many keys need not be tried as few rows.
-    moves, _ = held(_moves(keys, found), materialize if are_few(count) else checkpointed)
-    return _relation(step, moves, _other_keys(of_stored, few, log))
+    return _relation(step, held(_moves(keys, found)), _other_keys(of_stored, few, log))
 
 
 def _log(step: Step) -> DataFrame | None:

@@ -16,17 +16,21 @@ from hydro_core.spark.lower.relations.changes import changes_of, weighed
 from hydro_core.spark.lower.relations.narrowing import keys_alone, without_keys_of
 
 
-def first_seen(step: Step, known: Relation | None) -> Relation:
+def first_seen(step: Step, known: Relation | None, *, once: bool = False) -> Relation:
     """`x = difference(d, old x)`: each item at its first tick of all, with its copies of that tick.
 
-    So it is by key. What is known are items with the keys of earlier ranges.
+    So it is by key. What is known are items with the keys of earlier ranges; `once`: of the copies
+    one is given.
     """
-    relation = step.input
+    relation = step.input.unordered() if once else step.input
     keys = _seen_by(step, relation)
-    firsts = relation.frame.withColumn("first", F.min(TICK).over(Window.partitionBy(*keys)))
     order = [ORD] if relation.ordered else []
-    rows = firsts.where((F.col(TICK) == F.col("first")) & (F.col(TICK) >= step.first))
-    rows = rows.select(ITEM, TICK, *order)
+    if once:
+        rows = relation.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK))
+    else:
+        firsts = relation.frame.withColumn("first", F.min(TICK).over(Window.partitionBy(*keys)))
+        rows = firsts.where(F.col(TICK) == F.col("first")).select(ITEM, TICK, *order)
+    rows = rows.where(F.col(TICK) >= step.first)
     if known is not None:
         rows = without_keys_of(keys_alone(known.frame, _seen_by(step, known)), keys)(rows)
     return step.relation(Kind.E, rows, ordered=relation.ordered)
