@@ -19,7 +19,7 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only
 from hydro_core.plan.feedback import seen_in
-from hydro_core.plan.new_pairs import NewPairs, Way, new_pairs, not_needed
+from hydro_core.plan.new_pairs import NewPairs, NodeWay, new_pairs, not_needed
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
@@ -161,7 +161,7 @@ class Run:
         grouped = self.first < self.last and isinstance(node.cls, Distinct | ByKey)
         return grouped or weight > LONG_PLAN
 
-    def _history(self, way: Way) -> Relation:
+    def _history(self, way: NodeWay) -> Relation:
         """All of a history, of which its operator may want what was there before only."""
         first, *others = (self.setting.plan.graph[node] for node in way)
         step = self._with_past(self._step(first, [self.stream(first.inputs[0])]))
