@@ -39,7 +39,9 @@ class Job:
     times: Times = field(default_factory=dict)
     materialize: Materialize = checkpointed
     added: Collection[str] = ()
-    """The outputs of which `Relation.new(first)` will be read and nothing else, if histories."""
+    """The outputs of which what they add or change will be read and nothing else: of histories
+    `Relation.new(first)`, of others `Relation.changes`, if they tell these.
+    """
     in_python: FailedGuards = tuple
     """The functions for which it runs again: of all of them it is known when it has run."""
 
