@@ -20,7 +20,7 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
-    from hydro_core.analysis.partition.answer import Partitioning
+    from hydro_core.analysis.partition.partitioning import Partitioning
     from hydro_core.analysis.slice_wording import SliceAnswer
     from hydro_core.engines import Engine
     from hydro_core.printed import BestPlan, Checked

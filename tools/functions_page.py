@@ -12,11 +12,12 @@ from hydro_core.functions.allowed import (
     MODULES,
     PROPERTIES,
 )
+from hydro_core.functions.library.builtins import FUNCTIONS
 
 _HEAD = """\
 # Functions
 
-Written from the lists of what is allowed (`hydro_core/functions/allowed.py`) by `make docs`. What
+Written from the lists of what is allowed (`hydro_core/functions/library/`) by `make docs`. What
 stands nowhere here is refused when the program is read, on either engine; the rules that functions
 follow are in [language.md](language.md#functions).
 
@@ -55,6 +56,9 @@ def page() -> str:
             _table(["type", "methods", "properties"], _of_values()),
             "## Of types\n",
             f"{_listed(CLASS_ATTRIBUTES)}.\n",
+            "## Of `math`\n",
+            "In flows in Python, which import it:\n",
+            f"{_listed(name for name in FUNCTIONS if name.startswith('math.'))}.\n",
             "## What is asked for, and not there\n",
             _table(["written", "instead"], _instead()),
         ]

@@ -8,107 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.types.values import RowItem, Struct, describe
-
-
-def _strptime(text: str, form: str) -> datetime:
-    # Python's own imports on its first call, which it does where it is called from: here, where a
-    # program's function has no import to lend.
-    try:
-        return datetime.strptime(text, form)
-    except re.error as problem:
-        raise ValueError(f"{form!r} is no format of times: {problem}") from None
-
+from hydro_core.functions.library import builtins
+from hydro_core.functions.library.registry import OF_TYPES
+from hydro_core.types.values import RowItem, describe
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(
-    {
-        f.__name__: f
-        for f in (
-            *(abs, all, any, bool, dict, enumerate, float, int, len, list, max, min, range),
-            *(reversed, round, set, sorted, str, sum, tuple, zip),
-            *(date, datetime, timedelta, timezone, Decimal),
-        )
-    }
+    {name: entry.function for name, entry in builtins.BUILTINS.items()}
 )
 POSITION = re.compile(r"_([1-9][0-9]*)")
-
-_SEQUENCE = "count index"
-_STRING = (
-    "capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii"
-    " isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join"
-    " ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition"
-    " rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
-)
-_DATE = "ctime isocalendar isoformat isoweekday replace strftime toordinal weekday"
-_DECIMAL = (
-    "adjusted compare copy_abs copy_negate is_nan is_signed is_zero normalize quantize scaleb sqrt"
-    " to_integral_value"
-)
-_SET = "difference intersection isdisjoint issubset issuperset symmetric_difference union copy"
 METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
     {
-        kind: frozenset(names.split())
-        for kind, names in (
-            (bool, ""),
-            (int, "bit_count bit_length to_bytes"),
-            (float, "hex is_integer"),
-            (str, _STRING),
-            (bytes, "count decode endswith find hex index startswith"),
-            (Decimal, _DECIMAL),
-            (datetime, _DATE + " astimezone date timestamp utcoffset"),
-            (date, _DATE),
-            (timedelta, "total_seconds"),
-            (Struct, _SEQUENCE),
-            (tuple, _SEQUENCE),
-            (list, _SEQUENCE + " copy"),
-            (range, _SEQUENCE),
-            (RowItem, "get items keys values copy"),
-            (dict, "get items keys values copy"),
-            (set, _SET),
-        )
+        kind: frozenset(name for name, entry in members.items() if entry.takes is not None)
+        for kind, members in OF_TYPES.items()
     }
 )
 PROPERTIES: Mapping[type, frozenset[str]] = MappingProxyType(
-    {
-        kind: frozenset(names.split())
-        for kind, names in (
-            (int, "real imag numerator denominator"),
-            (float, "real imag"),
-            (datetime, "year month day hour minute second microsecond tzinfo fold"),
-            (date, "year month day"),
-            (timedelta, "days seconds microseconds"),
-            (range, "start stop step"),
-        )
-    }
+    {kind: frozenset(members) - METHODS[kind] for kind, members in OF_TYPES.items()}
 )
 CLASS_ATTRIBUTES: Mapping[str, Any] = MappingProxyType(
-    {
-        "date.fromisoformat": date.fromisoformat,
-        "date.fromordinal": date.fromordinal,
-        "date.fromisocalendar": date.fromisocalendar,
-        "date.min": date.min,
-        "date.max": date.max,
-        "datetime.fromisoformat": datetime.fromisoformat,
-        "datetime.fromordinal": datetime.fromordinal,
-        "datetime.strptime": _strptime,
-        "datetime.combine": datetime.combine,
-        "datetime.fromtimestamp": datetime.fromtimestamp,
-        "datetime.min": datetime.min,
-        "datetime.max": datetime.max,
-        "timezone.utc": UTC,
-        "timedelta.max": timedelta.max,
-        "timedelta.min": timedelta.min,
-        "Decimal.from_float": Decimal.from_float,
-        "dict.fromkeys": dict.fromkeys,
-        "float.fromhex": float.fromhex,
-        "int.from_bytes": int.from_bytes,
-    }
+    {name: entry.function for name, entry in builtins.OF_CLASSES.items()} | dict(builtins.CONSTANTS)
 )
 IMPURE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(
@@ -125,25 +48,24 @@ IMPURE: Mapping[str, str] = MappingProxyType(
     )
 )
 _IMPORTING = frozenset({"strftime", "decode"})
-"""Methods that import a module of Python's own when they are called: from here, see `_strptime`."""
+"""Methods that import a module of Python's own when they are called: see `builtins.strptime`."""
 CONVERSIONS: Mapping[int, Callable[[Any], Any]] = MappingProxyType(
     {-1: lambda value: value, ord("r"): repr, ord("s"): str, ord("a"): ascii}
 )
 """`!r`, `!s` and `!a` of an f-string, as its syntax tree writes them; −1 is none."""
 _TEXTS = "`in`, `startswith`, `split` and `replace` look into texts"
-_NUMBERS = "`x ** 0.5`, `round` and `//` are there"
+_NUMBERS = "`x ** 0.5`, `round` and `//` are there, and a flow in Python sees `math`"
 _BOUND = "a flow in Python binds what it needs of them"
 _MOMENT = "give the time or the random number in as data, or use `tick()`"
 MODULES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("re", "string"), f"{_TEXTS}, or {_BOUND}"),
-        **dict.fromkeys(("math", "np", "numpy"), f"{_NUMBERS}, or {_BOUND}"),
+        **dict.fromkeys(("math", "np", "numpy"), _NUMBERS),
         **dict.fromkeys(("random", "time", "uuid"), _MOMENT),
         **dict.fromkeys(("json", "os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
     }
 )
 """Modules that are often asked for, and what to do instead."""
-ALL_METHODS = frozenset[str]().union(*METHODS.values())
 
 
 def visible(name: str) -> bool:

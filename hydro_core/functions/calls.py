@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from hydro_core.functions.allowed import ALL_METHODS, BUILTINS, CLASS_ATTRIBUTES, METHODS
+from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
+from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
@@ -108,7 +109,7 @@ class Calls(Expressions):
                 whole = f"{kind}.{attr}"
                 if whole in CLASS_ATTRIBUTES:
                     return Call(whole, *self._arguments(node, scope), self.place(node))
-                if attr in METHODS.get(BUILTINS[kind], ()) and node.args:
+                if attr in METHODS.get(BUILTINS.get(kind, type), ()) and node.args:
                     base, *args = node.args
                     rest = ast.copy_location(ast.Call(node.func, args, node.keywords), node)
                     return self._method(self.expr(base, scope), attr, rest, scope)

@@ -13,7 +13,6 @@ from typing import NoReturn
 
 from hydro_core.errors import Code, TypeProblem
 from hydro_core.functions.allowed import (
-    ALL_METHODS,
     BUILTINS,
     CLASS_ATTRIBUTES,
     IMPURE,
@@ -21,6 +20,8 @@ from hydro_core.functions.allowed import (
     MODULES,
     visible,
 )
+from hydro_core.functions.constant_limits import MOST_BITS
+from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.tree import Place
 
 Locate = Callable[[ast.AST], Place]
@@ -39,8 +40,6 @@ _WORDS = {
     ast.Yield: "`yield`",
     ast.YieldFrom: "`yield from`",
 }
-MOST_BITS = 10_000
-"""Bits of an integer: of more than 4,300 digits, Python writes no text."""
 _DEPTH = 200
 """How deep expressions nest; Python's own compiler gives up a little later."""
 

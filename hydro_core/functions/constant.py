@@ -10,11 +10,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from decimal import InvalidOperation
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
+from hydro_core.functions.allowed import attribute
 from hydro_core.functions.constant_limits import Budget, LimitError
+from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.registry import OF_TYPES
 from hydro_core.functions.scope import FLATTEN
 from hydro_core.functions.tree import (
     Attribute,
@@ -165,9 +167,11 @@ class _Evaluation:
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
         if tree.name == FLATTEN:
             return [x for xs in args[0] for x in xs]
-        self.limits.before_call(tree.name, args)
-        function = CLASS_ATTRIBUTES.get(tree.name) or BUILTINS[tree.name]
-        result: Any = cast("Callable[..., Any]", function)(*args, **keywords)
+        self.limits.read(*(a for a in args if not callable(a)))
+        entry = FUNCTIONS[tree.name]
+        if entry.cost is not None and args:
+            entry.cost(self.limits, args)
+        result: Any = entry.function(*args, **keywords)
         if isinstance(result, zip | enumerate | reversed | range):
             return list(result)
         return result
@@ -188,7 +192,10 @@ class _Evaluation:
         base = self.value(tree.base, names)
         args = [self._argument(a, names) for a in tree.args]
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
-        self.limits.before_method(tree.name, base, args)
+        self.limits.read(base, *(a for a in args if not callable(a)))
+        entry = OF_TYPES.get(type(base), {}).get(tree.name)
+        if entry is not None and entry.cost is not None:
+            entry.cost(self.limits, base, args)
         result = attribute(base, tree.name)(*args, **keywords)
         return (
             list(result)

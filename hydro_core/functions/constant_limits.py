@@ -6,14 +6,12 @@ much: no text of a program takes more than a moment, or more memory than `MOST_B
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from hydro_core.functions.check import MOST_BITS
-
+MOST_BITS = 10_000
+"""Bits of an integer: of more than 4,300 digits, Python writes no text."""
 MOST_STEPS = 300_000
 """Nodes of the tree that are visited."""
 MOST_BYTES = 100_000_000
@@ -24,8 +22,6 @@ MOST_WIDTH = 9_999
 """A width or precision in a format."""
 MOST_FORMAT = 10_000
 """Characters of a format of times."""
-_PER_PART = 60
-"""Bytes of a short text, as which parts of another one are held."""
 _GROWTH = 12
 """Bytes of a text that shows a value, by the value's own: escapes are the longest."""
 
@@ -114,19 +110,9 @@ class Budget:
         else:
             self.read(left, right)
 
-    def before_call(self, name: str, args: list[Any]) -> None:
-        """Refuses the call of a builtin that would make or read too much."""
-        self.read(*(a for a in args if not callable(a)))
-        before = _CALLS.get(name)
-        if before is not None and args:
-            before(self, args)
-
-    def before_method(self, name: str, base: Any, args: list[Any]) -> None:
-        """Refuses the call of a method that would make or read too much."""
-        self.read(base, *(a for a in args if not callable(a)))
-        before = _METHODS.get(name)
-        if before is not None:
-            before(self, base, args)
+    def foresee_text(self, value: Any) -> None:
+        """Refuses a text that shows a value if it would be too long."""
+        self.foresee(_GROWTH * self.weight(value))
 
     def before_format(self, value: Any, spec: str) -> None:
         """Refuses a value of an f-string whose text would be too long."""
@@ -151,88 +137,3 @@ def check_format(form: str) -> int:
     if any(len(digits.lstrip("0")) > len(str(MOST_WIDTH)) for digits in numbers):
         raise LimitError(f"has a format wider than {MOST_WIDTH:,}")
     return sum(map(int, numbers))
-
-
-def _range(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(len(range(*args)) * (sys.getsizeof(0) + 16))
-
-
-def _number(limits: Budget, args: list[Any]) -> None:
-    if isinstance(args[0], str | bytes):
-        check_places(len(args[0]))
-
-
-def _sum(limits: Budget, args: list[Any]) -> None:
-    # Python copies what it has, with every sequence that it adds.
-    if len(args) > 1 and isinstance(args[1], list | tuple) and isinstance(args[0], list | tuple):
-        limits.charge(limits.weight(args[0]) * (len(args[0]) + 1) // 2)
-
-
-def _sorted(limits: Budget, args: list[Any]) -> None:
-    if isinstance(args[0], list | tuple | set | dict):
-        limits.charge(limits.weight(args[0]) * int(math.log2(len(args[0]) + 1)))
-
-
-def _round(limits: Budget, args: list[Any]) -> None:
-    if len(args) > 1 and isinstance(args[1], int):
-        check_places(abs(args[1]))
-
-
-def _text(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(_GROWTH * limits.weight(args[0]))
-
-
-def _form(limits: Budget, args: list[Any]) -> None:
-    if any(isinstance(a, str) and len(a) > MOST_FORMAT for a in args):
-        raise LimitError(f"has a format of more than {MOST_FORMAT:,} characters")
-
-
-def _width(limits: Budget, base: Any, args: list[Any]) -> None:
-    tabs = base.count("\t") if isinstance(base, str) else 1
-    limits.foresee(4 * max(tabs, 1) * max((a for a in args if isinstance(a, int)), default=8))
-
-
-def _split(limits: Budget, base: Any, args: list[Any]) -> None:
-    limits.foresee(_PER_PART * len(base))
-
-
-def _replace(limits: Budget, base: Any, args: list[Any]) -> None:
-    if isinstance(base, str | bytes) and len(args) > 1:
-        limits.foresee((base.count(args[0]) + 1) * limits.weight(args[1]))
-
-
-def _join(limits: Budget, base: Any, args: list[Any]) -> None:
-    if args and isinstance(args[0], list | tuple | set | dict):
-        limits.foresee(len(args[0]) * limits.weight(base))
-
-
-def _grows(limits: Budget, base: Any, args: list[Any]) -> None:
-    limits.foresee(_GROWTH * limits.weight(base))
-
-
-def _scaled(limits: Budget, base: Any, args: list[Any]) -> None:
-    check_places(max((abs(int(a)) for a in args if isinstance(a, int | Decimal)), default=0))
-
-
-_CALLS: Mapping[str, Callable[[Budget, list[Any]], None]] = {
-    "range": _range,
-    "int": _number,
-    "float": _number,
-    "Decimal": _number,
-    "float.fromhex": _number,
-    "sum": _sum,
-    "sorted": _sorted,
-    "round": _round,
-    "str": _text,
-    "datetime.strptime": _form,
-}
-_METHODS: Mapping[str, Callable[[Budget, Any, list[Any]], None]] = {
-    **dict.fromkeys(("center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"), _width),
-    **dict.fromkeys(("split", "rsplit", "splitlines"), _split),
-    **dict.fromkeys(("upper", "lower", "title", "casefold", "swapcase", "capitalize"), _grows),
-    **dict.fromkeys(("encode", "decode"), _grows),
-    "replace": _replace,
-    "join": _join,
-    "strftime": lambda limits, _, args: _form(limits, args),
-    "scaleb": _scaled,
-}

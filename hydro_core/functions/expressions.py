@@ -159,7 +159,7 @@ class Expressions(FunctionReading):
             return Const(value, place)
         if value is not None:
             return self._wrapped(scope, lambda x: Call(whole, (x,), place=place))
-        if node.attr in METHODS.get(BUILTINS[kind], ()):
+        if node.attr in METHODS.get(BUILTINS.get(kind, type), ()):
             return self._wrapped(scope, lambda x: Method(x, node.attr, (), place=place))
         return Opaque(whole, (), place=place)
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute, formatted
+from hydro_core.functions.allowed import attribute, formatted
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import FLATTEN, UNPACK
 from hydro_core.functions.tree import (
@@ -179,7 +180,7 @@ def is_complete(tree: Expr | None) -> bool:
 def _is_known(node: Expr) -> bool:
     match node:
         case Call(name):
-            return name in BUILTINS or name in CLASS_ATTRIBUTES or name in (FLATTEN, UNPACK)
+            return name in FUNCTIONS or name in (FLATTEN, UNPACK)
         case _:
             return True
 
@@ -273,10 +274,19 @@ class _Builder:
         return ast.IfExp(test=test, body=then, orelse=otherwise)
 
     def _Call(self, node: Call) -> ast.expr:  # noqa: N802
-        name = node.name.strip("()") if self.shown is not None else f" {node.name}"
-        called = _called(self.read(name), *map(self.expr, node.args))
+        called = _called(self._function(node.name), *map(self.expr, node.args))
         called.keywords = self._keywords(node)
         return called
+
+    def _function(self, name: str) -> ast.expr:
+        """What is called by its name: `math.sqrt`."""
+        if self.shown is None:
+            return self.read(f" {name}")
+        first, *rest = name.strip("()").split(".")
+        found = self.read(first)
+        for part in rest:
+            found = self._attribute(found, part)
+        return found
 
     def _Method(self, node: Method) -> ast.expr:  # noqa: N802
         method = self._attribute(self.expr(node.base), node.name)
@@ -378,7 +388,7 @@ def _flat(lists: Any) -> list[Any]:
 
 
 _SCOPE: dict[str, Any] = {
-    **{f" {name}": value for name, value in (*BUILTINS.items(), *CLASS_ATTRIBUTES.items())},
+    **{f" {name}": entry.function for name, entry in FUNCTIONS.items()},
     f" {UNPACK}": _unpacked,
     f" {FLATTEN}": _flat,
     _ATTRIBUTE: attribute,

@@ -15,6 +15,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.check import Locate
+from hydro_core.functions.library.builtins import NAMES
 from hydro_core.types.values import ValueProblem, to_item
 
 
@@ -27,7 +28,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """One of the visible builtins."""
+    """One of the visible builtins, or a function of `math`."""
 
     name: str
 
@@ -58,9 +59,8 @@ Define = Callable[[str, FunctionType], Definition | None]
 
 def binding_of(name: str, value: Any, define: Define) -> Binding:
     """What a value that a function closes over is to the function."""
-    builtin = getattr(value, "__name__", None)
-    if isinstance(builtin, str) and BUILTINS.get(builtin) is value:
-        return Builtin(builtin)
+    if id(value) in NAMES:
+        return Builtin(NAMES[id(value)])
     if isinstance(value, FunctionType):
         return define(name, value) or Foreign(name, value)
     if callable(value):

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import ClassVar, NoReturn
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.allowed import ALL_METHODS, CLASS_ATTRIBUTES
+from hydro_core.functions.allowed import CLASS_ATTRIBUTES
 from hydro_core.functions.check import Locate
-from hydro_core.functions.names import Builtin, Constant, Define, Find
+from hydro_core.functions.library.registry import ALL_METHODS
+from hydro_core.functions.names import Builtin, Constant, Define, Find, Foreign, member
 from hydro_core.functions.scope import LocalFunction, Scope, UnreadableError, names_in
 from hydro_core.functions.tree import Const, Expr, Opaque, Place
 
@@ -98,6 +99,8 @@ class FunctionReading:
                 binding = self.find(base)
                 if isinstance(binding, Builtin):
                     return f"{base}.{attr}" in CLASS_ATTRIBUTES or attr in ALL_METHODS
+                if isinstance(binding, Foreign):
+                    return isinstance(member(binding, attr, self.define), Builtin)
                 return isinstance(binding, Constant) and attr in ALL_METHODS
             case ast.Attribute(attr=attr):
                 return attr in ALL_METHODS

@@ -34,6 +34,7 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
+from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.tree import (
     Attribute,
@@ -59,8 +60,7 @@ from hydro_core.functions.tree import (
     Spread,
     Unary,
 )
-from hydro_core.functions.typing_calls import CallSite, call
-from hydro_core.functions.typing_methods import method
+from hydro_core.functions.typing_calls import call, method
 from hydro_core.types.item import (
     BOOLEAN,
     OPEN,

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.allowed import METHODS, POSITION
+from hydro_core.functions.allowed import POSITION
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
-    TIMEDELTA,
-    ZONE,
     DictOf,
     ExprType,
     Mixed,
@@ -23,29 +21,16 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
+from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Place
 from hydro_core.types.item import (
     BINARY,
-    DATE,
     LONG,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     Array,
     Row,
     Tuple,
 )
-
-_DATE = dict.fromkeys(("year", "month", "day"), LONG)
-_TIME = dict.fromkeys(("hour", "minute", "second", "microsecond", "fold"), LONG)
-_MOMENT: dict[str, ExprType] = {**_DATE, **_TIME, "tzinfo": ZONE}
-_PROPERTIES: dict[Any, dict[str, ExprType]] = {
-    DATE: dict(_DATE),
-    TIMESTAMP: _MOMENT,
-    TIMESTAMP_NTZ: _MOMENT,
-    TIMEDELTA: dict.fromkeys(("days", "seconds", "microseconds"), LONG),
-}
-_METHODS = frozenset[str]().union(*METHODS.values())
 
 
 def attribute(base: ExprType, name: str, place: Place) -> ExprType:
@@ -59,15 +44,16 @@ def attribute(base: ExprType, name: str, place: Place) -> ExprType:
             found = POSITION.fullmatch(name)
             if found:
                 return field(fields, int(found[1]) - 1, place)
-        case _ if name in _PROPERTIES.get(base, ()):
-            return _PROPERTIES[base][name]
-        case _ if number(base) == LONG and name in ("real", "imag", "numerator", "denominator"):
-            return LONG
-    if name in _METHODS or isinstance(base, DictOf):
+    known = members_of(base)
+    entry = known.get(name)
+    if entry is not None and entry.takes is None:
+        # what a property gives does not depend on its value
+        assert not callable(entry.gives)
+        return entry.gives
+    if entry is not None or isinstance(base, DictOf):
         return ANY
-    raise TypeProblem(
-        f"{base} has no `{name}`", _near(name, _PROPERTIES.get(base, ())), place=place
-    )
+    properties = [name for name, entry in known.items() if entry.takes is None]
+    raise TypeProblem(f"{base} has no `{name}`", _near(name, properties), place=place)
 
 
 def column(row: Row, name: str, place: Place) -> ExprType:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from hydro_core.catalog.internal import operator
@@ -14,6 +11,7 @@ from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
 from hydro_core.types.ddl import parse_ddl, to_ddl
+from hydro_core.types.literal import literal
 
 Reader = Callable[[str, str, Mapping[str, Fn]], tuple[str, Any]]
 OPEN: Mapping[str, Reader] = {
@@ -85,7 +83,7 @@ def _literal(arg: Arg, value: Any, names: Mapping[Fn, str]) -> str:
         return names[value]
     if arg.kind == "schema" and value is not None:
         return repr(to_ddl(value))
-    return literal(value)
+    return literal(value, repr)
 
 
 def _value(arg: Arg, text: str, functions: Mapping[str, Fn]) -> Any:
@@ -99,38 +97,17 @@ def _value(arg: Arg, text: str, functions: Mapping[str, Fn]) -> Any:
     return ast.literal_eval(text)
 
 
-def literal(value: Any) -> str:
-    """The Python expression of an item."""
-    match value:
-        case float() if not math.isfinite(value):
-            return f'float("{value}")'
-        case tuple():
-            parts = ", ".join(map(literal, value))
-            return f"({parts},)" if len(value) == 1 else f"({parts})"
-        case list():
-            return f"[{', '.join(map(literal, value))}]"
-        case Mapping():
-            fields = [f"{name!r}: {literal(value[name])}" for name in value]
-            return "{" + ", ".join(fields) + "}"
-        case datetime():
-            return f"datetime.fromisoformat({value.isoformat()!r})"
-        case date():
-            return f"date.fromisoformat({value.isoformat()!r})"
-        case Decimal():
-            return f"Decimal({str(value)!r})"
-        case _:
-            return repr(value)
-
-
 def _open(value: Any, names: Mapping[Fn, str]) -> str:
     match value:
         case Fn():
             return names[value]
         case Aggregate(function, arguments):
-            inner = ", ".join(names[a] if isinstance(a, Fn) else repr(a) for a in arguments)
+            inner = ", ".join(
+                names[a] if isinstance(a, Fn) else literal(a, repr) for a in arguments
+            )
             return f"{function}({inner})"
         case _:
-            return repr(value)
+            return literal(value, repr)
 
 
 def _aggregate(text: str, functions: Mapping[str, Fn]) -> Aggregate:

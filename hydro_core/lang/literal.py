@@ -1,60 +1,20 @@
-"""Values and functions as a program's text writes them."""
+"""Schemas and functions as a program's text writes them."""
 
 from __future__ import annotations
 
 import ast
-import json
-import math
 from collections.abc import Mapping
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.python_text import python_text
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import ItemType
-
-
-def quoted(text: str) -> str:
-    """A text in double quotes."""
-    return json.dumps(text, ensure_ascii=False)
+from hydro_core.types.literal import literal, quoted
 
 
 def schema_text(item: ItemType) -> str:
     """A schema in quotes."""
     return quoted(to_ddl(item))
-
-
-def literal(value: Any) -> str:  # noqa: PLR0911 - a closed set of cases
-    """A Python expression for an item.
-
-    >>> literal((1, None, {"a": [float("inf")]}))
-    '(1, None, {"a": [float("inf")]})'
-    """
-    match value:
-        case str():
-            return quoted(value)
-        case float() if not math.isfinite(value):
-            return f'float("{value}")'
-        case tuple():
-            inside = ", ".join(map(literal, value))
-            return f"({inside},)" if len(value) == 1 else f"({inside})"
-        case list():
-            return f"[{', '.join(map(literal, value))}]"
-        case Mapping():
-            return f"{{{', '.join(f'{quoted(k)}: {literal(v)}' for k, v in value.items())}}}"
-        case Decimal():
-            return f'Decimal("{value}")'
-        case datetime():
-            parts = [value.year, value.month, value.day, value.hour, value.minute, value.second]
-            parts += [value.microsecond] if value.microsecond else []
-            zone = ", tzinfo=timezone.utc" if value.tzinfo else ""
-            return f"datetime({', '.join(map(str, parts))}{zone})"
-        case date():
-            return f"date({value.year}, {value.month}, {value.day})"
-        case _:
-            return repr(value)
 
 
 def function_text(fn: Fn) -> str:

@@ -20,8 +20,9 @@ from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import is_generated
-from hydro_core.lang.literal import function_text, left_names, literal, quoted, schema_text
+from hydro_core.lang.literal import function_text, left_names, schema_text
 from hydro_core.lang.resolve import parse
+from hydro_core.types.literal import literal, quoted
 
 WIDTH = 100
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from hydro_core.catalog.io import NULL, SINK
 from hydro_core.catalog.spec import OpSpec
@@ -16,14 +17,42 @@ from hydro_core.lang.methods.state import StateMethods
 from hydro_core.lang.place import caller
 from hydro_core.types.item import ItemType
 
-if TYPE_CHECKING:
-    from hydro_core.lang.flow import FlowBuilder
+
+class StreamOwner(Protocol):
+    """The flow that streams are of: it knows what they are made by."""
+
+    def add(
+        self,
+        op: OpSpec,
+        first: Stream | None,
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+    ) -> Stream:
+        """The stream of a new operator that `first` flows into."""
+
+    def name_stream(self, stream: Stream, name: str) -> None:
+        """Gives the operator that makes a stream a name."""
+
+    def port_of(self, stream: Stream, port: str) -> Stream:
+        """One output of the operator that makes a stream."""
+
+    def check_own(self, stream: Stream) -> None:
+        """Complains of a stream that belongs to another flow."""
+
+    def shown(self, stream: Stream) -> str:
+        """A stream as an error names it."""
 
 
-class Stream(ItemwiseMethods, CombineMethods, GroupMethods, OrderMethods, StateMethods):
+class Stream(
+    ItemwiseMethods["Stream"],
+    CombineMethods["Stream"],
+    GroupMethods["Stream"],
+    OrderMethods["Stream"],
+    StateMethods["Stream"],
+):
     """What an operator gives. Streams are made by a `Flow` and by each other's methods."""
 
-    def __init__(self, flow: FlowBuilder, wire: Wire) -> None:
+    def __init__(self, flow: StreamOwner, wire: Wire) -> None:
         self.flow, self.wire = flow, wire
 
     def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> Stream:
@@ -58,7 +87,7 @@ class Stream(ItemwiseMethods, CombineMethods, GroupMethods, OrderMethods, StateM
 class Forward(Stream):
     """A stream that is used before it is defined: `define` closes the cycle."""
 
-    def __init__(self, flow: FlowBuilder, wire: Wire, name: str, schema: ItemType | None) -> None:
+    def __init__(self, flow: StreamOwner, wire: Wire, name: str, schema: ItemType | None) -> None:
         super().__init__(flow, wire)
         self.name, self.schema = name, schema
         self.place = caller()

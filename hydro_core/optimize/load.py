@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import with_typed_functions
 from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.nullness import never_null
 from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
-from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import inputs_first
 from hydro_core.optimize.loop import Loop, loops_of
 from hydro_core.optimize.semi_naive import CYCLE, goes_on
@@ -48,6 +49,8 @@ class Loaded:
     """The shapes of loops that can go on from the tick before."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The definition, or the cut of one, that a stream of the program is."""
+    solid: frozenset[NodeId] = frozenset()
+    """The nodes of the program that never give null."""
 
 
 @dataclass(slots=True)
@@ -117,7 +120,8 @@ def load(typed: Typed) -> Loaded:
     steps = frozenset(
         name for name, (loop, end) in builder.looped.items() if goes_on(graph, loop, end)
     )
-    return Loaded(problem, typed, builder.looped, builder.origins, steps, builder.defined)
+    solid = never_null(graph)
+    return Loaded(problem, typed, builder.looped, builder.origins, steps, builder.defined, solid)
 
 
 def _reads(builder: _Builder, endpoint: Endpoint) -> tuple[Endpoint, ...]:

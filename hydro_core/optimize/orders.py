@@ -27,7 +27,7 @@ MOST_LEAVES = 4
 
 LeafSet = tuple[int, ...]
 """Some leaves of a tree, by their positions."""
-Way = tuple[LeafSet, LeafSet]
+SideLeaves = tuple[LeafSet, LeafSet]
 """The two parts of which a join makes their leaves' stream."""
 
 
@@ -108,7 +108,7 @@ class _Orders:
         self.definitions.append(StreamDefinition(name, SELECT.name, select, (joined,)))
         return name
 
-    def _arguments(self, tree: Tree, part: LeafSet, way: Way) -> tuple[int, int]:
+    def _arguments(self, tree: Tree, part: LeafSet, way: SideLeaves) -> tuple[int, int]:
         shared = tree.of(way[0]) & tree.of(way[1])
         on = tuple(c for c in tree.columns if c in shared)
         kept = tuple(c for c in tree.columns if c in tree.of(part))
@@ -123,7 +123,7 @@ class _Orders:
         return self.payloads.setdefault(Payload(args), len(self.payloads))
 
 
-def _ways(tree: Tree, part: LeafSet) -> Iterator[Way]:
+def _ways(tree: Tree, part: LeafSet) -> Iterator[SideLeaves]:
     """The two parts that share a column, the one with the first leaf first."""
     first, rest = part[0], part[1:]
     for size in range(len(rest)):

@@ -51,8 +51,10 @@ COMPARABLE = (STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 EQUALITIES = frozenset({"==", "!=", "is", "is not"})
 
 
-def is_total(fn: Fn, item: ItemType) -> bool:
+def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
     """Whether the function has a value for every item of the type, null among them.
+
+    Not for null, if items are `there`.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
@@ -70,23 +72,26 @@ def is_total(fn: Fn, item: ItemType) -> bool:
         typing = type_tree(fn, (item,))
     except TypeProblem:
         return False
-    return _Judge(typing).is_total(fn.tree, ())
+    return _Judge(typing).is_total(fn.tree, (Param(fn.params[0]),) if there else ())
 
 
 @dataclass(slots=True)
 class Uses:
     """The types of items that functions are applied to, in the program and by rules."""
 
-    types: dict[Fn, set[ItemType]] = field(default_factory=dict)
+    types: dict[Fn, set[tuple[ItemType, bool]]] = field(default_factory=dict)
 
-    def add(self, fn: Fn, item: ItemType) -> None:
-        """The function may be asked about items of the type."""
-        self.types.setdefault(fn, set()).add(item)
+    def add(self, fn: Fn, item: ItemType, *, there: bool) -> None:
+        """The function may be asked about items of the type, of which none is null if `there`."""
+        self.types.setdefault(fn, set()).add((item, there))
 
     def are_total(self, fns: Iterable[Fn]) -> bool:
         """Whether all of them have a value for every item that they may be asked about."""
         known = self.types.get
-        return all(known(fn) and all(is_total(fn, t) for t in self.types[fn]) for fn in fns)
+        return all(
+            known(fn) and all(is_total(fn, item, there=there) for item, there in self.types[fn])
+            for fn in fns
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,18 +63,25 @@ def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
 
 
 def changes_suffice(
-    graph: Graph, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]
+    graph: Graph,
+    told: Collection[NodeId],
+    kinds: Mapping[NodeId, Kind],
+    outputs: Collection[str] = (),
 ) -> set[NodeId]:
-    """The streams that are told by changes, of which nobody needs more."""
+    """The streams that are told by changes, of which nobody needs more.
+
+    `outputs` are the names of those outputs of which the changes are enough.
+    """
     found = {n for n in graph.nodes if n in told or kinds[n] is Kind.H}
 
     def suffices(reader: Node) -> bool:
-        return reads_changes(reader.cls) or (
-            reader.id in found and hands_on(reader.cls) and not isinstance(reader.cls, Output)
-        )
+        return reads_changes(reader.cls) or (reader.id in found and hands_on(reader.cls))
 
     def is_whole(name: NodeId) -> bool:
-        readers = list(graph.readers(name))
+        node = graph[name]
+        if isinstance(node.cls, Output):
+            return node.args["name"] not in outputs
+        readers = graph.readers(name)
         return not readers or not all(map(suffices, readers))
 
     while more := set(filter(is_whole, found)):

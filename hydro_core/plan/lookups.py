@@ -3,9 +3,9 @@
 A state grows with all that ever came, a tick meets what its batch has the keys of. So for each slot
 this says by which fields of which inputs its rows are looked up, from two questions about streams:
 
-- *wanted*: of a stream that reaches back before the range, which of its older rows anybody looks
-  at. A join of events with a history looks at those with the events' keys, a running result at its
-  own rows of the keys that are new, an output of a history at none.
+- *wanted*: of a stream that reaches back before the range, which of its rows anybody looks at. A
+  join of events with a history looks at those with the events' keys, a result by key that tells its
+  changes at those of the keys that are new, an output of a history at what is new alone.
 - *origins*: of what is new in a stream, which rows of the inputs it comes with, and which of their
   fields it has. That follows from the operators' lineage; a computed field is left out.
 
@@ -43,15 +43,13 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import Key, result_key
-from hydro_core.types.item import FieldPath, ItemType, at, children, leaves
+from hydro_core.plan.versions import result_key
+from hydro_core.types.item import FieldPath, ItemType
 
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
-
-KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
-"""The parts of a key in the items of two inputs."""
 
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
@@ -79,10 +77,23 @@ class Lookup:
 
 
 Lookups = frozenset[Lookup]
-Wanted = Lookups | None
-"""The rows of before the range that somebody looks at; None: all of them."""
 
-NO_ROWS: Lookups = frozenset()
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a stream."""
+
+    found: Lookups = frozenset()
+    """Those that lookups find."""
+    new: bool = False
+    """All that are new in the range, too."""
+
+
+Wanted = _Rows | None
+"""The rows of a stream that somebody looks at; None: all of them."""
+
+NO_ROWS = _Rows()
+NEW_ROWS = _Rows(new=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +103,8 @@ class Needed:
     found: Lookups
     """Those that have the keys of its batches."""
     last_tick: bool
-    """Whether all rows of the tick before it are needed, too: who has them a tick later takes them
-    for new.
+    """Whether all rows of the tick before it are needed, too: they are new to who has them a tick
+    later.
     """
 
 
@@ -106,11 +117,7 @@ def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Needed]:
     """
     analysis = _Analysis(plan, added)
     found = ((slot, analysis.of_slot(slot)) for slot in plan.slots)
-    return {
-        slot.id: Needed(wanted, any(_is_later(plan.graph[r]) for r in slot.readers))
-        for slot, wanted in found
-        if wanted is not None
-    }
+    return {slot.id: Needed(rows.found, rows.new) for slot, rows in found if rows is not None}
 
 
 class _Analysis:
@@ -128,19 +135,21 @@ class _Analysis:
             pass  # readers come first, so what is no loop needs one pass
 
     def of_slot(self, slot: StateSlot) -> Wanted:
-        """The stored rows that the readers of a slot look at."""
+        """The stored rows that the readers of a slot look at; those of the last tick may be new."""
         if slot.mode is Mode.LAST or slot.ordered:
             return None
         return _united(self._of_reader(self._graph[reader], slot) for reader in slot.readers)
 
     def _of_reader(self, node: Node, slot: StateSlot) -> Wanted:
         if isinstance(node.cls, History):
-            return self._wanted[node.id]
+            wanted = self._wanted[node.id]
+            return wanted if wanted is None or node.cls.before else _Rows(wanted.found)
         key = result_key(node)
         if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
             return None
-        own = self._met((Endpoint(node.id), _key(key)), (node.inputs[-1], _key(key)))
-        return _united((own, self._wanted[node.id]))
+        own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))
+        wanted = self._wanted[node.id]
+        return _united((own, wanted and _Rows(wanted.found)))
 
     def _adds(self, stream: NodeId) -> bool:
         """Whether what is new in a stream is told apart from the rest."""
@@ -159,26 +168,27 @@ class _Analysis:
                 yield stream, self._wants_of(node, i)
 
     def _wants_of(self, node: Node, i: int) -> Wanted:
-        cls, told, found = node.cls, self._adds(node.inputs[i].node), None
+        new = NEW_ROWS if self._adds(node.inputs[i].node) else None
+        cls, found = node.cls, None
         match cls:
             case Output():
                 name = node.args["name"]
                 all_told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
-                found = NO_ROWS if all_told and name in self._added else None
-            case Growth():
-                found = NO_ROWS if told else None
-            case Running(changes=changes):
-                found = NO_ROWS if changes and told else None
+                found = NEW_ROWS if all_told and name in self._added else None
+            case Growth() | Running(changes=True):
+                found = new
+            case ByKey():
+                found = self._of_keys(node)
+            case Distinct():
+                found = self._of_items(node)
             case PerItem() | Projection() | Sum():
                 found = self._handed_on(node, i)
-            case Product(meets, keeps):
-                if meets is not Meets.SINGLE and i not in keeps:
-                    found = self._paired(node, i, _keys(meets, node), padded=bool(keeps))
-            case Matching(compares=compares):
-                if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
-                    found = self._met(*_sides(node, i, _keys(compares, node)))
+            case Product():
+                found = self._paired(node, i, cls)
+            case Matching():
+                found = self._matched(node, i, cls)
             case (
-                Given() | Empty() | Distinct() | ByKey() | Ordering() | Positional()
+                Given() | Empty() | Ordering() | Positional() | Running()
                 | History() | Window() | Before() | Commands()
             ):  # fmt: skip
                 found = None
@@ -186,22 +196,76 @@ class _Analysis:
                 assert_never(cls)
         return found
 
-    def _paired(self, node: Node, i: int, keys: KeyPaths, *, padded: bool) -> Wanted:
-        """What a product looks at of an input of which it keeps no items alone."""
+    def _paired(self, node: Node, i: int, cls: Product) -> Wanted:
+        """What a product looks at of an input."""
+        if cls.meets is Meets.SINGLE:
+            return None
         mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
-        met = self._met(*_sides(node, i, keys))
+        met = self._met(*_sides(node, i, keys_of_two(cls.meets, node)))
         if other is Kind.E:
-            return met
-        both_grow = mine is other is Kind.H and not padded
-        return _united((self._handed_on(node, i), met)) if both_grow else None
+            return None if i in cls.keeps else met
+        if cls.keeps:
+            return self._of_new_matches(node, i, cls.meets, cls.keeps)
+        return _united((self._handed_on(node, i), met)) if mine is other is Kind.H else None
+
+    def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
+        """What is looked at of an input for matches in the second, or of it."""
+        if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
+            return self._met(*_sides(node, i, keys_of_two(cls.compares, node)))
+        return self._of_new_matches(node, i, cls.compares, (0,))
+
+    def _of_new_matches(
+        self, node: Node, i: int, how: Meets | Compares, keeps: Collection[int]
+    ) -> Wanted:
+        """What tells how rows of histories that stay without a match come and go.
+
+        Those of an input that match new ones of the other. Where rows of the other stay without a
+        match, earlier ones with the keys of what is new, too: which match is the first?
+        """
+        if not self._is_told_alone(node):
+            return None
+        mine, other = _sides(node, i, keys_of_two(how, node))
+        earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
+        return _united((NEW_ROWS, self._met(mine, other), *earlier))
+
+    def _is_told_alone(self, node: Node) -> bool:
+        """Whether an operator tells its changes, and nobody looks at older rows of its output.
+
+        Made of some rows of a key, these would be wrong ones.
+        """
+        wanted = self._wanted[node.id]
+        return node.id in self._plan.in_changes and wanted is not None and not wanted.found
+
+    def _of_keys(self, node: Node) -> Wanted:
+        """What a result by key of a history looks at: the keys of what is new."""
+        key = result_key(node)
+        if key is None or not self._tells_changes(node) or not self._is_told_alone(node):
+            return None
+        own = node.inputs[0], key_paths(key)
+        return _united((NEW_ROWS, self._met(own, own)))
+
+    def _of_items(self, node: Node) -> Wanted:
+        """What distinct items are made of: the same items, and those that are new."""
+        wanted, own = self._wanted[node.id], (node.inputs[0], [()])
+        if wanted is None or self._kinds[node.id] is Kind.E:
+            return None
+        return _united((self._handed_on(node, 0), *((self._met(own, own),) if wanted.new else ())))
+
+    def _tells_changes(self, node: Node) -> bool:
+        """Whether results by key of a history are told by those of the keys that are new."""
+        return node.id in self._plan.in_changes and self._kinds[node.inputs[0].node] is Kind.H
 
     def _handed_on(self, node: Node, i: int) -> Wanted:
         """What is wanted of the node's output, as what is wanted of an input."""
         wanted = self._wanted[node.id]
         if wanted is None:
             return None
-        return frozenset(
-            _lookup(one.input, self._through(node, i, one.mine), one.theirs) for one in wanted
+        return _Rows(
+            frozenset(
+                _lookup(one.input, self._through(node, i, self._shared(node, one.mine)), one.theirs)
+                for one in wanted.found
+            ),
+            wanted.new,
         )
 
     def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
@@ -209,13 +273,13 @@ class _Analysis:
         pairs = [
             pair
             for ours, theirs in zip(mine[1], other[1], strict=True)
-            for pair in _leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
+            for pair in leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
         ]
         origins = self._origins(other[0], tuple(theirs for _, theirs in pairs))
         if origins is None:
             return None
         ours = tuple(own for own, _ in pairs)
-        return frozenset(_lookup(name, ours, fields) for name, fields in origins)
+        return _Rows(frozenset(_lookup(name, ours, fields) for name, fields in origins))
 
     def _origins(
         self, stream: Endpoint, fields: KnownFields
@@ -235,16 +299,17 @@ class _Analysis:
                 found.add((sources[name], wanted))
                 continue
             node = self._graph[name]
-            before = self._comes_with(node, wanted)
+            before = self._comes_with(node)
             if before is None:
                 return None
-            more = {(node.inputs[i].node, self._through(node, i, f)) for i, f in before.items()}
+            shared = self._shared(node, wanted)
+            more = {(node.inputs[i].node, self._through(node, i, shared)) for i in before}
             todo += more - seen
             seen |= more
         return found
 
-    def _comes_with(self, node: Node, fields: KnownFields) -> Mapping[int, KnownFields] | None:
-        """The inputs with whose new rows all new rows of a node come, and the fields to ask for."""
+    def _comes_with(self, node: Node) -> range | None:
+        """The inputs with whose new rows all new rows of a node come."""
         kinds = [self._kinds[e.node] for e in node.inputs]
         events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
         cls, every, found = node.cls, range(len(kinds)), None
@@ -260,18 +325,27 @@ class _Analysis:
             case Growth(signed):
                 found = every if told and not (signed and events[0]) else None
             case Running(changes=changes):
-                key = result_key(node)
-                if key is not None and (told if changes else events[-1]):
-                    parts = {part for part, *_ in _key(key)}
-                    fields = tuple(f if f and f[0] in parts else None for f in fields)
+                if result_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
             case Distinct() | ByKey() | Ordering() | Positional():
-                found = every if node.spec.zero and all(events) else None
+                alone = self._tells_changes(node) or (node.spec.zero and all(events))
+                found = every if alone else None
             case Given() | Output() | Window() | Before() | Commands():
                 found = None
             case _:
                 assert_never(cls)
-        return None if found is None else dict.fromkeys(found, fields)
+        return found
+
+    def _shared(self, node: Node, fields: KnownFields) -> KnownFields:
+        """The fields of an item by which all items are found that it depends on.
+
+        A result by key depends on items of before, of which it shares the key alone.
+        """
+        key = None if self._kinds[node.id] is Kind.E else result_key(node)
+        if key is None:
+            return fields
+        parts = {part for part, *_ in key_paths(key)}
+        return tuple(f if f and f[0] in parts else None for f in fields)
 
     def _through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
         """The fields of an input that fields of the output are, where they are."""
@@ -292,10 +366,6 @@ class _Analysis:
         return (types.types.get(stream) or types.of(stream.node)).item
 
 
-def _is_later(node: Node) -> bool:
-    return isinstance(node.cls, History) and node.cls.before
-
-
 def _of_pairs(kinds: Sequence[Kind], kind: Kind, keeps: Collection[int]) -> range | None:
     """The inputs with whose new rows all new pairs come."""
     both = range(2)
@@ -306,12 +376,13 @@ def _of_pairs(kinds: Sequence[Kind], kind: Kind, keeps: Collection[int]) -> rang
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:
-    found: set[Lookup] = set()
+    found, new = set[Lookup](), False
     for part in parts:
         if part is None:
             return None
-        found |= part
-    return frozenset(found)
+        found |= part.found
+        new |= part.new
+    return _Rows(frozenset(found), new)
 
 
 def _lookup(
@@ -324,35 +395,3 @@ def _lookup(
 def _sides(node: Node, i: int, keys: KeyPaths) -> tuple[KeyedStream, KeyedStream]:
     """An input and the other one, each with the key by which they meet."""
     return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
-
-
-def _keys(how: Meets | Compares, node: Node) -> KeyPaths:
-    """The parts of the key by which items of two inputs meet."""
-    key = _key(node.args.get("on") or ())
-    match how:
-        case Meets.ALL | Meets.SINGLE:
-            return (), ()
-        case Meets.KEY | Compares.KEYS:
-            return key, key
-        case Compares.ITEMS:
-            return [()], [()]
-        case Compares.BARE_KEYS:
-            return key, [()]
-
-
-def _key(key: Key) -> Sequence[FieldPath]:
-    """The paths of a key's parts."""
-    return [(name,) for name in key or ("0",)]
-
-
-def _leaf_pairs(
-    mine: tuple[ItemType, FieldPath], other: tuple[ItemType, FieldPath]
-) -> Iterator[tuple[FieldPath, FieldPath]]:
-    """The leaves of a part of a key on both sides."""
-    own, theirs = at(*mine), at(*other)
-    if own is None or theirs is None:
-        return
-    for path, _ in leaves(own):
-        found = at(theirs, path)
-        if found is not None and not list(children(found)):
-            yield (*mine[1], *path), (*other[1], *path)

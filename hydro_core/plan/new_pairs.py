@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 
-Way = tuple[NodeId, ...]
+NodeWay = tuple[NodeId, ...]
 """An operator that knows the past of a stream, then those that go item by item behind it."""
 
 
@@ -29,7 +29,7 @@ class NewPairs:
     """The one that can give all of them."""
     other: NodeId
     """The one that is not needed then."""
-    sides: tuple[Way, Way]
+    sides: tuple[NodeWay, NodeWay]
     """How the histories of the left side and of the right one are made."""
 
 
@@ -65,7 +65,7 @@ def _is_of_pairs(node: Node) -> bool:
     return isinstance(cls, Product) and not cls.keeps and cls.meets is not Meets.SINGLE
 
 
-def _sides(graph: Graph, one: Node, other: Node) -> tuple[Way, Way] | None:
+def _sides(graph: Graph, one: Node, other: Node) -> tuple[NodeWay, NodeWay] | None:
     """The histories of both sides, if `one` has a side as it was in the tick before."""
     if (one.op, one.args) != (other.op, other.args):
         return None
@@ -77,7 +77,7 @@ def _sides(graph: Graph, one: Node, other: Node) -> tuple[Way, Way] | None:
     return None
 
 
-def _way(graph: Graph, stream: Endpoint, new: Endpoint, *, before: bool) -> Way:
+def _way(graph: Graph, stream: Endpoint, new: Endpoint, *, before: bool) -> NodeWay:
     """How a stream is made of the history of another one; () if it is not.
 
     Args:

@@ -12,15 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.answer import (
-    On,
-    Partitioning,
-    choice_of,
-    judge,
-    partition,
-)
-from hydro_core.analysis.partition.explain import in_words
+from hydro_core.analysis.partition.answer import On, choice_of, judge, partition
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
+from hydro_core.analysis.partition.partitioning import Partitioning, in_words
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import KeyTerm

@@ -113,7 +113,7 @@ class Simulation:
         for number in range(runs):
             rng = Random(f"{seed}/{number}")  # noqa: S311 - nothing is secret
             case = random_case(items, constants, rng)
-            found = self._difference(case)
+            done.failed = self.check(case, seconds, number)
             done.runs += 1
             done.ticks += len(case.ticks)
             done.ranges += len(case.ranges)
@@ -121,11 +121,23 @@ class Simulation:
             if self._refusal is not None:
                 done.refused += 1
                 done.refusal = done.refusal or self._refusal
-            if found is not None:
-                done.failed = self._least(number, case, found, time.monotonic() + seconds)
-                return done
+            if done.failed is not None:
+                break
             told(done)
         return done
+
+    def check(self, case: Case, seconds: float, run: int = 0) -> Failed | None:
+        """Runs a case in all ways, and makes it smaller if one of them differs.
+
+        Args:
+            case: what is run.
+            seconds: how long it may be made smaller.
+            run: its number among others.
+        """
+        found = self._difference(case)
+        if found is None:
+            return None
+        return self._least(run, case, found, time.monotonic() + seconds)
 
     def _least(self, run: int, case: Case, found: Divergence, deadline: float) -> Failed:
         whole, tries = case, 0

@@ -101,6 +101,10 @@ CASES = {
         + " -> filter(lambda r: r.t > 1 and r.w == 2) -> out",
     ),
     "filter-swap": (
+        # a row that a join makes is no null
+        ROWS
+        + 'a -> persist() -> join(right=b, on="k") -> filter(lambda r: r.v + r.w > 1 if r.v and r.w'
+        + " else r.v is None) -> filter(lambda r: r.v == 1) -> out",
         PAIRS
         + "a -> persist() -> join(right=b) -> filter(lambda k, p: p[0] + p[1] > 1 if p[0] and p[1]"
         + " else k is None) -> filter(lambda x: x is not None and x != (1, (1, 1))) -> out",
@@ -141,6 +145,10 @@ SILENT = {
     ),
     "filter-and": (PAIRS + "a -> filter(lambda x: x == (1, 1) or x is None) -> out",),
     "filter-swap": (
+        # a row may be null
+        ROWS
+        + 'a -> join(right=b, on="k", how="semi") -> filter(lambda r: r.k != 1)'
+        + " -> filter(lambda r: r.v == 1) -> out",
         PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x, y: x > y) -> out",
         # neither gets any further
         PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x: x is None) -> out",

@@ -112,9 +112,31 @@ lambda r: [None, 1]
 lambda r: [r.n, None]
 lambda r: sum(x * x for x in r.xs) % 7
 lambda r: (1 // r.n, 2)[1]
-lambda r: r.n in (0, 1 // r.n)""",
-    """lambda r: sorted(r.ps, key=lambda p: p[1])
-lambda r: max(r.xs, key=lambda x: -x)
+lambda r: r.n in (0, 1 // r.n)
 lambda r: r.xs.index(1)
-lambda r: list(zip(r.xs, r.xs))""",
+lambda r: r.xs.count(r.n)
+lambda r: r.xs.copy()
+lambda r: sorted(r.ps, key=lambda p: p[1])
+lambda r: sorted(r.xs, key=lambda x: x % 3, reverse=True)
+lambda r: sorted(r.xs, key=lambda x: (x % 2, -x))
+lambda r: max(r.xs, key=lambda x: -x)
+lambda r: min(r.xs, key=lambda x: x % 5, default=7)
+lambda r: max(r.ps, key=lambda p: p[0])
+lambda r: list(zip(r.xs, r.xs))
+lambda r: [a + b for a, b in zip(r.xs, r.xs[1:])]
+lambda r: list(enumerate(r.xs, 1))
+lambda r: [i for i, x in enumerate(r.xs) if x > 1]
+lambda r: sum(i * x for i, x in enumerate(r.xs, start=1))
+lambda r: any(i > 0 and x == r.n for i, x in enumerate(r.xs))
+lambda r: list(reversed(r.xs))
+lambda r: r.xs * 2
+lambda r: 3 * r.xs
+lambda r: r.xs * r.n
+lambda r: sum(r.xs, 5)
+lambda r: sum(r.xs, start=r.n)
+lambda r: len({x % 3 for x in r.xs})
+lambda r: sorted({x for x in r.xs if x > 0})
+lambda r: r.n in {x + 1 for x in r.xs}
+lambda r: len({r.n, 1, 2})""",
+    """lambda r: str(r.xs)""",
 )

@@ -138,7 +138,7 @@ lambda a, b: round(a / b, 2)
 lambda a, b: f"{a:05d} {b:,}"
 lambda a, b: f"{a:22}{b:d}"
 lambda a, b: a % 2**61""",
-    """lambda a, b: f"{a:>5}"
+    """lambda a, b: f"{a:^5}"
 lambda a, b: a ** b
 lambda a, b: a << b""",
 )

@@ -103,15 +103,24 @@ lambda s, n: s.partition(",")
 lambda s, n: s.partition("ab")[2]
 lambda s, n: s.index("b")
 lambda s, n: s.startswith(("a", "H", " "))
-lambda s, n: s.endswith(("o", ""))""",
-    """lambda s, n: s.title()
+lambda s, n: s.endswith(("o", ""))
+lambda s, n: s.title()
 lambda s, n: s.capitalize()
 lambda s, n: s.casefold()
 lambda s, n: f"{n:>5}"
-lambda s, n: f"{s!r}"
+lambda s, n: f"{s:<6}|{n:<8}|"
+lambda s, n: f"{s:*>4}{s!s:>3}{n:_<3d}"
+lambda s, n: [c for c in s if c in "aeiou"]
+lambda s, n: list(s)
+lambda s, n: sum(1 for c in s if c.isdigit())
+lambda s, n: all(c.isalpha() for c in s)
+lambda s, n: len(set(s))
+lambda s, n: "".join(reversed(s))
+lambda s, n: len({c for c in s})""",
+    """lambda s, n: f"{s!r}"
 lambda s, n: s[::2]
 lambda s, n: s.partition(s)
-lambda s, n: len({c for c in s})""",
+lambda s, n: f"{s:^5}" + s""",
 )
 
 _DATES = [
@@ -295,8 +304,8 @@ lambda r: [x.age for x in [r.user] if x is not None and x.age is not None and x.
 lambda r: r.i if r.t else r.s
 lambda r: "x" if r.t else None
 lambda r: (r.i, "a") if r.t else (r.s, None)
-lambda r: r.user if r.t else None""",
-    """lambda r: r.b + b"x"
-lambda r: str(r.f)
+lambda r: r.user if r.t else None
 lambda r: r.b.hex()""",
+    """lambda r: r.b + b"x"
+lambda r: str(r.f)""",
 )

@@ -83,7 +83,7 @@ def frame(
 
 
 def compare(
-    spark: SparkSession, ddl: str, items: Sequence[Any], sources: Sequence[str]
+    spark: SparkSession, ddl: str, items: Sequence[Any], sources: Sequence[str | Fn]
 ) -> tuple[list[str], int]:
     """The differences between Python and Spark, as texts, and how many values were compared.
 
@@ -95,7 +95,8 @@ def compare(
     problems: list[str] = []
     compiled, columns = [], []
     with _noted(spark) as asks:
-        for fn in map(function, sources):
+        for source in sources:
+            fn = source if isinstance(source, Fn) else function(source)
             result = result_type(fn, (item,))
             try:
                 column = to_column(fn, ((F.col("item"), item),), result=result)

@@ -83,7 +83,7 @@ def test_a_function_says_how_it_runs(spark: SparkSession) -> None:
     item = parse_ddl("(long, string)")
     assert str(runtime(function("lambda a, b: a + 1"), (item,))) == "column"
     assert (
-        str(runtime(function("lambda a, b: f'{a:>5}'"), (item,)))
+        str(runtime(function("lambda a, b: f'{a:^5}'"), (item,)))
         == "arrow udf: a format specification (line 1)"
     )
 

@@ -43,7 +43,7 @@ def _failure(spark: SparkSession, fn: Fn, items: list[Any]) -> DataError:
     ("source", "kind"),
     [
         ("lambda a, b: b // a", "ZeroDivisionError"),
-        ("lambda a, b: f'{b // a:>5}'", "ZeroDivisionError"),
+        ("lambda a, b: f'{b // a:^5}'", "ZeroDivisionError"),
         ("lambda a, b: (b + 1) * 2", "beyond 64 bits"),
         ("lambda a, b: {5: 'x'}[a]", "KeyError"),
         ("lambda a, b: [a, b][b]", "IndexError"),

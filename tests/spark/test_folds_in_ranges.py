@@ -93,3 +93,14 @@ def check(name: str, seed: int, ways: Iterable[tuple[int, ...]], spark: SparkSes
     given = ticks(seed)
     compiled = program(PROGRAMS[name], SCHEMA, given)
     assert_same(compiled, given, ways, spark)
+
+
+def test_rows_of_a_key_that_end_behind_the_range_at_other_ticks_are_of_one_result(
+    spark: SparkSession,
+) -> None:
+    text = """
+        a -> window(2) -> aggregate(by="k", all=collect_list("v")) -> moving
+        a -> persist() -> union(a) -> aggregate(by="k", all=collect_list("v")) -> mixed
+    """
+    given = [{"a": [{"k": "x", "v": v}]} for v in (1, 2, 3)]
+    assert_same(program(text, SCHEMA, given), given, [(2, 1), (3,)], spark)

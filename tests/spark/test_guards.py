@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.analysis.infer import infer
+from hydro_core.catalog.spec import functions_of
 from hydro_core.cli.main import main
 from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
@@ -20,7 +22,7 @@ from hydro_core.running import run_json
 from hydro_core.settings import Settings
 from hydro_core.spark.executor import shell
 from hydro_core.spark.functions import guards
-from hydro_core.spark.functions.guards import reruns
+from hydro_core.spark.functions.guards import reruns, runs_in_python
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
@@ -105,20 +107,26 @@ def test_a_function_that_keeps_asking_stays_in_python(
     with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
         _outputs(text, _ticks(LARGE, LARGE, LARGE, 3), spark, settings)
     assert sum(reruns().values()) == before + 2
-    assert "stays in Python from now on" in caplog.text
+    assert "from now on in Python" in caplog.text
 
 
 def test_a_range_runs_three_times_however_many_functions_ask(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     jobs, run = list[object](), shell.run_range
     monkeypatch.setattr(shell, "run_range", lambda job: jobs.append(job) or run(job))
     before = sum(reruns().values())
-    asks = " -> ".join(f"map(lambda x: x * x // {n} % 2**50 + 2**45)" for n in (13, 17, 19, 23))
-    _outputs(_program(f"map(lambda r: r.v) -> {asks}"), _ticks(LARGE), spark)
+    asks = [f"  -> map(lambda x: x * x // {n} % 2**50 + 2**45)" for n in (13, 17, 19, 23)]
+    asks.insert(2, "  -> filter(lambda x: x * x % 3 >= 0)")
+    asks.insert(2, "  -> map(lambda x: x + 1)")
+    lines = ["map(lambda r: r.v)", *asks]
+    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
+        _outputs(_program("\n".join(lines)), _ticks(LARGE), spark)
     assert len(jobs) == 3
-    # Of the last two of the four functions nobody has asked whether Spark could tell.
-    assert sum(reruns().values()) == before + 2
+    assert sum(reruns().values()) == before + 5
+    # All at once, in the order of the program; line 6 asks nobody.
+    (told,) = [r.getMessage() for r in caplog.records if "Spark cannot tell" in r.getMessage()]
+    assert re.findall("line ([0-9]+)", told) == ["4", "5", "7", "8", "9"]
 
 
 STORED = """
@@ -162,6 +170,12 @@ def test_a_range_of_a_pipeline_runs_again_and_is_committed_once(
     ]
     assert {(r.times, r.commit, r.first, r.last) for r in known.reruns} == {(2, 1, 3, 3)}
     stored = opened()
+    staying = [fn for node in graph for fn in functions_of(node.args) if runs_in_python(fn)]
+    assert sorted(fn.span.line for fn in staying if fn.span) == [5, 7]
+    # A function that a deployment has changed is another one: Spark is tried again.
+    changed = parse(STORED.replace("% 2011", "% 2017"))
+    others = [fn for node in changed for fn in functions_of(node.args) if runs_in_python(fn)]
+    assert [fn.span.line for fn in others if fn.span] == [5]
     assert [(c.first, c.last) for c in stored.ledger.commits()] == [(0, 2), (3, 3), (4, 4)]
     assert not verify(tmp_path).problems
     for tick, outputs in enumerate(told):

@@ -49,6 +49,18 @@ def test_in_memory_the_ticks_before_are_kept(spark: SparkSession) -> None:
     assert after["out"] == [2, 3, 5, 10]
 
 
+def test_what_nobody_will_read_is_not_kept(spark: SparkSession) -> None:
+    compiled = compile_text(TEXT)
+    ticks = list(read_ticks(compiled.typed, [{"a": [x]} for x in VALUES[:2]]))
+    memory = Memory(plan(compiled.typed), few_rows_session(spark), SETTINGS, end=2)
+    list(memory.run(ticks[:1]))
+    kept = dict(memory.kept)
+    assert sum(rows.num_rows for rows in kept.values())
+    [last] = memory.run(ticks[1:])
+    assert last["out"] == [5, 10]
+    assert memory.kept == kept
+
+
 def pipeline(directory: Path, spark: SparkSession, **settings: Any) -> Pipeline:
     compiled = compile_text(TEXT)
     ready = plan(compiled.typed)

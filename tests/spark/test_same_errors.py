@@ -20,7 +20,7 @@ SOURCE = 'rows = source("k string, v long")\n'
 TICKS = [{"rows": [{"k": "a", "v": 2}]}, {"rows": [{"k": "b", "v": 0}]}]
 FORMS = {
     "column": "map(lambda r: 6 // r.v)",
-    "udf": "map(lambda r: f'{6 // r.v:>5}')",
+    "udf": "map(lambda r: f'{6 // r.v:^5}')",
     "predicate": "filter(lambda r: 6 // r.v > 1)",
     "column fold": "fold(0, lambda s, r: s * 2 + 6 // r.v, commutative=True)",
     "udf fold": "fold('', lambda s, r: s + f'{6 // r.v:x}', commutative=True)",

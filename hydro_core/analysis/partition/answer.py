@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.analysis.partition.explain import Blocker, Failing, blockers_of, described
+from hydro_core.analysis.partition.blockers import Failing, blockers_of
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
+from hydro_core.analysis.partition.partitioning import Partitioning, Replication
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import KeyTerm, whole
 from hydro_core.analysis.partition.two_steps import in_two_steps
-from hydro_core.analysis.partition.wording import as_path
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.item import at, leaves
@@ -21,82 +19,6 @@ from hydro_core.types.stream import Order
 
 On = Mapping[str, str | Sequence[str]]
 """Of some inputs the dotted path, or several, by which it is routed; "" is the whole item."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replication:
-    """A smallest set of inputs that, whole on every shard, lets the others be cut."""
-
-    replicate: tuple[str, ...]
-    choices: tuple[RoutingTerms, ...]
-    """`({},)`: the others may be routed by any function of their items."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The object of `partial`."""
-        return {"replicate": list(self.replicate), **_choices_as_json(self.choices)}
-
-
-@dataclass(frozen=True, slots=True)
-class Partitioning:
-    """How a program can be cut into shards that do not talk to each other.
-
-    The bag sum of what the shards put out is then, tick by tick, what the program puts out. Inputs
-    that a choice names are all routed by one function of the value there, the others by any
-    function of their items.
-    """
-
-    name: str
-    inputs: tuple[str, ...]
-    choices: tuple[RoutingTerms, ...]
-    """All minimal choices; `({},)`: any routing that is a function of the item."""
-    blockers: tuple[Blocker, ...] = ()
-    partial: tuple[Replication, ...] = ()
-    two_steps: tuple[RoutingTerms, ...] = ()
-    """Where there is no choice: those that serve if a last step makes results of all items of one
-    result of each shard.
-    """
-    ordered: tuple[str, ...] = ()
-    """The outputs that have an order: each shard gives its part in order, which must be merged."""
-    judged: bool = False
-    """It is about one choice; another one may serve where this one does not."""
-    complete: bool = True
-    """False: there may be more choices than these, which are right all the same."""
-
-    @property
-    def partitionable(self) -> bool:
-        """Whether there is a choice."""
-        return bool(self.choices)
-
-    @property
-    def any(self) -> bool:
-        """Whether any routing serves that is a function of the item."""
-        return self.choices == ({},)
-
-    def as_json(self) -> dict[str, Any]:
-        """What `--format json` prints."""
-        return {
-            "partitionable": self.partitionable,
-            "any": self.any,
-            "keys": [choice_as_json(choice) for choice in self.choices if choice],
-            "blocked_by": list(dict.fromkeys(blocker.operator for blocker in self.blockers)),
-            "partial": [partial.as_json() for partial in self.partial],
-            "two_steps": _choices_as_json(self.two_steps),
-            "ordered": list(self.ordered),
-            "complete": self.complete,
-        }
-
-    def __str__(self) -> str:
-        return described(self)
-
-
-def choice_as_json(choice: RoutingTerms) -> dict[str, list[str]]:
-    """The paths by which inputs are routed: `{"orders": ["user", "id"]}`."""
-    return {name: as_path(term) for name, term in choice.items()}
-
-
-def _choices_as_json(choices: tuple[RoutingTerms, ...]) -> dict[str, Any]:
-    keys = [choice_as_json(choice) for choice in choices if choice]
-    return {"keys": keys} if keys else {"any": True} if choices else {}
 
 
 def partition(typed: Typed) -> Partitioning:

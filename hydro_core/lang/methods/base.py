@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 from hydro_core.catalog.spec import OpSpec
-
-if TYPE_CHECKING:
-    from hydro_core.lang.stream import Stream
 
 UserFunction = Callable[..., Any]
 """A lambda, or a `def`."""
@@ -17,10 +14,13 @@ UserFunction = Callable[..., Any]
 ColumnNames = str | list[str] | tuple[str, ...]
 """A column or several."""
 
+StreamT = TypeVar("StreamT")
+"""The stream that has the methods of all families."""
 
-class Methods(ABC):
+
+class Methods(ABC, Generic[StreamT]):
     """A stream that operators can be applied to."""
 
     @abstractmethod
-    def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> Stream:
+    def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> StreamT:
         """The stream that an operator makes of this one; keywords that are None do not count."""

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hydro_core.catalog import combine
-from hydro_core.lang.methods.base import ColumnNames, Methods
-
-if TYPE_CHECKING:
-    from hydro_core.lang.stream import Stream
+from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT
 
 
-class CombineMethods(Methods):
+class CombineMethods(Methods[StreamT]):
     """Methods of the family `combine`."""
 
-    def union(self, *others: Stream) -> Stream:
+    def union(self, *others: StreamT) -> StreamT:
         """The items of all."""
         return self.apply(combine.UNION, *others)
 
-    def chain(self, right: Stream) -> Stream:
+    def chain(self, right: StreamT) -> StreamT:
         """The items of this stream, then those of the other."""
         return self.apply(combine.CHAIN, right=right)
 
-    def cross(self, right: Stream) -> Stream:
+    def cross(self, right: StreamT) -> StreamT:
         """All pairs."""
         return self.apply(combine.CROSS, right=right)
 
-    def cross_singleton(self, single: Stream) -> Stream:
+    def cross_singleton(self, single: StreamT) -> StreamT:
         """Each item with the single item of the other stream; a second one fails the tick."""
         return self.apply(combine.CROSS_SINGLETON, single=single)
 
     def join(
         self,
-        right: Stream,
+        right: StreamT,
         *,
         on: ColumnNames | None = None,
         how: str = "inner",
         suffix: str | None = None,
-    ) -> Stream:
+    ) -> StreamT:
         """Equi-join on the first field of pairs, or with `on` on columns of rows.
 
         `how` is inner, left, right, outer, semi or anti; `suffix` renames columns of the right
@@ -45,18 +40,18 @@ class CombineMethods(Methods):
         """
         return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix)
 
-    def zip(self, right: Stream) -> Stream:
+    def zip(self, right: StreamT) -> StreamT:
         """Pairs of the items at equal positions."""
         return self.apply(combine.ZIP, right=right)
 
-    def zip_longest(self, right: Stream) -> Stream:
+    def zip_longest(self, right: StreamT) -> StreamT:
         """Pairs of the items at equal positions, null where one side has ended."""
         return self.apply(combine.ZIP_LONGEST, right=right)
 
-    def anti_join(self, neg: Stream) -> Stream:
+    def anti_join(self, neg: StreamT) -> StreamT:
         """The pairs whose key is not in `neg`; duplicates are kept."""
         return self.apply(combine.ANTI_JOIN, neg=neg)
 
-    def difference(self, neg: Stream) -> Stream:
+    def difference(self, neg: StreamT) -> StreamT:
         """The items that are not in `neg`; duplicates are kept."""
         return self.apply(combine.DIFFERENCE, neg=neg)

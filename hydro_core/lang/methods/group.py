@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydro_core.catalog import group
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.lang.methods.base import ColumnNames, Methods, UserFunction
-
-if TYPE_CHECKING:
-    from hydro_core.lang.stream import Stream
+from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT, UserFunction
 
 
-class GroupMethods(Methods):
+class GroupMethods(Methods[StreamT]):
     """Methods of the family `group`.
 
     `commutative=True`, `associative=True`, `idempotent=True`, `neutral=True` and `returns="long"`
     may be said of a function (`promises`); they are believed.
     """
 
-    def unique(self) -> Stream:
+    def unique(self) -> StreamT:
         """Each distinct item once."""
         return self.apply(group.UNIQUE)
 
-    def unique_keyed(self, *, by: ColumnNames | None = None) -> Stream:
+    def unique_keyed(self, *, by: ColumnNames | None = None) -> StreamT:
         """The first value of each key."""
         return self.apply(group.UNIQUE_KEYED, by=by)
 
-    def fold(self, init: Any, f: UserFunction, **promises: Any) -> Stream:
+    def fold(self, init: Any, f: UserFunction, **promises: Any) -> StreamT:
         """Exactly one item each tick: `f(acc, x)` over all items, `init` on no input."""
         return self.apply(group.FOLD, init, f, **promises)
 
-    def reduce(self, f: UserFunction, **promises: Any) -> Stream:
+    def reduce(self, f: UserFunction, **promises: Any) -> StreamT:
         """One item, `f(x, y)` over all items; none on no input."""
         return self.apply(group.REDUCE, f, **promises)
 
     def fold_keyed(
         self, init: Any, f: UserFunction, *, by: ColumnNames | None = None, **promises: Any
-    ) -> Stream:
+    ) -> StreamT:
         """`fold` of the values of each key that is there."""
         return self.apply(group.FOLD_KEYED, init, f, by=by, **promises)
 
     def reduce_keyed(
         self, f: UserFunction, *, by: ColumnNames | None = None, **promises: Any
-    ) -> Stream:
+    ) -> StreamT:
         """`reduce` of the values of each key."""
         return self.apply(group.REDUCE_KEYED, f, by=by, **promises)
 
-    def latest(self, *, by: ColumnNames, order: ColumnNames | UserFunction) -> Stream:
+    def latest(self, *, by: ColumnNames, order: ColumnNames | UserFunction) -> StreamT:
         """Of each key the row with the greatest `order`: columns, or a function of the row."""
         return self.apply(group.LATEST, by=by, order=order)
 
-    def aggregate(self, *, by: ColumnNames | None = None, **aggregates: Aggregate) -> Stream:
+    def aggregate(self, *, by: ColumnNames | None = None, **aggregates: Aggregate) -> StreamT:
         """Spark's aggregates, of each key or of all rows: `aggregate(by="k", n=agg.count())`."""
         return self.apply(group.AGGREGATE, by=by, **aggregates)

@@ -91,7 +91,9 @@ def _of_uses(loaded: Loaded, facts: _Facts) -> None:
     """Which arguments have functions that all have a value for every item they may be asked."""
     for node in loaded.origins.values():
         for fn in functions_of(node.args) if len(node.inputs) == 1 else ():
-            facts.uses.add(fn, loaded.typed.types[node.inputs[0]].item)
+            stream = node.inputs[0]
+            item, there = loaded.typed.types[stream].item, stream.node in loaded.solid
+            facts.uses.add(fn, item, there=there)
     for payload, number in facts.payloads.items():
         fns = tuple(functions_of(payload.args))
         if fns and facts.uses.are_total(fns):
@@ -123,7 +125,7 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
         for name, args in facts_of(node.args, item, output):
             facts.add(name, *(facts.number(Payload(a)) for a in args))
             for fn in (fn for a in args for fn in functions_of(a)):
-                facts.uses.add(fn, item)
+                facts.uses.add(fn, item, there=node.inputs[0].node in loaded.solid)
     elif node.op is JOIN and isinstance(node.cls, Matching):
         on = node.args["on"]
         facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))

@@ -56,12 +56,17 @@ class _Asked:
 
     args: Args
     stream: Endpoint
-    typed: Typed = field(compare=False)
+    loaded: Loaded = field(compare=False)
 
     @property
     def item(self) -> ItemType:
         """The items that it is asked about."""
-        return self.typed.types[self.stream].item
+        return self.loaded.typed.types[self.stream].item
+
+    @property
+    def there(self) -> bool:
+        """Whether none of them is null."""
+        return self.stream.node in self.loaded.solid
 
 
 def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterator[Found]:
@@ -71,13 +76,13 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
     """
     typed = loaded.typed
     filters = [n for n in loaded.origins.values() if n.cls == PerItem(Gives.SOME)]
-    waiting = deque(_Asked(n.args, n.inputs[0], typed) for n in filters)
+    waiting = deque(_Asked(n.args, n.inputs[0], loaded) for n in filters)
     done: set[_Asked] = set()
     while waiting:
         asked = waiting.popleft()
         args, item = asked.args, asked.item
         fn: Fn = args["f"]
-        uses.add(fn, item)
+        uses.add(fn, item, there=asked.there)
         if asked in done or len(done) > MAX_FILTERS:
             continue
         done.add(asked)
@@ -92,8 +97,11 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
                 continue
             for fact, moved, side in _before(typed, node, fn, item):
                 own = (node.args,) if node.op.args else ()
-                yield fact, (args, *own, _filter(moved))
-                waiting.append(_Asked(_filter(moved), node.inputs[side], typed))
+                on = _Asked(_filter(moved), node.inputs[side], loaded)
+                # beside others it sees items without a partner: it must have a value for each
+                if len(node.inputs) == 1 or is_total(moved, on.item, there=on.there):
+                    yield fact, (args, *own, on.args)
+                    waiting.append(on)
 
 
 def _filter(fn: Fn) -> Args:
@@ -170,8 +178,7 @@ def _before_sides(
         item = typed.types[node.inputs[side]].item
         view = _side(node, cls, output, item, side)
         moved = through(fn, view, item) if view else None
-        # it would see items without a partner, so it must have a value for every item
-        if moved is not None and is_total(moved, item):
+        if moved is not None:
             yield f"{node.op.name}_{name}", moved, side
 
 

@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import ByKey, Distinct
+from hydro_core.catalog.forms import hands_on
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only
 from hydro_core.plan.feedback import seen_in
-from hydro_core.plan.new_pairs import NewPairs, Way, new_pairs, not_needed
+from hydro_core.plan.new_pairs import NewPairs, NodeWay, new_pairs, not_needed
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
@@ -32,7 +34,7 @@ from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Rel
 from hydro_core.spark.lower.over_time.growth import first_seen
 from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
-from hydro_core.spark.lower.relations.changes import as_changes, changes_of, with_changes
+from hydro_core.spark.lower.relations.changes import as_changes, changes_of, handed_on
 from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
 from hydro_core.types.stream import Order, StreamType
 
@@ -50,7 +52,10 @@ def run_range(job: Job) -> RangeResult:
     """The outputs and the state of the job's ticks, as they would be computed."""
     plan = job.plan
     require_lowerings(plan.graph)
-    setting = Setting(job, additions_only(plan, job.added), keys_of(plan.typed))
+    alone = changes_suffice(plan.graph, plan.in_changes, plan.kinds, job.added)
+    alone &= plan.in_changes
+    added = additions_only(plan, job.added)
+    setting = Setting(job, added, keys_of(plan.typed), frozenset(alone))
     run = Run(setting, job.first, job.last, job.past)
     pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
     run.at_once.update({p.product: p for p in pairs})
@@ -72,6 +77,9 @@ class Setting:
 
     keys: Mapping[NodeId, Key]
     """Of streams with at most one item of each key in a tick, the key."""
+
+    changes_alone: frozenset[NodeId]
+    """The streams that tell their changes of which nobody wants more."""
 
     @property
     def plan(self) -> TickPlan:
@@ -153,7 +161,7 @@ class Run:
         grouped = self.first < self.last and isinstance(node.cls, Distinct | ByKey)
         return grouped or weight > LONG_PLAN
 
-    def _history(self, way: Way) -> Relation:
+    def _history(self, way: NodeWay) -> Relation:
         """All of a history, of which its operator may want what was there before only."""
         first, *others = (self.setting.plan.graph[node] for node in way)
         step = self._with_past(self._step(first, [self.stream(first.inputs[0])]))
@@ -200,10 +208,9 @@ class Run:
         return self._given(self._with_past(step) if with_past else step)
 
     def _given(self, step: Step) -> Mapping[Endpoint, Relation]:
-        found, node = lower(step), step.node.id
-        is_told = isinstance(found, Relation) and found.changes is not None
-        if step.in_changes and not is_told:
-            found = with_changes(step, found)
+        node = step.node.id
+        passes = step.in_changes and hands_on(step.node.cls)
+        found = handed_on(step) if passes else lower(step)
         if isinstance(found, Relation):
             return {Endpoint(node): found}
         return {Endpoint(node, port): relation for port, relation in found.items()}
@@ -226,6 +233,7 @@ class Run:
             times=setting.job.times,
             additions=node.id in setting.additions,
             in_changes=node.id in plan.in_changes,
+            changes_alone=node.id in setting.changes_alone,
             materialize=setting.job.materialize,
         )
 

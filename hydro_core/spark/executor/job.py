@@ -5,7 +5,7 @@ A tick, a range, a backfill and what is computed again are jobs alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -17,7 +17,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.executor.past import NoPast, Past
 from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import Relation
-from hydro_core.spark.functions.reruns import GuardedFunction
+from hydro_core.spark.functions.guards import FailedGuards
 from hydro_core.spark.lower.registry import Times
 
 T_co = TypeVar("T_co", covariant=True)
@@ -39,9 +39,11 @@ class Job:
     times: Times = field(default_factory=dict)
     materialize: Materialize = checkpointed
     added: Collection[str] = ()
-    """The outputs of which `Relation.new(first)` will be read and nothing else, if histories."""
-    in_python: Sequence[GuardedFunction] = ()
-    """The functions for which it runs again: Spark could not tell what they give."""
+    """The outputs of which what they add or change will be read and nothing else: of histories
+    `Relation.new(first)`, of others `Relation.changes`, if they tell these.
+    """
+    in_python: FailedGuards = tuple
+    """The functions for which it runs again: of all of them it is known when it has run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint
@@ -30,7 +29,7 @@ from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store.agreeing import ArrivedItems, met_by, those_found
+from hydro_core.spark.store.agreeing import ArrivedItems, Met
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import ItemType
@@ -89,7 +88,8 @@ class Memory:
         """The kept rows of a slot that the range can meet: this is the `Past` of the next range."""
         table = self.kept.get(slot.id)
         if table is not None and slot.id in self.lookups:
-            table = self._met(table, slot)
+            ticks = 0, self.next - 1
+            table = Met(self.lookups[slot.id], slot.item, self.batches, ticks).of(table)
         if table is None or not table.num_rows:
             return None
         return together(self.spark.createDataFrame(table))
@@ -132,13 +132,6 @@ class Memory:
             self._keep(tables)
         self.next = job.last + 1
         return self._outputs(tables, job.first, job.last)
-
-    def _met(self, table: pa.Table, slot: StateSlot) -> pa.Table:
-        """The kept rows of a slot that what arrives can meet."""
-        needed = self.lookups[slot.id]
-        whole = pc.field(TICK) >= (self.next - 1 if needed.last_tick else self.next)
-        wanted = met_by(self.batches, slot.item, needed.found)
-        return pa.concat_tables([those_found(table.filter(~whole), wanted), table.filter(whole)])
 
     def _arrived(
         self, ticks: Mapping[int, TickInput]

@@ -16,7 +16,7 @@ from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.failed_job import told_failures
 from hydro_core.spark.executor.job import Storage
-from hydro_core.spark.functions.guards import exactly_run
+from hydro_core.spark.functions.guards import FailedGuards, exactly_run
 from hydro_core.spark.functions.reruns import GuardedFunction
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ def attempt(
         InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
     """
 
-    def run(in_python: Sequence[GuardedFunction]) -> T:
+    def run(in_python: FailedGuards) -> T:
         job = replace(storage.job(first, last), in_python=in_python)
         return storage.take(job, run_range(job))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
@@ -12,6 +14,7 @@ from hydro_core.spark.functions.columns import (
     to_column,
     truth_column,
 )
+from hydro_core.spark.functions.guards import Noting, noting
 from hydro_core.spark.functions.udf import udf_column, udf_predicate
 from hydro_core.types.item import ItemType
 
@@ -30,20 +33,36 @@ def apply(
     A failing function fails the job; `tick`, where given, is named by the error.
     """
     wanted = result if result is not None else result_type(fn, (item,), spread=True)
-    try:
+
+    def compiled() -> Column:
         return to_column(fn, ((column, item),), result=wanted)
+
+    try:
+        return compiled()
     except NotCompilable:
-        return udf_column(fn, column, item, wanted, tick)
+        return udf_column(fn, column, item, wanted, tick, _noting(fn, compiled))
 
 
 def apply_predicate(
     fn: Fn, column: Column, item: ItemType, *, tick: Column | None = None
 ) -> Column:
     """Whether what `fn` gives for the items of `column` is true as Python sees it: never null."""
-    try:
+
+    def compiled() -> Column:
         return predicate_column(fn, ((column, item),))
+
+    try:
+        return compiled()
     except NotCompilable:
-        return udf_predicate(fn, column, item, tick)
+        return udf_predicate(fn, column, item, tick, _noting(fn, compiled))
+
+
+def _noting(fn: Fn, compiled: Callable[[], Column]) -> Noting | None:
+    """What the function compares with, None where it is no expression of Spark anyway."""
+    try:
+        return noting(fn, compiled)
+    except NotCompilable:
+        return None
 
 
 def truth(column: Column, item: ItemType) -> Column:

@@ -52,7 +52,8 @@ def scanned_in_python(  # noqa: PLR0913 - what there is to know of a scan
 ) -> Column:
     """The accumulators after each element of each array; `pairwise` as for folds."""
     call = call_pair if pairwise else call_accumulate
-    return _run(fn, (acc, item, Array(acc)), call, _all_but_first)(values, start, _known(tick))
+    run = _run(fn, (acc, item, Array(acc)), call, _all_but_first)
+    return run(values, start.cast(spark_type(acc)), _known(tick))
 
 
 def _known(tick: Column | None) -> Column:

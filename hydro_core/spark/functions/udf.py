@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
@@ -18,16 +19,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.guards import Noting
 from hydro_core.spark.session.failures import failure_text
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import BOOLEAN, ItemType
-from hydro_core.types.values import conform
+from hydro_core.types.values import canonical, conform
 
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
@@ -37,47 +40,85 @@ class FunctionFailure(Exception):  # noqa: N818 - it carries a failure out of a 
 
 
 def udf_column(
-    fn: Fn, column: Column, item: ItemType, result: ItemType, tick: Column | None = None
-) -> Column:
-    """The results of `fn` on the items of `column`, as items of type `result`."""
-    return _run(fn, column, item, result, tick, partial(conform, to=result))
-
-
-def udf_predicate(fn: Fn, column: Column, item: ItemType, tick: Column | None = None) -> Column:
-    """Whether what `fn` gives for an item is true as Python sees it."""
-    return _run(fn, column, item, BOOLEAN, tick, bool)
-
-
-def _run(
     fn: Fn,
     column: Column,
     item: ItemType,
     result: ItemType,
-    tick: Column | None,
-    finish: Callable[[Any], Any],
+    tick: Column | None = None,
+    noting: Noting | None = None,
 ) -> Column:
-    packed = pack(fn)
+    """The results of `fn` on the items of `column`, as items of type `result`."""
+    finish = partial(conform, to=result)
+    return _run(_Call(fn, item, result, finish), column, tick, noting)
 
-    def results(items: Any, ticks: list[int | None]) -> pa.Array[Any]:
-        function = unpack(packed)
-        computed = [
+
+def udf_predicate(
+    fn: Fn,
+    column: Column,
+    item: ItemType,
+    tick: Column | None = None,
+    noting: Noting | None = None,
+) -> Column:
+    """Whether what `fn` gives for an item is true as Python sees it."""
+    return _run(_Call(fn, item, BOOLEAN, bool), column, tick, noting)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A function as it is applied to items."""
+
+    fn: Fn
+    item: ItemType
+    result: ItemType
+    finish: Callable[[Any], Any]
+
+
+def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None) -> Column:
+    packed, item, result = pack((call.fn, call.finish)), call.item, call.result
+
+    def results(items: Any, ticks: list[int | None]) -> list[Any]:
+        function, finish = unpack(packed)
+        return [
             guarded(function, t, lambda x: finish(call_item(function, x)), x)
             for x, t in zip(from_arrow(items, item), ticks, strict=True)
         ]
-        return to_arrow(computed, result)
 
     def of_items(items: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        return results(items, [None] * len(items))
+        return to_arrow(results(items, [None] * len(items)), result)
 
     def of_ticks(items: pa.Array, ticks: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        return results(items, ticks.to_pylist())
+        return to_arrow(results(items, ticks.to_pylist()), result)
 
+    if noting is not None:
+        return _noted(call, results, noting)(column, _known(tick), noting.column)
     run = of_items if tick is None else of_ticks
     # The name is what plans and Spark's own drawings show.
-    run.__name__ = fn.name
+    run.__name__ = call.fn.name
     made = arrow_udf(run, spark_type(result))
     results_column: Column = made(column) if tick is None else made(column, tick)
     return results_column
+
+
+def _known(tick: Column | None) -> Column:
+    return (F.lit(None) if tick is None else tick).cast("long")
+
+
+def _noted(
+    call: _Call, results: Callable[[Any, list[int | None]], list[Any]], noting: Noting
+) -> Callable[[Column, Column, Column], Column]:
+    """The function, which notes that Spark gives something else for some item."""
+    accumulator, mark, result = noting.accumulator, noting.mark, call.result
+
+    def beside(items: pa.Array, ticks: pa.Array, of_spark: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+        found = results(items, ticks.to_pylist())
+        pairs = zip(found, from_arrow(of_spark, result), strict=True)
+        if any(canonical(mine) != canonical(other) for mine, other in pairs):
+            accumulator.add(frozenset([mark]))
+        return to_arrow(found, result)
+
+    beside.__name__ = call.fn.name
+    made: Callable[[Column, Column, Column], Column] = arrow_udf(beside, spark_type(result))
+    return made
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) -> Any:

@@ -57,6 +57,8 @@ class Step:
     """Of the output, a history, only the rows of the range are needed."""
     in_changes: bool = False
     """Somebody wants the changes of the output."""
+    changes_alone: bool = False
+    """Nobody wants more of it than these."""
     materialize: Materialize = checkpointed
     """How streams are computed once that several read."""
 

@@ -27,7 +27,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK, Kind
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
-from hydro_core.spark.store.agreeing import met_by
+from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
@@ -137,9 +137,7 @@ class RangeJobs:
         for slot in self.plan.slots if _rows_at_hand(inputs) <= few else ():
             table, ticks = self.tables.state[slot.id].name, ticks_read(slot, run.first)
             if slot.id in self._lookups and self.store.tables[table].rows <= SEARCHED_ROWS:
-                needed = self._lookups[slot.id]
-                wanted = met_by(batches, slot.item, needed.found)
-                rows = self.store.agreeing(table, *ticks, wanted, whole_last=needed.last_tick)
+                rows = self.store.met(table, Met(self._lookups[slot.id], slot.item, batches, ticks))
                 if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
                     rows = summed(rows, self.tables.state[slot.id], ticks[1])
                 if rows.num_rows <= few:
@@ -258,7 +256,7 @@ class _Range:
             settings=self.of.settings,
             times=self.run.times,
             materialize=materialized_within(self._bound),
-            added=[name for name, spec in outputs.items() if spec.kind is Kind.H],
+            added=[n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H],
         )
 
     def take(
@@ -270,8 +268,8 @@ class _Range:
         """
         pending = self._pending(job, found)
         if has_few_rows(self.session):
-            return collect_all(pending, self._bound), job.in_python
-        return write_all(pending, self._bound, (job.first, job.last)), job.in_python
+            return collect_all(pending, self._bound), job.in_python()
+        return write_all(pending, self._bound, (job.first, job.last)), job.in_python()
 
     @property
     def _bound(self) -> int:

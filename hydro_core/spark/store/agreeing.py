@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.lookups import Lookup
-from hydro_core.spark.frames.column_names import ITEM
+from hydro_core.plan.lookups import Needed
+from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
 
 if TYPE_CHECKING:
@@ -82,20 +82,41 @@ class Agreeing:
         return found
 
 
-def met_by(batches: ArrivedItems, item: ItemType, wanted: Iterable[Lookup]) -> list[Agreeing]:
-    """What finds the stored items of this type that batches meet, of inputs that have one."""
-    asked = [(batches[w.input], w.fields) for w in wanted if w.input in batches]
-    return [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+class Met:
+    """The stored rows of a slot that a range can meet."""
 
+    def __init__(
+        self, needed: Needed, item: ItemType, batches: ArrivedItems, ticks: tuple[int, int]
+    ) -> None:
+        """Looks at what arrives.
 
-def those_found(rows: pa.Table, wanted: Iterable[Agreeing]) -> pa.Table:
-    """The rows of which one of `wanted` finds the item."""
-    import numpy as np
+        Args:
+            needed: which rows these are.
+            item: the type of their items.
+            batches: what arrives.
+            ticks: the first and the last tick whose rows may be met.
+        """
+        asked = [(batches[w.input], w.fields) for w in needed.found if w.input in batches]
+        self._found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+        self._first, self._last = ticks
+        self._whole = needed.last_tick
 
-    items = rows[ITEM].combine_chunks()
-    found = [one.places(items) for one in wanted]
-    places = np.unique(np.concatenate([np.arange(0), *found]))
-    return rows.take(pa.array(places, pa.int64()))
+    @property
+    def ticks(self) -> tuple[int, int] | None:
+        """The first and the last tick of which rows may be found; None where none are."""
+        if self._found:
+            return self._first, self._last
+        return (self._last, self._last) if self._whole else None
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Those of the rows (item, t, …) that are met."""
+        import numpy as np
+
+        items, ticks = rows[ITEM].combine_chunks(), rows[TICK].to_numpy()
+        met = ticks == self._last if self._whole else np.zeros(len(items), dtype=bool)
+        for one in self._found:
+            met[one.places(items)] = True
+        return rows.filter(pa.array(met & (ticks >= self._first) & (ticks <= self._last)))
 
 
 def _leaf(items: Column, item: ItemType, path: FieldPath) -> Column:

@@ -8,7 +8,7 @@ next tick, and those of which the ledger knows nothing are taken away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.paths import literal
-from hydro_core.spark.store.agreeing import Agreeing, those_found
+from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.ledger import Commit, state_error
 from hydro_core.spark.store.schema import TableSpec
@@ -223,39 +223,18 @@ class Store:
         tick = ds.field(table.spec.tick)
         return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
 
-    def agreeing(
-        self,
-        name: str,
-        first: int,
-        last: int,
-        wanted: Sequence[Agreeing],
-        *,
-        whole_last: bool = False,
-    ) -> pa.Table:
-        """Those of the rows of a table of state that one of `wanted` finds.
+    def met(self, name: str, met: Met) -> pa.Table:
+        """The rows of a table of state that a range can meet.
 
         What has been read of its files stays in memory, so the next tick reads what is new.
-
-        Args:
-            name: the table.
-            first: the first tick whose rows are looked at.
-            last: the last one.
-            wanted: what finds rows.
-            whole_last: whether all rows of the last tick are found.
         """
-        if whole_last:
-            older = self.agreeing(name, first, last - 1, wanted)
-            return pa.concat_tables([older, self.arrow(name, last, last)])
         table = self.tables[name]
-        # Where nothing finds any, nothing is read.
-        files = _existing(table, first, last) if wanted else []
+        files = [] if met.ticks is None else _existing(table, *met.ticks)
         with _told(table):
             held = HELD.rows(str(table.path), _dataset(table, files), table.spec.arrow_schema.names)
             batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
-            found = [those_found(rows, wanted) for rows in batches]
-        tick = pc.field(table.spec.tick)
-        rows = pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
-        return rows.filter((tick >= first) & (tick <= last))
+            found = [met.of(rows) for rows in batches]
+        return pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""

@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.analysis.partition.locations import locate
-from hydro_core.analysis.partition.steps import FieldDependencies, steps_of
+from hydro_core.analysis.partition.steps import steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, of_form, rewritten, whole
 from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, compile_text
@@ -37,7 +37,7 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 def test_vector(vector: Vector, tmp_path: Path) -> None:
     bound = _bound(vector, tmp_path)
     program = _compiled(vector, bound)
-    found = partition(program.typed, _dependencies(vector)).as_json()
+    found = partition(program.typed).as_json()
     expected = vector["expect"]
     assert found["partitionable"] is expected["partitionable"]
     assert found["any"] is expected.get("any", False)
@@ -52,7 +52,7 @@ def test_vector(vector: Vector, tmp_path: Path) -> None:
 def test_what_is_wrong_is_refused(vector: Vector, tmp_path: Path) -> None:
     bound = _bound(vector, tmp_path)
     program = _compiled(vector, bound)
-    steps = steps_of(program.typed, _dependencies(vector))
+    steps = steps_of(program.typed)
     for wrong in vector.get("wrong", []):
         choice = _terms(wrong["keys"], program, bound)
         assert locate(steps, choice).failed
@@ -61,13 +61,6 @@ def test_what_is_wrong_is_refused(vector: Vector, tmp_path: Path) -> None:
 def _compiled(vector: Vector, bound: Mapping[str, Any]) -> Compiled:
     schemas = {name: parse_ddl(ddl) for name, ddl in vector["schemas"].items()}
     return compile_text(vector["program"], schemas, bindings=bound)
-
-
-def _dependencies(vector: Vector) -> dict[str, FieldDependencies]:
-    return {
-        name: tuple((tuple(left), tuple(right)) for left, right in declared)
-        for name, declared in vector.get("fds", {}).items()
-    }
 
 
 def _bound(vector: Vector, folder: Path) -> dict[str, Any]:

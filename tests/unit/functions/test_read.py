@@ -142,9 +142,10 @@ class TestLive:
         assert fn.params == ("x",) or fn.tree is None
 
     def test_modules_are_read_through(self) -> None:
-        fn = read_callable(lambda x: math.floor(x) + math.pi)
+        fn = read_callable(lambda x: math.floor(x) + math.gamma(x) + math.pi)
         assert Const(math.pi) in _parts(fn.tree)
-        assert any(isinstance(p, Opaque) and p.name == "math.floor" for p in _parts(fn.tree))
+        assert any(isinstance(p, Call) and p.name == "math.floor" for p in _parts(fn.tree))
+        assert any(isinstance(p, Opaque) and p.name == "math.gamma" for p in _parts(fn.tree))
 
     @pytest.mark.parametrize(
         ("source", "said"),

@@ -261,7 +261,7 @@ PROBLEMS = [
     ("{1: 2}", "is not an item", None),
     ("timezone.utc", "a time zone is not an item", None),
     ("lambda: 1", "a function is not an item", None),
-    ("len(1, 2)", "takes 1 arguments, not 2", None),
+    ("len(1, 2)", "takes 1 argument, not 2", None),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hydro_core.catalog.spec import State
 from hydro_core.compile import compile_text, optimized
+from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode, TickPlan
@@ -115,3 +116,20 @@ def test_results_of_what_is_no_history_are_given_by_values() -> None:
         'a -> persist() -> aggregate(m=median("v")) -> out',
     ):
         assert "out" not in planned(A + text).in_changes, text
+
+
+def test_changes_suffice_where_nobody_looks_at_more() -> None:
+    text = """
+        y = x -> filter(lambda r: r.n > 1)
+        y -> delta() -> new; x -> out
+        z = a -> window(2); z -> delta() -> more; z -> sort() -> in_order
+    """
+    found = plan(compile_text(TOTALS + text).typed)
+
+    def alone(*outputs: str) -> set[str]:
+        streams = changes_suffice(found.graph, found.in_changes, found.kinds, outputs)
+        return streams & {"x", "y", "z"}
+
+    assert {"x", "y", "z"} <= found.in_changes
+    assert alone() == {"y"}
+    assert alone("out") == {"x", "y"}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hydro_core.cli.main import main
 from hydrotick.cli.init import put_project
+from hydrotick.cli.status import FlowStatus, _details
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +41,24 @@ def test_what_is_refused_names_a_cure(
 def test_a_plan_says_what_is_incremental(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "totals"]) == 3
     assert capsys.readouterr().out.endswith("  notes     all of it is incremental\n")
+
+
+@pytest.mark.parametrize(
+    ("deployable", "cure"), [(True, "`hydrotick deploy totals` does it"), (False, "says where")]
+)
+def test_what_cannot_be_deployed_is_not_told_to_be(deployable: bool, cure: str) -> None:
+    given: dict[str, Any] = {field.name: () for field in fields(FlowStatus)}
+    found = FlowStatus(
+        **{
+            **given,
+            "flow": "totals",
+            "failed": None,
+            "late": {},
+            "open": 0,
+            "next": "",
+            "undeployed": "it differs",
+            "deployable": deployable,
+        }
+    )
+    (said,) = [line for line in _details(found) if line.startswith("changed: it differs")]
+    assert said.endswith(cure)

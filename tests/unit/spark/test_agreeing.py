@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.lookups import Lookup
-from hydro_core.spark.store.agreeing import Agreeing, met_by
+from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.spark.store.agreeing import Agreeing, Met
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import FieldPath
@@ -28,6 +28,7 @@ VALUES: dict[str, list[Any]] = {
     "binary": [None, b"", b"\x00", b"a"],
 }
 FIELDS = [(("0",), ("0",)), (("1",), ("1",))]
+STORED = pa.table({"item": [7, 7, None, 8, 7], "t": [0, 1, 2, 3, 4]})
 
 
 def found(
@@ -88,7 +89,21 @@ def test_what_is_not_compared_here_is_found(one: str, other: str) -> None:
 
 def test_without_fields_all_is_found_where_anything_came() -> None:
     item = parse_ddl("long")
-    everything = [Lookup("a", ()), Lookup("not there", ())]
-    [one] = met_by({"a": (pa.array([1]), item)}, item, everything)
-    assert list(one.places(pa.array([7, None]))) == [0, 1]
-    assert met_by({"a": (pa.array([], pa.int64()), item)}, item, everything) == []
+    everything = frozenset({Lookup("a", ()), Lookup("not there", ())})
+
+    def met(arrived: list[int], last_tick: bool = False) -> tuple[list[int | None], object]:
+        batches = {"a": (pa.array(arrived, pa.int64()), item)}
+        one = Met(Needed(everything, last_tick), item, batches, (1, 3))
+        return one.of(STORED)["item"].to_pylist(), one.ticks
+
+    assert met([1]) == ([7, None, 8], (1, 3))
+    assert met([]) == ([], None)
+    assert met([], last_tick=True) == ([8], (3, 3))
+
+
+def test_of_the_last_tick_all_is_found_if_it_is_needed() -> None:
+    item = parse_ddl("long")
+    batches = {"a": (pa.array([7]), item)}
+    needed = Needed(frozenset({Lookup("a", (((), ()),))}), last_tick=True)
+    found = Met(needed, item, batches, (0, 3)).of(STORED)
+    assert found.to_pydict() == {"item": [7, 7, 8], "t": [0, 1, 3]}

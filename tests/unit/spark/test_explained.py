@@ -19,7 +19,7 @@ from tests.support.functions import text
 PROGRAM = """rows = source("k string, v long, at date")
 rows -> map(lambda r: {"k": r.k.upper(), "v": r.v // 2}) -> mapped
 rows -> filter(lambda r: r.v > 1 and
-   f"{r.v:>5}" != "a") -> filtered
+   f"{r.v:^5}" != "a") -> filtered
 rows -> fold((0, ""), lambda s, r: (s[0] + r.v if r.v else s[0], max(s[1], r.k)),
   commutative=True) -> totals
 rows -> reduce_keyed(lambda a, b: a if a.at > b.at else b, by="k", commutative=True) -> last

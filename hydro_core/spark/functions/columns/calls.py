@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
+from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.tree import Call, Comprehension, Const, Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
     arrays,
-    casing,
     choices,
     compare,
     integers,
+    library,
+    loops,
     moments,
     numbers,
     rounding,
@@ -31,7 +32,7 @@ from hydro_core.spark.functions.columns.value import (
     long,
     strict,
 )
-from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Row, Tuple
+from hydro_core.types.item import BOOLEAN, DOUBLE, STRING, Array, Decimal, Row, Tuple
 
 
 def call(scope: ColumnScope, node: Call) -> ColumnValue:
@@ -39,6 +40,8 @@ def call(scope: ColumnScope, node: Call) -> ColumnValue:
     folded = _folded(scope, node)
     if folded is not None:
         return folded
+    if node.name not in _BUILTINS and node.name in FUNCTIONS:
+        return library.call_of(scope, FUNCTIONS[node.name], node)
     if node.name not in _BUILTINS or (
         node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
     ):
@@ -48,8 +51,8 @@ def call(scope: ColumnScope, node: Call) -> ColumnValue:
 
 def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
     """A call on constants: computed here."""
-    function = BUILTINS.get(node.name) or CLASS_ATTRIBUTES.get(node.name)
-    if function is None or not callable(function) or (not node.args and not node.keywords):
+    entry = FUNCTIONS.get(node.name)
+    if entry is None or (not node.args and not node.keywords):
         return None
     values = [_constant(scope, a) for a in (*node.args, *(v for _, v in node.keywords))]
     if any(v is None for v in values):
@@ -60,7 +63,7 @@ def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
         dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True)),
     )
     try:
-        result = function(*args, **keywords)
+        result = entry.function(*args, **keywords)
     except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
         raise NotCompilable(f"`{node.name}` of these constants fails") from None
     if result is None or isinstance(result, list | range | zip | enumerate | reversed):
@@ -87,15 +90,8 @@ def _argument(node: Call) -> Expr:
     return node.args[0]
 
 
-def _set(scope: ColumnScope, node: Expr) -> ColumnValue | None:
-    """The elements of `set(…)`, None of anything else."""
-    if not (isinstance(node, Call) and node.name == "set" and len(node.args) == 1):
-        return None
-    return arrays.distinct(scope, arrays.array_of(scope, node.args[0]))
-
-
 def _len(scope: ColumnScope, node: Call) -> ColumnValue:
-    array = _set(scope, _argument(node))
+    array = loops.set_of(scope, _argument(node))
     if array is None:
         value = _only(scope, node)
         if value.type == STRING:
@@ -127,14 +123,14 @@ def _str(scope: ColumnScope, node: Call) -> ColumnValue:
 def _int(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return casing.whole_number(scope, value)
+        return strings.whole_number(scope, value)
     return rounding.truncated(scope, value)
 
 
 def _float(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return casing.real_number(scope, value)
+        return strings.real_number(scope, value)
     if isinstance(value.type, Decimal):
         number = scope.need(value)
         column = number.column.cast("double")
@@ -179,18 +175,22 @@ def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colu
 
 def _extreme_of_array(scope: ColumnScope, node: Call, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
-    if set(keywords) - {"default"}:
-        raise NotCompilable(f"`{node.name}` with a key")
-    array = arrays.ordered(scope, arrays.array_of(scope, node.args[0]))
-    element = array.type.element if isinstance(array.type, Array) else LONG
     function = F.array_min if op == "<" else F.array_max
+    array = loops.set_of(scope, node.args[0]) or loops.array_of(scope, node.args[0])
+    element = arrays.element_type(array)
+    if "key" in keywords:
+        array = loops.by_key(scope, array, keywords["key"], descending=op == ">")
+        best = function(array.column).getField("_3")
+    else:
+        array = arrays.ordered(scope, array)
+        best = function(array.column)
     if "default" in keywords:
         default = scope.compile(keywords["default"])
         scope.use(default)
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
-    column = F.when(F.size(array.column) == 0, empty).otherwise(function(array.column))
+    column = F.when(F.size(array.column) == 0, empty).otherwise(best)
     return computed(column, element, array, array, nullable=True)
 
 
@@ -198,8 +198,8 @@ def _any_all(scope: ColumnScope, node: Call) -> ColumnValue:
     argument = _argument(node)
     every = node.name == "all"
     if isinstance(argument, Comprehension) and argument.kind == "generator":
-        return arrays.exists(scope, argument, every=every)
-    array = arrays.array_of(scope, argument)
+        return loops.exists(scope, argument, every=every)
+    array = loops.array_of(scope, argument)
     function = F.forall if every else F.exists
     column = function(array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column)
     return boolean(column, array)
@@ -213,17 +213,21 @@ def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
         if known is None:
             raise NotCompilable("`sorted` in a computed direction")
         reverse = bool(known[0])
-    if keywords:
-        raise NotCompilable("`sorted` with a key")
     argument = _argument(node)
-    array = arrays.ordered(scope, _set(scope, argument) or arrays.array_of(scope, argument))
+    array = loops.set_of(scope, argument) or loops.array_of(scope, argument)
+    if "key" in keywords:
+        entries = loops.by_key(scope, array, keywords["key"], descending=reverse)
+        best_first = F.sort_array(entries.column, asc=not reverse)
+        column = F.transform(best_first, lambda entry: entry.getField("_3"))
+        return computed(column, array.type, entries)
+    array = arrays.ordered(scope, array)
     return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
 def _list(scope: ColumnScope, node: Call) -> ColumnValue:
     if not node.args:
         return arrays.make(scope, [])
-    return arrays.array_of(scope, _argument(node))
+    return loops.array_of(scope, _argument(node))
 
 
 def _tuple(scope: ColumnScope, node: Call) -> ColumnValue:
@@ -249,7 +253,7 @@ def _unpack(scope: ColumnScope, node: Call) -> ColumnValue:
 
 
 def _flatten(scope: ColumnScope, node: Call) -> ColumnValue:
-    value = arrays.array_of(scope, node.args[0])
+    value = loops.array_of(scope, node.args[0])
     if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
         raise NotCompilable("lists that are no lists of lists")
     # Spark gives null where an inner list is null; these come from comprehensions and are none.

@@ -39,7 +39,9 @@ from hydro_core.spark.functions.columns import (
     calls,
     choices,
     compare,
+    library,
     lookup,
+    loops,
     methods,
     moments,
     numbers,
@@ -134,7 +136,7 @@ def _attribute(scope: ColumnScope, node: Attribute) -> ColumnValue:
     base = scope.compile(node.base)
     if isinstance(base.type, Tuple | Row):
         return lookup.named(scope, base, node.name)
-    return moments.attribute(scope, base, node.name)
+    return library.property_of(scope, base, node.name)
 
 
 def _index(scope: ColumnScope, node: Index) -> ColumnValue:
@@ -170,6 +172,8 @@ def _binary(scope: ColumnScope, node: Binary) -> ColumnValue:
         return strings.concatenate(scope, node.op, a, b)
     if node.op == "+" and isinstance(a.type, Array | Tuple) and isinstance(b.type, Array | Tuple):
         return arrays.concatenate(scope, a, b)
+    if node.op == "*" and (isinstance(a.type, Array) or isinstance(b.type, Array)):
+        return arrays.repeated(scope, *((a, b) if isinstance(a.type, Array) else (b, a)))
     return moments.arithmetic(scope, node.op, a, b)
 
 
@@ -194,7 +198,7 @@ def _make_list(scope: ColumnScope, node: MakeList) -> ColumnValue:
 def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
     if node.kind == "set":
         raise NotCompilable("a set that is computed")
-    return arrays.comprehension(scope, node)
+    return loops.comprehension(scope, node)
 
 
 _CASES: dict[type, Callable[..., ColumnValue]] = {

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.functions.tree import Const, Expr, MakeList, MakeRow, MakeTuple, Spread
+from hydro_core.functions.tree import (
+    Comprehension,
+    Const,
+    Expr,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Spread,
+)
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
 from hydro_core.spark.functions.columns.constants import constant
@@ -167,6 +176,8 @@ def container(scope: ColumnScope, node: Expr) -> ColumnValue:
         if not all(v is None or isinstance(v, bool | int | float | str) for v in node.value):
             raise NotCompilable("`in` a constant of tuples")
         return structs.make_tuple([constant(v) for v in node.value])
+    if isinstance(node, Comprehension) and node.kind == "set":
+        return scope.compile(replace(node, kind="list"))
     return scope.compile(node)
 
 

@@ -1,269 +1,115 @@
-"""Methods of values on Spark, by the kind of the value."""
+"""Methods of values on Spark: by the library, but for those that read more than columns."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from functools import reduce
 
-from pyspark.sql import Column
-
-from hydro_core.functions.tree import Expr, Method
+from hydro_core.functions.tree import Method
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, casing, formats, lookup, moments, structs
+from hydro_core.spark.functions.columns import (
+    arrays,
+    compare,
+    library,
+    lookup,
+    moments,
+    numbers,
+    rounding,
+    structs,
+)
 from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import (
-    ColumnValue,
-    NotCompilable,
-    boolean,
-    computed,
-    long,
-    strict,
-    string,
-)
-from hydro_core.types.item import LONG, STRING, Array, Row
-
-_REGEX_SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#")
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, long, strict
+from hydro_core.types.item import LONG, Array, Decimal, Row
 
 
 def method(scope: ColumnScope, node: Method) -> ColumnValue:
     """`base.name(arguments)`."""
     base = scope.compile(node.base)
-    if moments.is_moment(base):
-        return _of_moment(scope, base, node)
-    if node.keywords:
-        raise NotCompilable(f"`.{node.name}` with named arguments")
-    table = lookup.table_of(base)
-    if table is not None:
-        if node.name == "get" and len(node.args) in (1, 2):
-            values = [scope.compile(a) for a in node.args]
-            default = values[1] if len(values) == 2 else constant(None)
-            return lookup.entry(scope, table, values[0], default)
-        raise NotCompilable(f"`.{node.name}` of a dict")
-    if isinstance(base.type, Row):
+    if lookup.table_of(base) is not None or isinstance(base.type, Row):
         return _of_row(scope, base, node)
-    if base.type == STRING:
-        return _of_text(scope, base, node)
-    return moments.method(scope, base, node.name, len(node.args))
-
-
-def _of_moment(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
-    named = {name: scope.compile(a).constant for name, a in node.keywords}
-    if node.name == "replace" and named and not node.args:
-        return moments.cut(scope, base, {name: k and k[0] for name, k in named.items()})
-    if node.name == "strftime" and not named:
-        return formats.strftime(scope, base, _text_constant(list(map(scope.compile, node.args)), 0))
-    if named:
-        raise NotCompilable(f"`.{node.name}` with named arguments")
-    return moments.method(scope, base, node.name, len(node.args))
+    if moments.is_moment(base) and node.name == "replace":
+        return _replaced(scope, base, node)
+    if isinstance(base.type, Array) and node.name in _OF_ARRAYS and not node.keywords:
+        return _OF_ARRAYS[node.name](scope, base, node)
+    if isinstance(base.type, Decimal) and node.name in _OF_DECIMALS and not node.keywords:
+        return _OF_DECIMALS[node.name](scope, base, node)
+    return library.method_of(scope, base, node)
 
 
 def _of_row(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
-    keys = [a.constant for a in map(scope.compile, node.args)]
-    if node.name != "get" or not keys or keys[0] is None or not isinstance(base.type, Row):
-        raise NotCompilable(f"`.{node.name}` of a row")
-    if keys[0][0] in base.type.names:
-        return structs.field_at(scope, base, base.type.names.index(keys[0][0]))
-    raise NotCompilable("`.get` of a column that is not there")
+    if node.name == "copy" and not node.args and isinstance(base.type, Row):
+        return structs.present(scope, base)
+    if node.name != "get" or node.keywords or len(node.args) not in (1, 2):
+        raise NotCompilable(f"`.{node.name}` of a dict")
+    key, *rest = (scope.compile(a) for a in node.args)
+    names = base.type.names if isinstance(base.type, Row) else ()
+    if key.constant is not None and key.constant[0] in names:
+        scope.use(*rest)
+        return structs.field_at(scope, base, names.index(key.constant[0]))
+    table = lookup.table_of(base)
+    if table is None:
+        raise NotCompilable("`.get` of a column that is not there")
+    return lookup.entry(scope, table, key, rest[0] if rest else constant(None))
 
 
-def _of_text(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
-    if node.name in ("upper", "lower") and not node.args:
-        return casing.changed(scope, base, node.name)
-    if node.name in casing.KINDS and not node.args:
-        return casing.has_kind(scope, base, node.name)
-    if node.name == "isascii" and not node.args:
-        return casing.is_ascii(scope, base)
-    if node.name == "join" and len(node.args) == 1:
-        return _join(scope, base, node.args[0])
-    if node.name not in _TEXT_METHODS:
-        raise NotCompilable(f"`.{node.name}` of a text")
-    arguments = [scope.compile(a) for a in node.args]
-    return _TEXT_METHODS[node.name](scope, scope.need(base), arguments)
+def _replaced(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    named = {name: scope.compile(a).constant for name, a in node.keywords}
+    if node.args or not named or any(known is None for known in named.values()):
+        raise NotCompilable("`.replace` by what is computed")
+    fields = {name: known[0] for name, known in named.items() if known is not None}
+    if "tzinfo" in fields:
+        base = moments.zoned(scope, base, fields.pop("tzinfo"))
+    return moments.cut(scope, base, fields) if fields else base
 
 
-def _join(scope: ColumnScope, base: ColumnValue, node: Expr) -> ColumnValue:
-    separator, array = scope.need(base), arrays.array_of(scope, node)
-    if array.type != Array(STRING):
-        raise NotCompilable(f"`.join` of {array.type}")
-    joined = F.call_function("array_join", array.column, separator.column)
-    column = F.when(F.exists(array.column, lambda e: e.isNull()), scope.ask()).otherwise(joined)
-    return string(column, separator, array, array)
+def _element(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    """What is looked for in an array: a NaN may equal itself there."""
+    if len(node.args) != 1:
+        raise NotCompilable(f"`.{node.name}` of a part of a list")
+    value = scope.compile(node.args[0])
+    scope.use(value)
+    if compare.holds_float(base.type) or compare.holds_float(value.type):
+        value = compare.not_nan(scope, value)
+    return value
 
 
-def _strip(trim: Callable[[Column, Column], Column]) -> TextMethod:
-    def stripped(
-        scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
-    ) -> ColumnValue:
-        if not arguments or arguments[0].constant == (None,):
-            characters = casing.blanks()
-        else:
-            characters = _text_constant(arguments, 0)
-        if characters == "":
-            return text
-        return string(trim(text.column, F.lit(characters)), text, safe=True)
-
-    return stripped
-
-
-def _begins(test: Callable[[Column, Column], Column]) -> TextMethod:
-    def begun(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-        parts = (arguments[0].parts or (arguments[0],)) if len(arguments) == 1 else ()
-        if not parts or any(part.type != STRING for part in parts):
-            raise NotCompilable("`.startswith` or `.endswith` of other than texts")
-        parts = tuple(map(scope.need, parts))
-        found = reduce(operator.or_, (test(text.column, part.column) for part in parts))
-        return boolean(found, text, *parts)
-
-    return begun
-
-
-def _replace(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-    old = _text_constant(arguments, 0)
-    if len(arguments) != 2 or arguments[1].type != STRING or old == "":
-        raise NotCompilable("`.replace` of an empty text, or a number of times")
-    new = scope.need(arguments[1])
-    return string(F.replace(text.column, F.lit(old), new.column), text, new, safe=True)
-
-
-def _split(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-    limit = -1
-    if len(arguments) == 2:
-        known = arguments[1].constant
-        if known is None or type(known[0]) is not int:
-            raise NotCompilable("`.split` a computed number of times")
-        limit = known[0] + 1 if known[0] >= 0 else -1
-    if not arguments or arguments[0].constant == (None,):
-        if limit != -1:
-            raise NotCompilable("`.split` at blanks a number of times")
-        return computed(casing.words(text.column), Array(STRING), text, text, safe=True)
-    separator = _text_constant(arguments, 0)
-    if separator == "" or limit > 2**31 - 1:
-        raise NotCompilable("`.split` at an empty text")
-    column = F.split(text.column, _quoted(separator), limit)
-    return computed(column, Array(STRING), text, safe=True)
-
-
-def _find(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-    part = _only_text(scope, arguments)
-    found = F.call_function("locate", part.column, text.column)
-    return long((found - 1).cast("long"), text, part, safe=True)
-
-
-def _index(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-    found = _find(scope, text, arguments)
-    return strict(F.when(found.column >= 0, found.column), LONG, found, found, doubtful=True)
-
-
-def _partition(text: ColumnValue, part: str) -> ColumnValue:
-    place = F.call_function("locate", F.lit(part), text.column)
-    before = F.substr(text.column, F.lit(1), place - 1)
-    after = F.substr(text.column, place + len(part))
-    columns = ((before, text.column), (F.lit(part), F.lit("")), (after, F.lit("")))
-    return structs.make_tuple(
-        [
-            string(F.when(place > 0, there).otherwise(other), text, text, text, safe=True)
-            for there, other in columns
-        ]
+def _count(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    array, value = scope.need(base), _element(scope, base, node)
+    found = F.filter(
+        array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
     )
+    return long(F.size(found).cast("long"), array, value, value)
 
 
-def _count(text: ColumnValue, part: str) -> ColumnValue:
-    without = F.length(F.replace(text.column, F.lit(part), F.lit("")))
-    column = F.call_function("div", F.length(text.column) - without, F.lit(len(part)))
-    return long(column.cast("long"), text, text, safe=True)
-
-
-def _without_prefix(text: ColumnValue, part: str) -> ColumnValue:
-    rest = F.substr(text.column, F.lit(len(part) + 1))
-    found = F.when(F.startswith(text.column, F.lit(part)), rest).otherwise(text.column)
-    return string(found, text, text, text, safe=True)
-
-
-def _without_suffix(text: ColumnValue, part: str) -> ColumnValue:
-    rest = F.substr(text.column, F.lit(1), F.length(text.column) - len(part))
-    found = F.when(F.endswith(text.column, F.lit(part)), rest).otherwise(text.column)
-    return string(found, text, text, text, safe=True)
-
-
-def _of_constant(make: Callable[[ColumnValue, str], ColumnValue], *, least: int = 0) -> TextMethod:
-    """A method with one constant text, of so many characters at least."""
-
-    def made(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-        part = _text_constant(arguments, 0)
-        if len(arguments) != 1 or len(part) < least:
-            raise NotCompilable("a method of a text with an empty text")
-        return make(text, part)
-
-    return made
-
-
-def _padded(*, left: bool) -> TextMethod:
-    def padded(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-        fill = _text_constant(arguments, 1) if len(arguments) == 2 else " "
-        if len(fill) != 1:
-            raise NotCompilable("a text is padded with other than one character")
-        filling = _filling(text, arguments, fill)
-        parts = (filling, text.column) if left else (text.column, filling)
-        return string(F.concat(*parts), text, text, safe=True)
-
-    return padded
-
-
-def _zero_filled(
-    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
-) -> ColumnValue:
-    zeros = _filling(text, arguments if len(arguments) == 1 else [], "0")
-    sign = F.rlike(text.column, F.lit("\\A[+-]"))
-    signed = F.concat(
-        F.substr(text.column, F.lit(1), F.lit(1)), zeros, F.substr(text.column, F.lit(2))
+def _index(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    array, value = scope.need(base), _element(scope, base, node)
+    tests = F.transform(
+        array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
     )
-    column = F.when(sign, signed).otherwise(F.concat(zeros, text.column))
-    return string(column, text, text, text, safe=True)
+    place = F.array_position(tests, True)
+    return strict(F.when(place > 0, place - 1), LONG, array, value, value, doubtful=True)
 
 
-def _filling(text: ColumnValue, arguments: list[ColumnValue], fill: str) -> Column:
-    """What a text lacks of the width that is the first argument."""
-    width = arguments[0].constant if arguments else None
-    if width is None or type(width[0]) is not int or width[0] > 10_000:
-        raise NotCompilable("a text is filled to a computed width")
-    return F.repeat(F.lit(fill), F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0)))
+def _copy(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    if node.args:
+        raise NotCompilable("`.copy` takes nothing")
+    return scope.need(base)
 
 
-def _text_constant(arguments: list[ColumnValue], position: int) -> str:
-    known = arguments[position].constant if len(arguments) > position else None
-    if known is None or not isinstance(known[0], str):
-        raise NotCompilable("a method of a text with a computed argument")
-    return known[0]
+def _quantized(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    known = scope.compile(node.args[0]).constant if len(node.args) == 1 else None
+    if known is None or not hasattr(known[0], "as_tuple"):
+        raise NotCompilable("`.quantize` by a computed exponent, or in another way")
+    exponent = known[0].as_tuple().exponent
+    if not isinstance(exponent, int) or exponent > 0:
+        raise NotCompilable("`.quantize` to tens")
+    return rounding.rounded(scope, base, constant(-exponent))
 
 
-def _only_text(scope: ColumnScope, arguments: list[ColumnValue]) -> ColumnValue:
-    if len(arguments) != 1 or arguments[0].type != STRING:
-        raise NotCompilable("a method of a text with other arguments")
-    return scope.need(arguments[0])
+def _absolute(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    return numbers.absolute(scope.need(base))
 
 
-def _quoted(text: str) -> str:
-    return "".join(f"\\{c}" if c in _REGEX_SPECIAL else c for c in text)
-
-
-TextMethod = Callable[[ColumnScope, ColumnValue, list[ColumnValue]], ColumnValue]
-_TEXT_METHODS: dict[str, TextMethod] = {
-    "strip": _strip(F.btrim),
-    "lstrip": _strip(F.ltrim),
-    "rstrip": _strip(F.rtrim),
-    "startswith": _begins(F.startswith),
-    "endswith": _begins(F.endswith),
-    "replace": _replace,
-    "split": _split,
-    "find": _find,
-    "index": _index,
-    "partition": _of_constant(_partition, least=1),
-    "count": _of_constant(_count, least=1),
-    "removeprefix": _of_constant(_without_prefix),
-    "removesuffix": _of_constant(_without_suffix),
-    "ljust": _padded(left=False),
-    "rjust": _padded(left=True),
-    "zfill": _zero_filled,
-}
+SpecialMethod = Callable[[ColumnScope, ColumnValue, Method], ColumnValue]
+_OF_ARRAYS: dict[str, SpecialMethod] = {"count": _count, "index": _index, "copy": _copy}
+_OF_DECIMALS: dict[str, SpecialMethod] = {"quantize": _quantized, "copy_abs": _absolute}

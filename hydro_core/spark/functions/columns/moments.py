@@ -7,56 +7,39 @@ session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.functions.library.times import DAY, SECOND, microseconds
 from hydro_core.functions.tree import Call
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import division, formats, integers
+from hydro_core.spark.functions.columns import division, integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
     ColumnValue,
     NotCompilable,
     computed,
-    long,
     strict,
-    string,
 )
 from hydro_core.types.item import DATE, LONG, TIMESTAMP, TIMESTAMP_NTZ
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ENDS = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 """The first and the last moment of Python's calendar."""
-_SECOND = 1_000_000
-_DAY = 86_400 * _SECOND
 _UNITS = {
-    "days": _DAY,
-    "seconds": _SECOND,
+    "days": DAY,
+    "seconds": SECOND,
     "microseconds": 1,
     "milliseconds": 1_000,
-    "minutes": 60 * _SECOND,
-    "hours": 3_600 * _SECOND,
-    "weeks": 7 * _DAY,
+    "minutes": 60 * SECOND,
+    "hours": 3_600 * SECOND,
+    "weeks": 7 * DAY,
 }
 _POSITIONS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")
-_FIELDS: dict[str, Callable[[Column], Column]] = {
-    "year": F.year,
-    "month": F.month,
-    "day": F.dayofmonth,
-    "hour": F.hour,
-    "minute": F.minute,
-    "second": F.second,
-}
-
-_NUMBERS: dict[str, Callable[[Column], Column]] = {
-    "weekday": lambda day: F.weekday(day).cast("long"),
-    "isoweekday": lambda day: F.weekday(day).cast("long") + 1,
-    "toordinal": lambda day: F.unix_date(day).cast("long") + _EPOCH.toordinal(),
-}
 _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
 """What fields begin with, from the largest to the smallest; years begin with none."""
 
@@ -66,44 +49,13 @@ def is_moment(value: ColumnValue) -> bool:
     return value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def attribute(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
-    """`date.year` and its like."""
-    if base.type == DURATION:
-        return _of_duration(scope, base, name)
-    if not is_moment(base):
-        raise NotCompilable(f"`.{name}` of {base.type}")
-    if name == "microsecond" and base.type != DATE:
-        value = scope.need(base)
-        return long(F.pmod(_microseconds(value), F.lit(_SECOND)), value, safe=True)
-    if name not in _FIELDS or (base.type == DATE and name in ("hour", "minute", "second")):
-        raise NotCompilable(f"`.{name}` of {base.type}")
+def zoned(scope: ColumnScope, base: ColumnValue, zone: Any) -> ColumnValue:
+    """`timestamp.replace(tzinfo=zone)`: UTC, or None."""
+    if base.type == DATE or (zone is not None and str(zone) != "UTC"):
+        raise NotCompilable("`.replace` of the zone by another one than UTC")
+    to = TIMESTAMP_NTZ if zone is None else TIMESTAMP
     value = scope.need(base)
-    return long(_FIELDS[name](value.column).cast("long"), value, safe=True)
-
-
-def method(scope: ColumnScope, base: ColumnValue, name: str, arguments: int) -> ColumnValue:
-    """`timestamp.date()` and its like, without arguments."""
-    if base.type == DURATION and name == "total_seconds" and not arguments:
-        microseconds = base.with_(type=LONG, constant=None)
-        return division.true_divide(microseconds, integers.constant(_SECOND))
-    if not is_moment(base) or arguments:
-        raise NotCompilable(f"`.{name}` of {base.type}")
-    value = scope.need(base)
-    day = value.column.cast("date")
-    if name in _NUMBERS:
-        return long(_NUMBERS[name](day), value, safe=True)
-    match name:
-        case "date" if base.type != DATE:
-            return computed(day, DATE, value, safe=True)
-        case "isoformat" if base.type == DATE:
-            return string(value.column.cast("string"), value, safe=True)
-        case "isoformat":
-            return formats.iso(value, "T")
-        case "timestamp" if base.type == TIMESTAMP:
-            microseconds = long(_microseconds(value), value, safe=True)
-            return division.true_divide(microseconds, integers.constant(_SECOND))
-        case _:
-            raise NotCompilable(f"`.{name}` of {base.type}")
+    return computed(value.column.cast(str(to)), to, value, safe=True)
 
 
 def cut(scope: ColumnScope, base: ColumnValue, fields: Mapping[str, Any]) -> ColumnValue:
@@ -130,9 +82,40 @@ def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> C
         x, y = scope.need(a), scope.need(b)
         if a.type == DATE:
             days = F.datediff(x.column, y.column).cast("long")
-            return computed(days * _DAY, DURATION, x, y, safe=True)
-        return computed(_microseconds(x) - _microseconds(y), DURATION, x, y, safe=True)
+            return computed(days * DAY, DURATION, x, y, safe=True)
+        return computed(
+            microseconds(F, x.column) - microseconds(F, y.column), DURATION, x, y, safe=True
+        )
+    if DURATION in (a.type, b.type):
+        return _of_durations(scope, op, a, b)
     raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
+
+
+_OF_DURATIONS = {
+    "+": integers.add,
+    "-": integers.subtract,
+    "%": division.modulo,
+    "/": division.true_divide,
+    "//": division.floor_divide,
+}
+"""What two timedeltas make, as what their microseconds make."""
+
+
+def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """Timedeltas among each other, and a multiple of one."""
+    x, y = (
+        scope.need(v.with_(type=LONG, constant=None) if v.type == DURATION else v) for v in (a, b)
+    )
+    if a.type == b.type and op in _OF_DURATIONS:
+        made = _OF_DURATIONS[op](x, y)
+    elif op == "*" and (integers.is_int(a) or integers.is_int(b)):
+        made = integers.multiply(integers.as_long(x), integers.as_long(y))
+    elif op == "//" and a.type == DURATION and integers.is_int(b):
+        return division.floor_divide(x, y).with_(type=DURATION)
+    else:
+        raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
+    # What 64 bits hold of microseconds, Python's timedeltas hold, too.
+    return made if op in ("/", "//") else made.with_(type=DURATION)
 
 
 def negative(value: ColumnValue) -> ColumnValue:
@@ -155,44 +138,24 @@ def duration(scope: ColumnScope, node: Call) -> ColumnValue:
     return strict(total, DURATION, *values, doubtful=bool(values))
 
 
-def _of_duration(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
-    value = scope.need(base)
-    whole = value.with_(type=LONG, constant=None)
-    day, second = integers.constant(_DAY), integers.constant(_SECOND)
-    match name:
-        case "days":
-            return division.floor_divide(whole, day)
-        case "seconds":
-            return division.floor_divide(division.modulo(whole, day), second)
-        case "microseconds":
-            return division.modulo(whole, second)
-        case _:
-            raise NotCompilable(f"`.{name}` of a timedelta")
-
-
 def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     x, d = scope.need(a), scope.need(b)
     if a.type == DATE:
         # Python takes the whole days of the timedelta, rounded down.
-        down = F.when(d.column % _DAY < 0, F.lit(1)).otherwise(F.lit(0))
-        days = _whole(d.column, _DAY) - down
+        down = F.when(d.column % DAY < 0, F.lit(1)).otherwise(F.lit(0))
+        days = _whole(d.column, DAY) - down
         start = F.unix_date(x.column).cast("long")
         moved = start + days if op == "+" else start - days
         low, high = ((end.date() - _EPOCH.date()).days for end in _ENDS)
         column = F.when(moved.between(low, high), F.date_from_unix_date(moved.cast("int")))
         return strict(column, DATE, x, d, d, x, d, doubtful=True)
     combine = F.try_add if op == "+" else F.try_subtract
-    moved = combine(_microseconds(x), d.column)
+    moved = combine(microseconds(F, x.column), d.column)
     low, high = ((end - _EPOCH) // _EPOCH.resolution for end in _ENDS)
     stamp = F.timestamp_micros(moved)
     stamp = stamp.cast("timestamp_ntz") if a.type == TIMESTAMP_NTZ else stamp
     column = F.when(moved.between(integers.literal(low), integers.literal(high)), stamp)
     return strict(column, a.type, x, d, x, d, doubtful=True)
-
-
-def _microseconds(value: ColumnValue) -> Column:
-    stamp = value.column if value.type == TIMESTAMP else value.column.cast("timestamp")
-    return F.unix_micros(stamp)
 
 
 def _whole(a: Column, b: int) -> Column:

@@ -18,15 +18,10 @@ from hydro_core.functions.not_null import NotNull
 from hydro_core.functions.tree import Attribute, Expr, Index, Method, Param
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable
-from hydro_core.spark.functions.guards import mark
+from hydro_core.spark.functions.guards import asked
 from hydro_core.types.item import UNKNOWN
 
 Compile = Callable[[Expr, "ColumnScope"], ColumnValue]
-
-
-def asked(fn: Fn) -> Column:
-    """A column that fails the job, which is run again with the function in Python."""
-    return F.raise_error(F.lit(mark(fn)))
 
 
 @dataclass(frozen=True, slots=True)

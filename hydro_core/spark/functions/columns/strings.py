@@ -1,14 +1,10 @@
-"""Python's texts on Spark: by code point, as Python counts them.
-
-Case mappings are those of ICU in Spark, of the Unicode database in Python. They agree but for
-characters that only the newer of the two knows (`casing`). What `isdigit` and its like say is read
-from the running Python.
-"""
+"""Python's texts on Spark, their methods aside: by code point, as Python counts them."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column
 
+from hydro_core.functions.library.times import iso
 from hydro_core.functions.tree import FString
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import formats, integers
@@ -18,11 +14,23 @@ from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     NotCompilable,
     boolean,
+    computed,
     long,
     strict,
     string,
 )
-from hydro_core.types.item import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Decimal
+from hydro_core.types.item import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    Array,
+    Decimal,
+)
 
 _INT = 2**31 - 1
 
@@ -73,6 +81,14 @@ def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> Colu
     return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
 
 
+def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """The characters of a text as an array."""
+    text = scope.need(value)
+    none = F.array().cast("array<string>")
+    column = F.when(text.column == "", none).otherwise(F.split(text.column, ""))
+    return computed(column, Array(STRING), text, text, safe=True)
+
+
 def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
     """An f-string."""
     parts: list[ColumnValue] = []
@@ -82,8 +98,9 @@ def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
             continue
         expression, conversion, specification = part
         value = scope.compile(expression)
-        if conversion not in ("", "s") or (conversion and specification):
+        if conversion not in ("", "s"):
             raise NotCompilable("a format specification")
+        value = text_of(scope, value) if conversion and specification else value
         if specification:
             parts.append(scope.sure(formats.specified(scope, value, specification)))
         else:
@@ -108,12 +125,31 @@ def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     return string(text, value, safe=True)
 
 
+def whole_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """`int(text)` of plain digits; of underscores and other scripts Python knows."""
+    text = scope.need(value)
+    plain = F.rlike(text.column, F.lit("\\A[ \\t-\\r]*[+-]?[0-9]{1,18}[ \\t-\\r]*\\z"))
+    number = F.when(plain, text.column.cast("bigint"))
+    return strict(number, LONG, text, text, doubtful=True)
+
+
+def real_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """`float(text)` of plain digits; of underscores, other scripts and `nan` Python knows."""
+    text = scope.need(value)
+    digits = "(?:[0-9]{1,99}(?:[.][0-9]{0,99})?|[.][0-9]{1,99})(?:[eE][+-]?[0-9]{1,9})?"
+    plain = F.rlike(text.column, F.lit(f"\\A[ \\t-\\r]*[+-]?{digits}[ \\t-\\r]*\\z"))
+    number = F.when(plain, text.column.cast("double"))
+    return strict(number, DOUBLE, text, text, doubtful=True)
+
+
 def _text(value: ColumnValue) -> Column:
     """The value's text; null stays null."""
     if value.type == BOOLEAN:
         return F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
     if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return formats.iso(value, " ").column
+        zone = "+00:00" if value.type == TIMESTAMP else ""
+        text: Column = iso(F, value.column, " ", zone)
+        return text
     # What is computed may be −0, or have fewer digits after the point than its type.
     is_told = isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None
     if is_told or value.type in (STRING, DATE) or integers.is_integer_type(value):

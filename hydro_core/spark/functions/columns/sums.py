@@ -10,7 +10,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, integers, numbers
+from hydro_core.spark.functions.columns import arrays, integers, loops, numbers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import DOUBLE, LONG
@@ -21,28 +21,27 @@ _ADDS_PLAINLY = sys.version_info < (3, 12)
 
 def total(scope: ColumnScope, node: Call) -> ColumnValue:
     """`sum(…)`: of an array, a tuple or a loop."""
-    start = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
-    if start is not None:
-        raise NotCompilable("`sum` with a start")
+    written = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
+    start = None if written is None else scope.need(scope.compile(written))
     argument = node.args[0]
     if not isinstance(argument, Comprehension):
-        array = arrays.array_of(scope, argument)
-        return _total(array, lambda e: arrays.item(array, e), lambda _: None)
-    loop = arrays.ComprehensionLoop(scope, argument)
-    if loop.numbered:
-        raise NotCompilable("`sum` over `enumerate`")
+        array = loops.array_of(scope, argument)
+        return _total(array, lambda e: arrays.item(array, e), lambda _: None, start)
+    loop = loops.ComprehensionLoop(scope, argument)
 
     def element(e: Column) -> ColumnValue:
         body = scope.inner(loop.names(e), loop.not_null)
         return body.guarded(body.doubtfully(argument.element))
 
-    return _total(loop.array, element, loop.condition if argument.conditions else lambda _: None)
+    kept = loop.condition if argument.conditions else lambda _: None
+    return _total(loop.array, element, kept, start)
 
 
 def _total(
     array: ColumnValue,
     element: Callable[[Column], ColumnValue],
     kept: Callable[[Column], Column | None],
+    start: ColumnValue | None,
 ) -> ColumnValue:
     """The sum; null as soon as a partial sum passes 64 bits or an element is None."""
     first = element(F.get(array.column, F.lit(0)))
@@ -53,6 +52,12 @@ def _total(
     else:
         raise NotCompilable(f"`sum` of {first.type}")
     of, parts = first.type, list[ColumnValue]()
+    if start is not None:
+        if not (integers.is_int(start) if of == LONG else numbers.is_float(start)):
+            raise NotCompilable(f"`sum` of {of} from {start.type}")
+        start = integers.as_long(start) if of == LONG else numbers.as_double(start)
+        zero = start.column
+        parts.append(start)
 
     def step(total: Column, e: Column) -> Column:
         value = element(e)
@@ -65,4 +70,4 @@ def _total(
     if of == LONG:
         return strict(column, LONG, array, *parts, doubtful=True)
     # Of no floats at all it is the int 0.
-    return strict(column, DOUBLE, array, *parts, doubtful=True).with_(mixed=True)
+    return strict(column, DOUBLE, array, *parts, doubtful=True).with_(mixed=start is None)

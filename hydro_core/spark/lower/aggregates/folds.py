@@ -11,12 +11,11 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import is_in_order
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ORD
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.array_udf import folded_in_python, scanned_in_python
+from hydro_core.spark.functions.array_udf import folded_in_python
 from hydro_core.spark.functions.columns import NotCompilable, to_column
 from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
 from hydro_core.spark.lower.items.columns import convert, literal
@@ -26,47 +25,28 @@ from hydro_core.types.item import ItemType
 
 def fold_column(step: Step, init: Any, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The fold of a group's values, from `init`."""
-    return folded(step, literal(init, acc), acc, wrapped(value), item)
+    start, each = literal(init, acc).cast(spark_type(acc)), wrapped(value)
+    found = native_fold(step, start, acc, each, item)
+    if found is not None:
+        return found.of_rows()
+    return _over_array(step, start, acc, _gathered(step, each), item, pairwise=False)
 
 
 def reduce_column(step: Step, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The reduction of a group's values; a group has at least one."""
-    return reduced(step, acc, wrapped(value), item)
+    each = wrapped(value)
+    found = native_reduction(step, acc, each, item)
+    if found is not None:
+        return found.of_rows()
+    values = _gathered(step, each)
+    first = convert(F.get(values, F.lit(0)), item, acc).cast(spark_type(acc))
+    rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
+    return _over_array(step, first, acc, rest, item, pairwise=True)
 
 
 def wrapped(value: Column) -> Column:
     """The value in a struct of its own, which is null for no value only."""
     return F.struct(value.alias("x"))
-
-
-def folded(
-    step: Step,
-    start: Column,
-    acc: ItemType,
-    each: Column,
-    item: ItemType,
-    *,
-    pairwise: bool = False,
-) -> Column:
-    """The fold of a group's values, each in a struct of its own; if `pairwise`, the function takes
-    two whole items.
-    """
-    if not pairwise:
-        found = native_fold(step, start.cast(spark_type(acc)), acc, each, item)
-        if found is not None:
-            return found.of_rows()
-    return over_array(step, start, acc, _gathered(step, each), item, pairwise=pairwise)
-
-
-def reduced(step: Step, acc: ItemType, each: Column, item: ItemType) -> Column:
-    """The reduction of a group's values, each in a struct of its own; null if there are none."""
-    found = native_reduction(step, acc, each, item)
-    if found is not None:
-        return found.of_rows()
-    values = _gathered(step, each)
-    first = convert(F.get(values, F.lit(0)), item, acc)
-    rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
-    return over_array(step, first, acc, rest, item, pairwise=True)
 
 
 def _gathered(step: Step, each: Column) -> Column:
@@ -78,12 +58,11 @@ def _gathered(step: Step, each: Column) -> Column:
     return F.transform(pairs, lambda pair: pair.getField("w").getField("x"))
 
 
-def over_array(
+def _over_array(
     step: Step, start: Column, acc: ItemType, values: Column, item: ItemType, *, pairwise: bool
 ) -> Column:
-    """The fold of an array."""
+    """The fold of an array; if `pairwise`, the function takes two whole items."""
     fn, wanted = step.arg("f"), spark_type(acc)
-    start = start.cast(wanted)
     try:
         return F.aggregate(
             values,
@@ -92,18 +71,3 @@ def over_array(
         )
     except NotCompilable:
         return folded_in_python(fn, acc, item, values, start, pairwise=pairwise, tick=step.tick)
-
-
-def scanned(  # noqa: PLR0913 - what there is to know of a scan
-    fn: Fn,
-    start: Column,
-    acc: ItemType,
-    values: Column,
-    item: ItemType,
-    *,
-    pairwise: bool = False,
-    tick: Column | None = None,
-) -> Column:
-    """The accumulators after each of the values of an array."""
-    start = start.cast(spark_type(acc))
-    return scanned_in_python(fn, acc, item, values, start, pairwise=pairwise, tick=tick)

@@ -30,8 +30,7 @@ from hydro_core.functions.tree import Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.functions.columns.scope import asked
-from hydro_core.spark.functions.guards import runs_in_python
+from hydro_core.spark.functions.guards import asked, runs_in_python
 from hydro_core.spark.lower.aggregates.partial import (
     Merge,
     MergedResult,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
@@ -13,9 +13,9 @@ from hydro_core.spark.lower.items.columns import convert, key_fields, key_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
 from hydro_core.spark.lower.relations.changes import (
-    as_changes,
+    told,
     unmatched,
-    unmatched_with_changes,
+    unmatched_by,
     weighed,
 )
 from hydro_core.spark.lower.relations.conditions import Keys, guarded
@@ -38,10 +38,19 @@ def join(step: Step) -> Relation:
     if how == "semi":
         return semi_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
     if how == "anti":
-        found = anti_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
-        return unmatched_with_changes(step, found, keys)
+        lies_by = _lies_by(step)
+        return unmatched_by(
+            step, keys, lambda: anti_join(left, right, keys, ticks).with_(lies_by=lies_by)
+        )
+    return told(step, lambda: _pairs(step, keys), lambda: _changes_of_pairs(step, keys))
+
+
+def _pairs(step: Step, keys: Keys) -> Relation:
+    """The pairs, and the rows without a partner that stay."""
+    left, right = step.inputs
+    how, ticks = step.arg("how"), ticks_of(step)
     if _keeps_events(step, how):
-        return _pairs_with_changes(step, _outer(step, how, keys), keys)
+        return _outer(step, how, keys)
     parts = [product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, ticks)]
     if how in ("left", "outer"):
         alone = anti_join(left, right, keys, ticks)
@@ -52,13 +61,11 @@ def join(step: Step) -> Relation:
     if len(parts) == 1:
         return parts[0].with_(lies_by=_lies_by(step))
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
-    return _pairs_with_changes(step, step.relation(step.kind, united(frames)), keys)
+    return step.relation(step.kind, united(frames))
 
 
-def _pairs_with_changes(step: Step, found: Relation, keys: Keys) -> Relation:
-    """A padded join of histories, with its changes if they are wanted: pairs never go."""
-    if not step.in_changes:
-        return found
+def _changes_of_pairs(step: Step, keys: Keys) -> DataFrame:
+    """How a padded join of histories changes: pairs never go."""
     left, right = step.inputs
     new = Range(step.first, step.last, additions=True)
     both = product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, new)
@@ -70,8 +77,7 @@ def _pairs_with_changes(step: Step, found: Relation, keys: Keys) -> Relation:
     if 1 in kept:
         alone = paired(step, None, F.col(ITEM)).alias(ITEM)
         frames.append(unmatched(right, left, keys[::-1], step.first).select(alone, TICK, COUNT))
-    found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=as_changes(step.item, united(frames)))
+    return united(frames)
 
 
 def _keeps_events(step: Step, how: str) -> bool:

@@ -15,7 +15,7 @@ from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.lower.relations.changes import as_changes
+from hydro_core.spark.lower.relations.changes import told
 from hydro_core.spark.lower.relations.cover import cover, key_struct
 from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
 from hydro_core.spark.lower.relations.product import product, ticks_of
@@ -46,11 +46,7 @@ def _first_of_each(step: Step) -> Relation:
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
     """One item of those of a key, or of all."""
-    found = _results(step)
-    if not step.in_changes:
-        return found
-    found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=as_changes(step.item, _changes(step)))
+    return told(step, lambda: _results(step), lambda: _changes(step))
 
 
 def _results(step: Step) -> Relation:
@@ -104,10 +100,11 @@ def _in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
         return step.input
     rows = as_kind(step.input, Kind.G, step.first)
     keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
-    ends = keyed.where(F.col(UNTIL) <= step.last).select(ITEM, F.col(UNTIL))
-    cuts = keyed.select(ITEM, TICK).union(ends).distinct()
+    # Of rows that end behind the range, too: those of a stretch end together.
+    cuts = keyed.select(ITEM, TICK).union(keyed.select(ITEM, UNTIL)).distinct()
     following = F.lead(TICK).over(Window.partitionBy(ITEM).orderBy(TICK))
     stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
+    stretches = stretches.where(F.col(TICK) <= step.last)
     parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
     cut = product(
         Relation(Kind.G, rows.frame, rows.item),

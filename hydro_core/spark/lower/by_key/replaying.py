@@ -15,7 +15,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates.folds import scanned, wrapped
+from hydro_core.spark.functions.array_udf import scanned_in_python
+from hydro_core.spark.lower.aggregates.folds import wrapped
 from hydro_core.spark.lower.by_key.merging import STATE
 from hydro_core.spark.lower.items.columns import convert
 from hydro_core.spark.lower.items.grouping import GroupKeys
@@ -87,18 +88,18 @@ class Replaying:
         """The accumulators after no, one, two … of the values; null where there is none."""
         of_type = spark_type(self.acc)
         if self.start is not None:
-            rest = scanned(self.fn, self.start, self.acc, values, self.of)
+            rest = scanned_in_python(self.fn, self.acc, self.of, values, self.start)
             return F.concat(F.array(self.start.cast(of_type)), rest)
         none = F.lit(None).cast(of_type)
         first = convert(F.get(values, F.lit(0)), self.of, self.acc).cast(of_type)
         following = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
         if self.before is None:
-            rest = scanned(self.fn, first, self.acc, following, self.of, pairwise=True)
+            rest = scanned_in_python(self.fn, self.acc, self.of, following, first, pairwise=True)
             return F.concat(F.array(none, first), rest)
         known = F.col(STATE).isNotNull()
         start = F.when(known, self.before).otherwise(first)
         values = F.when(known, values).otherwise(following)
-        rest = scanned(self.fn, start, self.acc, values, self.of, pairwise=True)
+        rest = scanned_in_python(self.fn, self.acc, self.of, values, start, pairwise=True)
         no_more = F.array().cast(spark_type(Array(self.acc)))
         one = F.when(known, no_more).otherwise(F.array(first))
         return F.concat(F.array(F.when(known, self.before)), one, rest)

@@ -29,7 +29,7 @@ from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.grouping import GroupKeys
 from hydro_core.spark.lower.items.keyed import keys_of, keys_of_results, rows_go
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.relations.changes import as_changes, changes_of
+from hydro_core.spark.lower.relations.changes import changes_of, told
 from hydro_core.spark.lower.relations.narrowing import with_keys_of, without_keys_of
 
 BEFORE = "before"
@@ -69,7 +69,9 @@ def goes_on(step: Step) -> Relation:
         stored = _stored(step, along, of_stored, live(narrow(log)))
         parts = new.unionByName(_as_typed(stored, new), allowMissingColumns=True)
     found = results(step, summary, along, keys, along.along(keys, parts))
-    return _relation(step, held(_moves(keys, found)), _other_keys(of_stored, few, log))
+    moves = held(_moves(keys, found))
+    others = None if log is None or not keys.names else without_keys_of(few, of_stored.parts)
+    return told(step, lambda: _rows(step, moves, log, others), lambda: _changes(step, moves))
 
 
 def _log(step: Step) -> DataFrame | None:
@@ -119,32 +121,20 @@ def _moves(keys: GroupKeys, rows: DataFrame) -> DataFrame:
     return rows.select(ROW, TICK, UNTIL, before.alias(BEFORE))
 
 
-def _other_keys(keys: GroupKeys, changed: DataFrame, log: DataFrame | None) -> DataFrame | None:
-    """The log without the keys that changed."""
-    if log is None or not keys.names:
-        return None
-    return without_keys_of(changed, keys.parts)(log)
-
-
-def _relation(step: Step, moves: DataFrame, other_keys: DataFrame | None) -> Relation:
-    """The rows of changed keys, and lazily all others; the changes are those of changed keys."""
+def _rows(step: Step, moves: DataFrame, log: DataFrame | None, others: Narrow | None) -> Relation:
+    """The rows of changed keys, and of the log all others."""
     there = versions(step, moves)
+    stays = None if log is None or others is None else others(log)
 
     def narrowed(narrow: Narrow) -> DataFrame:
-        if other_keys is None:
+        if stays is None:
             return narrow(there)
         start = F.lit(step.first).cast("long").alias(TICK)
         until = F.lit(FOREVER).cast("long").alias(UNTIL)
-        rest = live(narrow(other_keys)).select(ITEM, start, until)
+        rest = live(narrow(stays)).select(ITEM, start, until)
         return narrow(there).unionByName(rest)
 
-    return Relation(
-        Kind.G,
-        narrowed(lambda frame: frame),
-        step.item,
-        changes=as_changes(step.item, _changes(step, moves)),
-        narrowed=narrowed,
-    )
+    return Relation(Kind.G, narrowed(lambda frame: frame), step.item, narrowed=narrowed)
 
 
 def _changes(step: Step, moves: DataFrame) -> DataFrame:

@@ -7,7 +7,7 @@ from pyspark.sql import Column, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.aggregates.folds import scanned
+from hydro_core.spark.functions.array_udf import scanned_in_python
 from hydro_core.spark.lower.items.columns import key_of, literal, make_tuple, reversed_order
 from hydro_core.spark.lower.items.functions import evaluated, fn_type
 from hydro_core.spark.lower.items.keyed import ACC, accumulator_type, keyed_item, keyed_value
@@ -96,7 +96,7 @@ def _scan(step: Step, keys: list[Column], value: Column, of: ItemType, acc: Item
     grouped = step.input.frame.groupBy(TICK, *keys).agg(F.sort_array(pairs).alias("pairs"))
     values = F.transform("pairs", lambda pair: pair.getField("x"))
     start = literal(step.arg("init"), acc)
-    accs = scanned(step.arg("f"), start, acc, values, of, tick=F.col(TICK))
+    accs = scanned_in_python(step.arg("f"), acc, of, values, start, tick=F.col(TICK))
     orders = F.transform("pairs", lambda pair: pair.getField("o"))
     both = grouped.withColumn("accs", accs).withColumn("orders", orders)
     zipped = F.explode(F.arrays_zip("accs", "orders")).alias("z")

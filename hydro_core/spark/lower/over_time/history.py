@@ -9,7 +9,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.relation import ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import as_changes
+from hydro_core.spark.lower.relations.changes import told
 from hydro_core.spark.lower.relations.rows import empty
 
 
@@ -48,8 +48,9 @@ def window(step: Step) -> Relation:
     """`Σ_{t−n<s≤t} a_s`: an addition is there for n ticks, and goes when they are over."""
     added = additions(step).withColumn(UNTIL, F.col(TICK) + step.arg("n"))
     start = F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK)
-    found = step.relation(Kind.G, added.where(F.col(UNTIL) > step.first).select(ITEM, start, UNTIL))
-    if not step.in_changes:
-        return found
-    changes = coming_and_going(added, step.first, step.last)
-    return found.with_(changes=as_changes(step.item, changes))
+
+    def rows() -> Relation:
+        there = added.where(F.col(UNTIL) > step.first)
+        return step.relation(Kind.G, there.select(ITEM, start, UNTIL))
+
+    return told(step, rows, lambda: coming_and_going(added, step.first, step.last))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Lowered, Step, as_kind, lower
 from hydro_core.spark.lower.relations.conditions import Keys, all_of
 from hydro_core.spark.lower.relations.narrowing import keys_alone, with_keys_of, without_keys_of
@@ -58,13 +58,32 @@ def unmatched(
     )
 
 
-def unmatched_with_changes(step: Step, found: Relation, keys: Keys) -> Relation:
-    """The rows of a history without a match in another, with their changes if they are wanted."""
-    if not step.in_changes:
-        return found
+def unmatched_by(step: Step, keys: Keys, rows: Callable[[], Relation]) -> Relation:
+    """What is wanted of the rows of a history without a match in another."""
     left, right = step.inputs
-    found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=as_changes(step.item, unmatched(left, right, keys, step.first)))
+    return told(step, rows, lambda: unmatched(left, right, keys, step.first))
+
+
+def told(step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]) -> Relation:
+    """What is wanted of a stream that knows its changes: its rows, its changes, or both.
+
+    Args:
+        step: who gives the stream.
+        rows: makes it.
+        changes: makes its changes (item, t, n).
+    """
+    if not step.in_changes:
+        return rows()
+    made = as_changes(step.item, changes())
+    return _telling(step, made if step.changes_alone else rows(), made)
+
+
+def _telling(step: Step, rows: Relation, changes: Relation) -> Relation:
+    """The rows with their changes; none of them where nobody looks at more than these."""
+    if step.changes_alone:
+        frame = changes.frame.select(ITEM, TICK, F.col(TICK).alias(UNTIL)).where(F.lit(False))
+        rows = Relation(Kind.G, frame, step.item)
+    return as_kind(rows, Kind.G, step.first).with_(changes=changes.with_(carried=(COUNT,)))
 
 
 FIRST = "met"
@@ -88,12 +107,13 @@ def as_changes(item: ItemType, frame: DataFrame) -> Relation:
     return Relation(Kind.E, frame, item, carried=(COUNT,))
 
 
-def with_changes(step: Step, found: Lowered) -> Lowered:
-    """What an operator gives, with its changes: it does the same with those of its inputs."""
+def handed_on(step: Step) -> Lowered:
+    """What an operator gives that does the same with the changes of its inputs as with them."""
     inputs = tuple(changes_of(relation, step.first) for relation in step.inputs)
     changes = lower(step.with_(inputs=inputs, kind=Kind.E))
-    if isinstance(found, Relation) and isinstance(changes, Relation):
-        return found.with_(changes=changes.with_(carried=(COUNT,)))
-    if isinstance(found, Relation) or isinstance(changes, Relation):
+    rows = changes if step.changes_alone else lower(step)
+    if isinstance(rows, Relation) and isinstance(changes, Relation):
+        return _telling(step, rows, changes)
+    if isinstance(rows, Relation) or isinstance(changes, Relation):
         raise TypeError("an operator with one output or several, by what it gets")
-    return {port: r.with_(changes=changes[port]) for port, r in found.items()}
+    return {port: _telling(step, rows[port], one) for port, one in changes.items()}

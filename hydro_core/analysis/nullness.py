@@ -1,0 +1,82 @@
+"""Which streams surely have no null among their items.
+
+A null item is an item, but pairs, rows with computed columns and results by key are made as they
+come, and whoever passes items on has a null only where one was. So what is asked of such a stream
+never meets a null in the place of a row.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Distinct,
+    Empty,
+    Given,
+    Gives,
+    Growth,
+    History,
+    Matching,
+    Ordering,
+    Output,
+    PerItem,
+    Places,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Summary,
+    Window,
+)
+from hydro_core.catalog.properties import Passes
+from hydro_core.functions.tree import MakeRow, MakeTuple
+from hydro_core.ir.graph import Graph, Node, NodeId
+
+
+def never_null(graph: Graph) -> frozenset[NodeId]:
+    """The nodes of whose outputs no item is null."""
+    found = set(graph.nodes)
+    while lost := {name for name in found if not _is_never_null(graph[name], found)}:
+        found -= lost
+    return frozenset(found)
+
+
+def _is_never_null(node: Node, found: set[NodeId]) -> bool:
+    inputs = [e.node in found for e in node.inputs]
+    match node.cls.passes:
+        case Passes.ALL | Passes.SO_FAR:
+            return all(inputs)
+        case Passes.SOME | Passes.EARLIER:
+            return inputs[0]
+        case Passes.NONE:
+            return _makes_items(node)
+
+
+def _makes_items(node: Node) -> bool:
+    """Whether an operator makes its items itself, none of them null."""
+    cls, found = node.cls, False
+    match cls:
+        case PerItem(Gives.ONE):
+            found = isinstance(node.args["f"].tree, MakeRow | MakeTuple)
+        case PerItem(gives):
+            found = gives in (Gives.UP_TO_ONE, Gives.RESULT)
+        case ByKey(summary, keyed) | Running(ByKey(summary, keyed)):
+            found = keyed or summary is Summary.AGGREGATES
+        case Positional(gives=place):
+            found = place in (Places.PAIRS, Places.PADDED_PAIRS)
+        case Growth(made) | Commands(made):
+            found = made
+        case Empty() | Projection() | Product():
+            found = True
+        case (
+            Given() | Output() | Sum() | Matching() | Distinct()
+            | Ordering() | History() | Window() | Before()
+        ):  # fmt: skip
+            found = False
+        case _:
+            assert_never(cls)
+    return found

@@ -1,0 +1,173 @@
+"""How a program can be cut into shards, and the answer in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hydro_core.analysis.partition.locations import RoutingTerms
+from hydro_core.analysis.partition.wording import as_path, as_text
+from hydro_core.errors import Span
+
+_MOST_SHOWN = 6
+_MOST_BROADCASTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """An operator that forbids to cut the program, and why."""
+
+    node: str
+    operator: str
+    place: Span | None
+    why: str
+    details: tuple[str, ...] = ()
+    """Of a key: what it would be routed on, or where its fields got lost."""
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """A smallest set of inputs that, whole on every shard, lets the others be cut."""
+
+    replicate: tuple[str, ...]
+    choices: tuple[RoutingTerms, ...]
+    """`({},)`: the others may be routed by any function of their items."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of `partial`."""
+        return {"replicate": list(self.replicate), **_choices_as_json(self.choices)}
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How a program can be cut into shards that do not talk to each other.
+
+    The bag sum of what the shards put out is then, tick by tick, what the program puts out. Inputs
+    that a choice names are all routed by one function of the value there, the others by any
+    function of their items.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    choices: tuple[RoutingTerms, ...]
+    """All minimal choices; `({},)`: any routing that is a function of the item."""
+    blockers: tuple[Blocker, ...] = ()
+    partial: tuple[Replication, ...] = ()
+    two_steps: tuple[RoutingTerms, ...] = ()
+    """Where there is no choice: those that serve if a last step makes results of all items of one
+    result of each shard.
+    """
+    ordered: tuple[str, ...] = ()
+    """The outputs that have an order: each shard gives its part in order, which must be merged."""
+    judged: bool = False
+    """It is about one choice; another one may serve where this one does not."""
+    complete: bool = True
+    """False: there may be more choices than these, which are right all the same."""
+
+    @property
+    def partitionable(self) -> bool:
+        """Whether there is a choice."""
+        return bool(self.choices)
+
+    @property
+    def any(self) -> bool:
+        """Whether any routing serves that is a function of the item."""
+        return self.choices == ({},)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--format json` prints."""
+        return {
+            "partitionable": self.partitionable,
+            "any": self.any,
+            "keys": [choice_as_json(choice) for choice in self.choices if choice],
+            "blocked_by": list(dict.fromkeys(blocker.operator for blocker in self.blockers)),
+            "partial": [partial.as_json() for partial in self.partial],
+            "two_steps": _choices_as_json(self.two_steps),
+            "ordered": list(self.ordered),
+            "complete": self.complete,
+        }
+
+    def __str__(self) -> str:
+        return described(self)
+
+
+def choice_as_json(choice: RoutingTerms) -> dict[str, list[str]]:
+    """The paths by which inputs are routed: `{"orders": ["user", "id"]}`."""
+    return {name: as_path(term) for name, term in choice.items()}
+
+
+def _choices_as_json(choices: tuple[RoutingTerms, ...]) -> dict[str, Any]:
+    keys = [choice_as_json(choice) for choice in choices if choice]
+    return {"keys": keys} if keys else {"any": True} if choices else {}
+
+
+def described(answer: Partitioning) -> str:
+    """The whole answer, a few lines."""
+    lines = _refusal(answer) if not answer.partitionable else _choices(answer)
+    if not answer.complete:
+        lines.append("There may be more choices: not all were tried.")
+    return "\n".join(lines)
+
+
+def _choices(answer: Partitioning) -> list[str]:
+    name = answer.name
+    if not answer.inputs:
+        return [f"{name} has no input: one shard puts out all of it."]
+    lines = [f"{name} can be cut into shards."]
+    if answer.any:
+        lines.append("Route every input by any function of its items; equal items, equal shards.")
+    else:
+        one = len(answer.choices) == 1
+        lines.append("Route" if one else "Route in one of these ways:")
+        lines += [f"  {in_words(choice)}" for choice in answer.choices[:_MOST_SHOWN]]
+        if len(answer.choices) > _MOST_SHOWN:
+            lines.append(f"  … and {len(answer.choices) - _MOST_SHOWN} more")
+        free = [n for n in answer.inputs if all(n not in choice for choice in answer.choices)]
+        if any(len(choice) > 1 for choice in answer.choices):
+            lines.append("The inputs of a way are routed by one function of these values.")
+        if free:
+            lines.append(f"Any function of its items does for {_listed(free)}.")
+    for output in answer.ordered:
+        lines.append(f"`{output}` is ordered: each shard gives its part in order; merge the parts.")
+    return lines
+
+
+def _refusal(answer: Partitioning) -> list[str]:
+    so = " by this choice" if answer.judged else ""
+    lines = [f"{answer.name} cannot be cut into shards{so}."]
+    for blocker in answer.blockers:
+        lines.append(
+            f"{place_of(blocker.place)}`{blocker.operator}` ({blocker.node}) {blocker.why}"
+        )
+        lines += [f"  {detail}" for detail in blocker.details]
+    helps = [b.help for b in answer.blockers if b.help]
+    helps += [_broadcast(p.replicate, p.choices) for p in answer.partial[:_MOST_BROADCASTS]]
+    if helps and not answer.judged:
+        lines.append("What would help:")
+        lines += [f"  {help_}" for help_ in dict.fromkeys(helps)]
+    if answer.two_steps:
+        ways = [in_words(choice) or "every input anyhow" for choice in answer.two_steps]
+        lines.append(f"`run --shards` does it in two steps; it routes {' or '.join(ways[:2])}.")
+    return lines
+
+
+def _broadcast(replicate: tuple[str, ...], choices: tuple[RoutingTerms, ...]) -> str:
+    then = " or ".join(in_words(c) for c in choices[:2] if c) or "the others anyhow"
+    return f"a broadcast: every shard gets all of {_listed(replicate)}; then route {then}"
+
+
+def in_words(choice: RoutingTerms) -> str:
+    """`orders by user.id, users by id`."""
+    return ", ".join(f"{name} by {as_text(term)}" for name, term in choice.items())
+
+
+def place_of(span: Span | None) -> str:
+    """The place before a message: `file:line:column: `."""
+    return f"{span.file}:{span.line}:{span.column}: " if span else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]

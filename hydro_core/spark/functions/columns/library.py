@@ -1,0 +1,144 @@
+"""Entries of the library as columns: their expressions, given what they take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from hydro_core.functions.kinds import TIMEDELTA, ExprType
+from hydro_core.functions.library.builtins import LibraryFunction
+from hydro_core.functions.library.entry import CallSite, Expression, Member, Parameter
+from hydro_core.functions.library.registry import members_of
+from hydro_core.functions.tree import Call, Expr, Method
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.columns import integers, loops, numbers, structs
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, NotCompilable, strict
+from hydro_core.types.item import LONG, STRING, Array, ItemType, Tuple
+
+_TIMES_READ = 3
+"""How often an expression reads what it is given, about."""
+
+
+def member_of(base: ColumnValue, name: str) -> Member | None:
+    """The entry of a method or property, None where values of that type have none."""
+    kind = kind_of(base)
+    return None if kind is None or base.mixed else members_of(kind).get(name)
+
+
+def kind_of(value: ColumnValue) -> ExprType | None:
+    """The type as the library has it; None of what only a builtin reads."""
+    if value.type == DURATION:
+        return TIMEDELTA
+    return value.type if isinstance(value.type, ItemType) else None
+
+
+def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
+    """`base.name`, of a value that is no tuple or row."""
+    entry = member_of(base, name)
+    if entry is None or entry.takes is not None or entry.column is None:
+        raise NotCompilable(f"`.{name}` of {base.type}")
+    assert not callable(entry.gives)
+    return _computed(entry.gives, entry.column(F, _plain(scope, base).column), (base,))
+
+
+def method_of(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    """`base.name(arguments)`, by the entry's expression."""
+    entry, kind = member_of(base, node.name), kind_of(base)
+    if entry is None or kind is None or entry.column is None or node.keywords:
+        raise NotCompilable(f"`.{node.name}` of {base.type}")
+    subject = _plain(scope, base)
+    given, of = _arguments(scope, entry.takes or (), node.args, node.name)
+    found = _found(entry.column, [subject.column, *given], node.name)
+    gives = entry.gives(kind, _site(node, of)) if callable(entry.gives) else entry.gives
+    return _computed(gives, found, (subject, *of), may_fail=entry.may_fail)
+
+
+def call_of(scope: ColumnScope, entry: LibraryFunction, node: Call) -> ColumnValue:
+    """`name(arguments)`, by the entry's expression."""
+    if entry.column is None or node.keywords:
+        raise NotCompilable(f"`{node.name}` has no column")
+    given, of = _arguments(scope, entry.takes, node.args, node.name)
+    found = _found(entry.column, given, node.name)
+    gives = entry.gives(_site(node, of)) if callable(entry.gives) else entry.gives
+    return _computed(gives, found, tuple(of), may_fail=entry.may_fail)
+
+
+def _site(node: Call | Method, of: Sequence[ColumnValue]) -> CallSite:
+    kinds = tuple(kind for value in of if (kind := kind_of(value)) is not None)
+    return CallSite(node.name, kinds, node.args, {}, lambda _, __: LONG, node.place)
+
+
+def _found(expression: Expression, given: Sequence[Any], name: str) -> Any:
+    least, most = _takes(expression)
+    found = expression(F, *given) if least <= len(given) <= most else None
+    if found is None:
+        raise NotCompilable(f"`{name}` with such arguments")
+    return found
+
+
+@lru_cache(maxsize=512)
+def _takes(expression: Expression) -> tuple[int, int]:
+    """How many arguments an expression takes, at least and at most."""
+    _, *parameters = inspect.signature(expression).parameters.values()
+    return sum(p.default is p.empty for p in parameters), len(parameters)
+
+
+def _arguments(
+    scope: ColumnScope, takes: Sequence[Parameter], nodes: Sequence[Expr], name: str
+) -> tuple[list[Any], list[ColumnValue]]:
+    """What an expression is given, and the values that it is computed of."""
+    if len(nodes) > len(takes):
+        raise NotCompilable(f"`{name}` of {len(nodes)} arguments")
+    given: list[Any] = []
+    of: list[ColumnValue] = []
+    for parameter, node in zip(takes, nodes, strict=False):
+        if parameter.given_as == "strings":
+            value = loops.array_of(scope, node)
+            if value.type != Array(STRING):
+                raise NotCompilable(f"`{name}` of {value.type}")
+            given.append(value.column)
+            of.append(value)
+            continue
+        value = scope.compile(node)
+        if parameter.given_as == "constant":
+            if value.constant is None:
+                raise NotCompilable(f"`{name}` with a computed argument")
+            given.append(value.constant[0])
+            continue
+        kind = kind_of(value)
+        if kind is None or not parameter.fits(kind) or numbers.is_decimal(value):
+            raise NotCompilable(f"`{name}` of {value.type}")
+        several = value.parts if value.parts is not None else (value,)
+        plain = [_plain(scope, part) for part in several]
+        columns = [part.column for part in plain]
+        given.append(columns if parameter.given_as == "columns" else columns[0])
+        of += plain
+    return given, of
+
+
+def _plain(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """The value, which is not None: a number as a long or a double."""
+    if value.mixed:
+        raise NotCompilable("an int for some items and a float for others is looked into")
+    if numbers.is_float(value):
+        value = numbers.as_double(value)
+    elif integers.is_int(value):
+        value = integers.as_long(value)
+    return scope.need(value)
+
+
+def _computed(
+    gives: ExprType, found: Any, of: tuple[ColumnValue, ...], *, may_fail: bool = False
+) -> ColumnValue:
+    if isinstance(gives, Tuple):
+        parts = zip(gives.fields, found, strict=True)
+        return structs.make_tuple([_computed(f, c, of, may_fail=may_fail) for f, c in parts])
+    column = found.cast("long") if gives in (LONG, TIMEDELTA) else found
+    if gives == TIMEDELTA:
+        return strict(column, DURATION, *of * _TIMES_READ, doubtful=may_fail)
+    if not isinstance(gives, ItemType):
+        raise NotCompilable(f"{gives} is no item")
+    return strict(column, gives, *of * _TIMES_READ, doubtful=may_fail)

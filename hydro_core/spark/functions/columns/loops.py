@@ -1,0 +1,206 @@
+"""What runs over Python's lists on Spark: comprehensions, and what builtins are given.
+
+A tuple whose fields have one type can be looped over as an array. A loop's body fails where
+Python's would, and only for the elements that Python reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import Column
+
+from hydro_core.functions.not_null import NotNull, where_true
+from hydro_core.functions.tree import Call, Comprehension, Expr, Inner, MakeList
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.columns import arrays, choices, strings, structs
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, boolean, computed
+from hydro_core.types.item import LONG, STRING, Array, ItemType, Scalar, Tuple
+
+NamedColumns = dict[str, ColumnValue]
+INTEGER = Scalar("integer")
+_LARGEST_START = 2**40
+
+
+def comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
+    """`[element for targets in source if conditions]`."""
+    loop = ComprehensionLoop(scope, node)
+    result: list[ColumnValue] = []
+
+    def body(column: Column) -> Column:
+        inner = scope.inner(loop.names(column), loop.not_null)
+        value = structs.whole(inner, inner.compile(node.element), final=scope.is_result(node))
+        if not isinstance(value.type, ItemType) or value.mixed:
+            raise NotCompilable("a list of what are no items")
+        result.append(value)
+        return inner.behind(value.column)
+
+    column = loop.transform(body)
+    element_type = result[0].type
+    if not isinstance(element_type, ItemType):
+        raise NotCompilable("a list of what are no items")
+    return computed(column, Array(element_type), loop.array, *result, *loop.tests)
+
+
+class ComprehensionLoop:
+    """What a comprehension runs over, and under which conditions."""
+
+    def __init__(self, scope: ColumnScope, node: Comprehension) -> None:
+        self.scope, self.node = scope, node
+        self.tests: list[ColumnValue] = []
+        self.array = array_of(scope, node.source)
+        self.not_null = tuple(part for test in node.conditions for part in where_true(test))
+        """What is not None of an element that is kept."""
+
+    def names(self, column: Column) -> NamedColumns:
+        """The targets' values for an element."""
+        targets, value = self.node.targets, arrays.item(self.array, column)
+        source = self.node.source
+        makes_tuples = isinstance(source, Call) and source.name in ("enumerate", "zip")
+        if makes_tuples:
+            value = value.with_(nullable=False)
+        if len(targets) == 1:
+            return {targets[0]: value}
+        if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
+            raise NotCompilable("a loop unpacks what are no tuples of that many fields")
+        fields = structs.fields_of(self.scope, self.scope.need(value))
+        if makes_tuples and isinstance(source, Call) and source.name == "enumerate":
+            fields[0] = fields[0].with_(nullable=False)
+        return dict(zip(targets, fields, strict=True))
+
+    def transform(self, body: Callable[[Column], Column]) -> Column:
+        """The elements' results."""
+        array = self.array.column
+        if self.node.conditions:
+            array = F.filter(array, lambda e: self.condition(e))  # noqa: PLW0108
+        return F.transform(array, lambda e: body(e))  # noqa: PLW0108
+
+    def condition(self, column: Column) -> Column:
+        """Whether an element is kept."""
+        inner = self.scope.inner(self.names(column))
+        result: ColumnValue | None = None
+        not_null: NotNull = ()
+        for node in self.node.conditions:
+            branch = inner if result is None else inner.inner(not_null=not_null)
+            not_null += where_true(node)
+            kept = choices.test(branch, node)
+            kept = kept if result is None else branch.guarded(kept)
+            result = kept if result is None else choices.both(result, kept)
+        if result is None:
+            return F.lit(True)
+        self.tests.append(result)
+        return inner.behind(result.column)
+
+
+def exists(scope: ColumnScope, node: Comprehension, *, every: bool) -> ColumnValue:
+    """`any(…)` or `all(…)` of a generator: up to the first element that decides."""
+    loop = ComprehensionLoop(scope, node)
+    tests: list[ColumnValue] = []
+
+    def body(column: Column) -> Column:
+        inner = scope.inner(loop.names(column), loop.not_null)
+        test = choices.test(inner, node.element)
+        tests.append(test)
+        result = inner.behind(test.column)
+        if not node.conditions:
+            return result
+        return F.when(loop.condition(column), result).otherwise(F.lit(every))
+
+    function = F.forall if every else F.exists
+    column = function(loop.array.column, lambda e: body(e))  # noqa: PLW0108
+    return boolean(column, loop.array, *tests, *loop.tests, safe=False)
+
+
+def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
+    """What is run over, as an array that is not None."""
+    match node:
+        case Comprehension(kind=kind) if kind != "set":
+            return comprehension(scope, node)
+        case Call("range"):
+            return scope.sure(arrays.sequence(scope, node))
+        case Call("enumerate", (source, *start), keywords):
+            return _numbered(scope, source, [*start, *(value for _, value in keywords)])
+        case Call("zip", (_, *_) as sources, ()):
+            return _zipped([array_of(scope, source) for source in sources])
+        case Call("reversed", (source,), ()):
+            array = array_of(scope, source)
+            return computed(F.reverse(array.column), array.type, array, safe=True)
+    value = scope.compile(node)
+    if isinstance(value.type, Tuple):
+        return arrays.of_tuple(scope, value)
+    if value.type == STRING:
+        return strings.characters(scope, value)
+    if not isinstance(value.type, Array):
+        raise NotCompilable(f"a loop over {value.type}")
+    return scope.need(value)
+
+
+def set_of(scope: ColumnScope, node: Expr) -> ColumnValue | None:
+    """The elements of what is a set, each once; None of anything else."""
+    match node:
+        case Call("set", (source,), ()):
+            return arrays.distinct(scope, array_of(scope, source))
+        case Comprehension(kind="set"):
+            return arrays.distinct(scope, comprehension(scope, replace(node, kind="list")))
+        case MakeList(kind="set"):
+            return arrays.distinct(scope, array_of(scope, replace(node, kind="list")))
+    return None
+
+
+def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: bool) -> ColumnValue:
+    """The elements as tuples that Spark orders as Python does by a key: key, place, element.
+
+    What comes first in the array comes first among equal ones.
+    """
+    if not isinstance(key, Inner) or len(key.params) != 1:
+        raise NotCompilable("a key that is no function of an element")
+    found: list[ColumnValue] = []
+
+    def key_of(e: Column) -> Column:
+        inner = scope.inner({key.params[0]: arrays.item(array, e)})
+        value = structs.whole(inner, inner.compile(key.body))
+        found.append(value)
+        return inner.behind(value.column)
+
+    column = F.transform(array.column, lambda e: key_of(e))  # noqa: PLW0108
+    of, element = found[0].type, arrays.element_type(array)
+    if not isinstance(of, ItemType) or found[0].mixed:
+        raise NotCompilable(f"elements in the order of {of}")
+    keys = arrays.ordered(scope, computed(column, Array(of), array, *found))
+    sign = -1 if descending else 1
+
+    def entry(k: Column, i: Column) -> Column:
+        return F.struct(k.alias("_1"), (i * sign).alias("_2"), F.get(array.column, i).alias("_3"))
+
+    entries = F.transform(keys.column, lambda k, i: entry(k, i))  # noqa: PLW0108
+    return computed(entries, Array(Tuple((of, INTEGER, element))), keys, array, safe=True)
+
+
+def _numbered(scope: ColumnScope, source: Expr, start: list[Expr]) -> ColumnValue:
+    """`enumerate(source, start)`."""
+    known = scope.compile(start[0]).constant if start else (0,)
+    if known is None or type(known[0]) is not int or abs(known[0]) > _LARGEST_START:
+        raise NotCompilable("`enumerate` from a computed number")
+    array, first = array_of(scope, source), known[0]
+    column = F.transform(
+        array.column, lambda e, i: F.struct((i.cast("long") + first).alias("_1"), e.alias("_2"))
+    )
+    item = Tuple((LONG, arrays.element_type(array)))
+    return computed(column, Array(item), array, array, safe=True)
+
+
+def _zipped(sources: list[ColumnValue]) -> ColumnValue:
+    """`zip(a, b)`: as many tuples as the shortest has elements."""
+    first, *others = (source.column for source in sources)
+    sizes = [arrays.size(source) for source in sources]
+    count = F.least(*sizes) if others else sizes[0]
+
+    def entry(e: Column, i: Column) -> Column:
+        parts = [e, *(F.get(other, i) for other in others)]
+        return F.struct(*(part.alias(f"_{n}") for n, part in enumerate(parts, start=1)))
+
+    column = F.transform(F.slice(first, 1, count), lambda e, i: entry(e, i))  # noqa: PLW0108
+    item = Tuple(tuple(map(arrays.element_type, sources)))
+    return computed(column, Array(item), *sources, *sources, safe=True)

@@ -1,0 +1,90 @@
+"""Random programs with results by key over what came before: however ticks are cut, what is stored
+is looked up and its changes are told as the reference says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.lang.resolve import parse
+from hydro_core.plan.planner import plan
+from hydro_core.running import given_types, read_ticks
+from hydro_core.settings import Settings
+from hydro_core.simulation.case import Case, Ranked
+from hydro_core.simulation.pipelines import on_pipelines
+from hydro_core.simulation.simulate import OnSpark, Simulation, Subject
+from hydro_core.spark.executor.memory import Memory
+from hydro_core.spark.frames.few_rows import few_rows_session
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.tick import Outputs
+from tests.laws.keyed_histories import KeyedHistory, keyed_history
+from tests.spark.pipelines import SETTINGS
+
+pytestmark = pytest.mark.spark
+
+WINDOWS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d").window
+SECONDS = 60
+"""How long a case that differs is made smaller."""
+CUTS = ((1, 1, 1, 1, 1), (2, 3), (1, 3, 1), (2, 1, 2), (1, 1, 3), (3, 1, 1), (5,))
+QUICK = 8
+
+
+def _seeds(quick: int, first: int, last: int) -> list[object]:
+    marks = {n: () if n < first + quick else (pytest.mark.slow,) for n in range(first, last)}
+    return [pytest.param(n, marks=of) for n, of in marks.items()]
+
+
+@pytest.mark.parametrize("seed", _seeds(QUICK, 0, 200))
+def test_in_memory(seed: int, spark: SparkSession) -> None:
+    check(seed, lambda compiled: in_memory(optimized(compiled), spark))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1050))
+def test_as_written(seed: int, spark: SparkSession) -> None:
+    check(seed, lambda compiled: in_memory(compiled, spark))
+
+
+@pytest.mark.parametrize("seed", _seeds(1, 2000, 2030))
+def test_on_tables(seed: int, spark: SparkSession) -> None:
+    check(seed, lambda compiled: on_pipelines(compiled, WINDOWS, SETTINGS))
+
+
+def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
+    """What runs cases in memory."""
+
+    def run(case: Case) -> Sequence[Outputs]:
+        memory = Memory(plan(compiled.typed), few_rows_session(spark), Settings())
+        ticks = iter(case.inputs(WINDOWS))
+        return [
+            outputs
+            for length in case.ranges
+            for outputs in memory.run([next(ticks) for _ in range(length)])
+        ]
+
+    return run
+
+
+def check(seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
+    made = keyed_history(seed)
+    graph = parse(made.text)
+    compiled = compile_graph(graph, given_types(graph, made.schemas, made.ticks))
+    case = cut(made, compiled, seed)
+    found = Simulation(Subject(compiled, WINDOWS), engine(compiled)).check(case, SECONDS)
+    assert found is None, f"{made.schemas}\n{made.text}\n{found}"
+
+
+def cut(made: KeyedHistory, compiled: Compiled, seed: int) -> Case:
+    """The ticks in ranges, and another order of their rows."""
+    rng = Random(seed)
+    ticks = tuple(
+        {n: tuple(Ranked(rng.random(), x) for x in items) for n, items in tick.batches.items()}
+        for tick in read_ticks(compiled.typed, made.ticks)
+    )
+    return Case(ticks, CUTS[seed % len(CUTS)])

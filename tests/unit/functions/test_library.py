@@ -1,0 +1,83 @@
+"""The library of methods and builtins: what calls are checked for, and how they are written."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.from_tree import text_of
+from hydro_core.functions.library.builtins import BUILTINS, FUNCTIONS
+from hydro_core.functions.library.registry import OF_TYPES
+from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Attribute, Call, Param
+from hydro_core.types.ddl import parse_ddl
+from tests.support.functions import live, text
+
+ROW = parse_ddl("a long, f double, t string, u string, d date, w timestamp, m decimal(10,2)")
+
+
+@pytest.mark.parametrize("kind", OF_TYPES)
+def test_python_has_what_the_library_says(kind: type) -> None:
+    for name, entry in OF_TYPES[kind].items():
+        assert callable(getattr(kind, name)) == (entry.takes is not None), name
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("r.t.ljust('x')", "`ljust` takes a whole number, not string"),
+        ("r.t.ljust()", "`ljust` takes 1 to 2 arguments, not 0"),
+        ("r.t.startswith(1)", "`startswith` takes a string, or a tuple of strings, not long"),
+        ("r.t.split(',', 'x')", "`split` takes a whole number, not string"),
+        ("r.t.upper(1)", "`upper` takes 0 arguments, not 1"),
+        ("r.t.replace('a')", "`replace` takes 2 to 3 arguments, not 1"),
+        ("r.d.strftime(1)", "`strftime` takes a string, not long"),
+        ("date.fromisoformat(r.a)", "`date.fromisoformat` takes a string, not long"),
+        ("(1, 2).copy()", "has no method `copy`"),
+        ("(r.a > 1).bit_length()", "boolean has no method `bit_length`"),
+    ],
+)
+def test_a_wrong_call_is_refused(call: str, said: str) -> None:
+    with pytest.raises(TypeProblem) as caught:
+        result_type(text(f"lambda r: {call}"), (ROW,))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("r.f.real", "double"),
+        ("r.f.imag", "double"),
+        ("r.t.split(sep=',')", "array<string>"),
+        ("r.t.split(None, 2)", "array<string>"),
+        ("r.t.startswith(('a', r.u))", "boolean"),
+        ("{1: 'a'}.keys()", "array<long>"),
+        ("r.w.isocalendar()[0]", "long"),
+    ],
+)
+def test_types_of_calls(call: str, kind: str) -> None:
+    assert result_type(text(f"lambda r: {call}"), (ROW,)) == parse_ddl(kind)
+
+
+def test_what_a_flow_in_python_takes_of_math_has_a_type() -> None:
+    calls = "(math.floor(r.f), math.sqrt(r.f), math.isnan(r.f), math.log(r.f, 2))"
+    fn = live(f"lambda r: {calls}", math=math)
+    assert result_type(fn, (ROW,)) == parse_ddl("(long, double, boolean, double)")
+    with pytest.raises(TypeProblem, match=r"`math\.floor` takes a number, not string"):
+        result_type(live("lambda r: math.floor(r.t)", math=math), (ROW,))
+
+
+def test_a_call_of_a_member_is_written_as_people_write_it() -> None:
+    tree = Call("math.sqrt", (Attribute(Param("r"), "f"),))
+    assert text_of(tree, ("r",)) == "lambda r: math.sqrt(r.f)"
+    tree = Call("date.fromisoformat", (Attribute(Param("r"), "t"),))
+    assert text_of(tree, ("r",)) == "lambda r: date.fromisoformat(r.t)"
+
+
+def test_a_text_program_sees_the_builtins_alone() -> None:
+    with pytest.raises(TypeProblem, match="there is no name `math`"):
+        text("lambda r: math.sqrt(r.f)")
+    assert not any("." in name for name in BUILTINS)
+    assert set(BUILTINS) < set(FUNCTIONS)
