@@ -77,8 +77,9 @@ _LONG_LIFE = {
     "spark.ui.retainedTasks": "200",
     "spark.sql.ui.retainedExecutions": "5",
     # A range of many rows runs some sixty generated classes. Spark keeps a hundred, the last used:
-    # flows, or sizes of ranges, that take turns would compile all of theirs anew each time.
-    "spark.sql.codegen.cache.maxEntries": "1000",
+    # flows, or sizes of ranges, that take turns would compile all of theirs anew each time. Each
+    # takes 30 KiB of metaspace, and up to three times as much of compiled code.
+    "spark.sql.codegen.cache.maxEntries": "400",
 }
 
 _EMBEDDED = {
