@@ -32,7 +32,7 @@ WINDOWS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d").window
 SECONDS = 60
 """How long a case that differs is made smaller."""
 CUTS = ((1, 1, 1, 1, 1), (2, 3), (1, 3, 1), (2, 1, 2), (1, 1, 3), (3, 1, 1), (5,))
-QUICK = 8
+QUICK = 5
 
 
 def _seeds(quick: int, first: int, last: int) -> list[object]:
