@@ -4,6 +4,7 @@
 |---|---|
 | `tick` | a small tick with scripts by hand in PySpark and Delta |
 | `growth` | tick 1,000 with tick 10 of four programs |
+| `flights_day` | a warm day of the flights with a script by hand |
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
 | `definitions` | loading 1, 20 and 50 deployed flows with a second |
 | `deployments` | changes of a program after a year: `plan`, three ways to deploy, a correction |
@@ -36,6 +37,7 @@ from benchmarks.measure import RESULTS, as_table
 BENCHMARKS = (
     "tick",
     "growth",
+    "flights_day",
     "year",
     "definitions",
     "deployments",

@@ -1,9 +1,10 @@
 """What the benchmarks share: time, processor time and peak memory of runs, tables and JSON.
 
 Runs that are compared take turns in one warm process, so whatever else the machine does hits all of
-them; their ratio is what counts, not their seconds. Processor time is that of this process, its
-JVM and the JVM's Python workers together. Peaks of memory are those of a run itself, as Linux tells
-them in /proc; a JVM keeps a heap that it once needed, so its peak is also that of earlier runs.
+them; the ratio of their processor times is what counts, not their seconds. Processor time is that
+of this process, its JVM and the JVM's Python workers together. Peaks of memory are those of a run
+itself, as Linux tells them in /proc; a JVM keeps a heap that it once needed, so its peak is also
+that of earlier runs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """What a benchmark is for: one time over another."""
+    """What a benchmark is for: one processor time over another, if it names nothing else."""
 
     what: str
     value: float

@@ -15,6 +15,7 @@ from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.reference.interpreter import run_ticks
+from hydro_core.settings import Settings
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store import store
@@ -68,9 +69,9 @@ def compiled() -> Compiled:
     return compile_text(PROGRAM)
 
 
-def opened(directory: Path) -> Pipeline:
+def opened(directory: Path, settings: Settings = SETTINGS) -> Pipeline:
     found = optimized(compiled())
-    return Pipeline(directory, plan(found.typed), SETTINGS)
+    return Pipeline(directory, plan(found.typed), settings)
 
 
 def table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -220,8 +221,7 @@ def test_the_laws_hold_of_a_log_also_when_it_is_summed_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "_WORTH_SUMMING", 1)
-    monkeypatch.setattr(store, "_STATE_FILES", 2)
-    pipeline = opened(tmp_path / "pipeline")
+    pipeline = opened(tmp_path / "pipeline", SETTINGS.with_(compact_every=2))
     for t, rows in enumerate(TICKS):
         with pipeline.prepare(t, t, {"a": table(rows)}) as prepared:
             prepared.write()

@@ -169,13 +169,13 @@ def test_a_range_of_a_pipeline_runs_again_and_is_committed_once(
         [],
     ]
     assert {(r.times, r.commit, r.first, r.last) for r in known.reruns} == {(2, 1, 3, 3)}
-    stored = opened()
     staying = [fn for node in graph for fn in functions_of(node.args) if runs_in_python(fn)]
     assert sorted(fn.span.line for fn in staying if fn.span) == [5, 7]
     # A function that a deployment has changed is another one: Spark is tried again.
     changed = parse(STORED.replace("% 2011", "% 2017"))
     others = [fn for node in changed for fn in functions_of(node.args) if runs_in_python(fn)]
     assert [fn.span.line for fn in others if fn.span] == [5]
+    stored = opened()
     assert [(c.first, c.last) for c in stored.ledger.commits()] == [(0, 2), (3, 3), (4, 4)]
     assert not verify(tmp_path).problems
     for tick, outputs in enumerate(told):

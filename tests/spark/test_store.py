@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.store import store
 from hydro_core.spark.store.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import (
@@ -248,12 +247,9 @@ def test_going_back_takes_later_ticks_away(
 
 
 @pytest.mark.parametrize("bound", [0, 100])
-def test_small_files_are_joined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int
-) -> None:
+def test_small_files_are_joined(tmp_path: Path, bound: int) -> None:
     settings = SETTINGS.with_(small_write_rows=bound)
     plain = opened(tmp_path / "plain", settings=settings)
-    monkeypatch.setattr(store, "_STATE_FILES", 2)
     joined = opened(tmp_path / "joined", settings=settings.with_(compact_every=2))
     for tick in range(3):
         plain.run_tick(tick, batch(tick))

@@ -23,7 +23,7 @@ from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
-from hydro_core.spark.store.table import before_first, noted_sums
+from hydro_core.spark.store.table import summed_to
 
 _ATTEMPTS = 5
 
@@ -153,7 +153,7 @@ class _Table:
             table = DeltaTable(self.path, version=version)
             least = f"min.{self._tick}"
             files = data_files(table, "path", "size_bytes", "num_records", least)
-            summed = max(noted_sums(table), before_first(file[least] for file in files))
+            summed = summed_to(table, (file[least] for file in files))
         except DeltaError as error:
             yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
             return

@@ -2,15 +2,14 @@
 
 What the ledger does not name has not happened: tables that are ahead of it are set back. It is
 read and written without a JVM, so sensors and `status` have it in some ten milliseconds. Rows are
-numbered in sequence, and each is an entry of the table's log, of which there is one of a number: of
-two writers that got as far as here one fails.
+numbered in sequence, and the transaction of each names its number, so of two writers that got as
+far as here one fails.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,18 +18,19 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.functions.reruns import RERUN_COLUMNS, Rerun, rerun_of, row_of_rerun
-from hydro_core.spark.store.delta_log import DeltaLog, EntryExistsError, UnknownFeatureError
+from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
 
 LEDGER = "_ledger"
+_APPLICATION = "hydrotick"
 _FILES_BEFORE_COMPACTION = 100
 
 
@@ -101,7 +101,7 @@ class Ledger:
         self._replaced = replaced
         self._identity: tuple[int, int] | None = None
         self._path = directory / LEDGER
-        self._log: DeltaLog | None = None
+        self._table: DeltaTable | None = None
         self._last: Commit | None = None
 
     @property
@@ -112,8 +112,8 @@ class Ledger:
     @property
     def version(self) -> int:
         """The version of its table that was read last; -1 where there is none."""
-        log = self._open()
-        return -1 if log is None else log.version
+        table = self._open()
+        return -1 if table is None else table.version()
 
     def create(self) -> None:
         """Makes an empty ledger where there is none: whole, as others may read it meanwhile."""
@@ -152,22 +152,30 @@ class Ledger:
 
     def refresh(self) -> Commit | None:
         """The last commit, read anew: another process may have written it."""
-        log = self._log
-        if log is not None and self._identity != self._first_entry():
-            self._log = self._last = None
+        table = self._table
+        if table is None:
+            self._open()
+            return self._last
+        if self._identity != self._first_entry():
+            self._table = self._last = None
             self._replaced()
-        elif log is not None and log.has_more:
-            self._log = self._last = None
-        self._open()
+            self._open()
+            return self._last
+        known = table.version()
+        try:
+            table.update_incremental()
+        except DeltaError as error:
+            raise _unreadable(self._path, error) from error
+        if table.version() != known:
+            self._last = self._read_last(table)
         return self._last
 
     def commits(self, since: int = 0) -> tuple[Commit, ...]:
         """The commits with ticks from `since` on, in the order in which they were made."""
-        log = self._open()
-        if log is None:
+        table = self._open()
+        if table is None:
             return ()
-        lasts = [(file.name, file.bounds["last"][1]) for file in log.files]
-        files = [name for name, last in lasts if last is None or last >= since]
+        files = [path for path, _, last in self._files(table) if last is None or last >= since]
         found = [commit for commit in self._read(files) if commit.last >= since]
         return tuple(sorted(found, key=lambda commit: commit.sequence))
 
@@ -199,47 +207,49 @@ class Ledger:
         Raises:
             DataError: another writer has committed since this ledger was read (code `state`).
         """
-        log = self._open()
-        if log is None:
+        table = self._open()
+        if table is None:
             raise AssertionError("the ledger is created before anything is committed")
         expected = 0 if self._last is None else self._last.sequence + 1
         if commit.sequence != expected:
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
-        bounds = {name: (getattr(commit, name),) * 2 for name in ("sequence", "last")}
+        # This handle has seen the row before; one of another writer since then conflicts.
+        properties = CommitProperties(
+            app_transactions=[Transaction(_APPLICATION, commit.sequence)],
+            custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
+        )
         try:
-            self._complete(log)
-            # Nothing was added since the last row was read, or this fails.
-            log.add([log.write(_rows([commit]), bounds)], ticks=f"{commit.first}..{commit.last}")
-        except EntryExistsError as error:
+            write_deltalake(
+                table,
+                _rows([commit]),
+                mode="append",
+                # A ledger that an earlier version made has fewer columns.
+                schema_mode="merge",
+                commit_properties=properties,
+            )
+        except CommitFailedError as error:
             raise _overtaken(self.directory, commit) from error
-        except (DeltaError, UnknownFeatureError) as error:
-            raise _unreadable(self._path, error) from error
         self._last = commit
-        self._compact(log)
+        self._compact(table)
 
-    def _complete(self, log: DeltaLog) -> None:
-        """A ledger that an earlier version made has fewer columns, or fields of them."""
-        if _fields(_SCHEMA) - _fields(log.schema):
-            with log.by_delta_rs() as table:
-                write_deltalake(table, _SCHEMA.empty_table(), mode="append", schema_mode="merge")
-
-    def _compact(self, log: DeltaLog) -> None:
+    def _compact(self, table: DeltaTable) -> None:
         """One file of the many small ones, now and then: reading a file costs some milliseconds."""
         if self._last is None or (self._last.sequence + 1) % _FILES_BEFORE_COMPACTION:
             return
-        # The commit itself stands, and the next time will do.
-        with suppress(DeltaError), log.by_delta_rs() as table:
+        try:
             table.optimize.compact()
+        except DeltaError:  # the commit itself stands, and the next time will do
+            self._table = None
 
-    def _open(self) -> DeltaLog | None:
-        if self._log is None and self.exists:
-            log, self._identity = DeltaLog(self._path, ["sequence", "last"]), self._first_entry()
+    def _open(self) -> DeltaTable | None:
+        if self._table is None and self.exists:
+            self._identity = self._first_entry()
             try:
-                self._last = self._read_last(log)
+                self._table = DeltaTable(self._path)
             except DeltaError as error:
                 raise _unreadable(self._path, error) from error
-            self._log = log
-        return self._log
+            self._last = self._read_last(self._table)
+        return self._table
 
     def _first_entry(self) -> tuple[int, int] | None:
         """What tells the ledger from another one in its place: the file that its log begins with.
@@ -252,11 +262,19 @@ class Ledger:
             return None
         return found.st_ino, found.st_mtime_ns
 
-    def _read_last(self, log: DeltaLog) -> Commit | None:
-        newest = [file.bounds["sequence"][1] for file in log.files]
-        known = max((n for n in newest if n is not None), default=None)
-        files = [f.name for f, n in zip(log.files, newest, strict=True) if n in (None, known)]
-        return max(self._read(files), key=lambda commit: commit.sequence, default=None)
+    def _read_last(self, table: DeltaTable) -> Commit | None:
+        files = self._files(table)
+        if not files:
+            return None
+        unknown = [path for path, sequence, _ in files if sequence is None]
+        newest = max((f for f in files if f[1] is not None), key=lambda f: f[1] or 0, default=None)
+        found = self._read([*unknown, *([newest[0]] if newest else [])])
+        return max(found, key=lambda commit: commit.sequence, default=None)
+
+    def _files(self, table: DeltaTable) -> list[tuple[str, int | None, int | None]]:
+        """The data files, with their largest sequence and tick where the statistics have them."""
+        names = ("path", "max.sequence", "max.last")
+        return [tuple(row[name] for name in names) for row in data_files(table, *names)]
 
     def _read(self, files: Iterable[str]) -> list[Commit]:
         rows: list[dict[str, Any]] = []
@@ -272,15 +290,6 @@ class Ledger:
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
     """The error that says what is wrong with the stored state, and the cure."""
     return DataError(Diagnostic(code="state", message=message, help=help))
-
-
-def _fields(of: Any) -> set[str]:
-    """The names of all fields of a schema or a type, each with those that it is within."""
-    if isinstance(of, pa.ListType):
-        return _fields(of.value_type)
-    if not isinstance(of, pa.Schema | pa.StructType):
-        return set()
-    return {name for f in of for name in (f.name, *(f"{f.name}.{n}" for n in _fields(f.type)))}
 
 
 def _without_zones(rows: pa.Table) -> pa.Table:

@@ -34,9 +34,6 @@ from hydro_core.spark.store.write import WrittenRows
 
 _WRITERS = 4
 
-_STATE_FILES = 16
-"""So many small files of a state table are joined into one."""
-
 _WORTH_SUMMING = 2
 """A log with so many rows for each that is there is summed up when its files are joined."""
 
@@ -62,11 +59,10 @@ class Store:
         specs: Iterable[TableSpec],
         *,
         checkpoint_interval: int = 100,
-        compact_every: int = 100,
+        compact_every: int = 16,
     ) -> None:
         self.directory = directory
-        # Each tick reads all files of its state, 5 to 8 ms each; outputs are read now and then.
-        self._files_before_compaction = {"state": _STATE_FILES, "output": compact_every}
+        self._compact_every = compact_every
         self.tables = {
             spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
             for spec in specs
@@ -184,16 +180,13 @@ class Store:
 
         `before` is the last tick that is not being written.
         """
-        need = {
-            table: table.small_files() / self._files_before_compaction[table.spec.role]
-            for table in self.tables.values()
-        }
+        need = {table: table.small_files() for table in self.tables.values()}
         most = max(need, key=lambda table: need[table], default=None)
-        if most is None or need[most] < 1:
+        if most is None or need[most] < self._compact_every:
             return
         try:
             if not self._summed_up(most, before):
-                most.compact(self._files_before_compaction[most.spec.role])
+                most.compact(self._compact_every)
         except DeltaError:  # what was appended stands, and the next tick will try again
             most.forget()
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -28,14 +26,9 @@ from deltalake import (
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from hydro_core.errors import DataError, Diagnostic, TransientError
+from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.delta_log import (
-    DeltaLog,
-    EntryExistsError,
-    LoggedFile,
-    UnknownFeatureError,
-)
+from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import state_error
 from hydro_core.spark.store.schema import TableSpec
 
@@ -73,10 +66,8 @@ class StoredTable:
         self.spec = spec
         self.path = directory / spec.name
         self._checkpoint_interval = checkpoint_interval
-        self._log = DeltaLog(self.path, [spec.tick])
-        self._listed: tuple[tuple[LoggedFile, ...], list[DataFile]] = (), []
-        self._noted: tuple[int, int] = -1, -1
-        """A version, and the last tick that its history says was summed up to."""
+        self._table: DeltaTable | None = None
+        self._listed: tuple[int, list[DataFile]] | None = None
 
     @property
     def exists(self) -> bool:
@@ -86,34 +77,38 @@ class StoredTable:
     @property
     def version(self) -> int:
         """The version that this object has seen last."""
-        with self._readable():
-            return self._log.version
+        return self._open().version()
 
     def is_at(self, version: int) -> bool:
         """Whether the table stands at this version, neither before nor beyond."""
-        with self._readable():
-            return self._log.is_at(version)
+        if self._log(version + 1).exists():
+            return False
+        known = self._table is not None and self._table.version() == version
+        if known and self._log(version).exists():
+            return True
+        self.forget()
+        return self._open().version() == version
 
     def look_at(self, version: int) -> None:
         """Reads the table as it is at this version, until `is_at` or `restore` is asked."""
         if self.is_at(version):
             return
-        self.forget()
         try:
-            self._log.look_at(version)
+            self._table = DeltaTable(self.path, version=version)
         except DeltaError as error:
             raise self._lost(f"has lost its version {version}", error) from error
+        self._listed = None
 
     def create(self) -> None:
         """Makes the table, without rows."""
         interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}
-        self.forget()
-        DeltaTable.create(self.path, self.spec.arrow_schema, mode="error", configuration=interval)
+        self._table = DeltaTable.create(
+            self.path, self.spec.arrow_schema, mode="error", configuration=interval
+        )
 
     def forget(self) -> None:
         """Looks at the table anew when it is next asked for."""
-        self._log.forget()
-        self._noted = -1, -1
+        self._table = self._listed = None
 
     def drop(self) -> None:
         """Takes the table away."""
@@ -127,13 +122,14 @@ class StoredTable:
             DataError: its log, or a file that it held, is not there any more (code `state`).
         """
         self.forget()
-        if self.version < version:
-            raise self._lost(f"has lost its version {version}", f"it ends at {self.version}")
-        if self.version == version:
+        table = self._open()
+        if table.version() < version:
+            raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
+        if table.version() == version:
             return
         try:
-            with self._log.by_delta_rs() as table:
-                table.restore(version)
+            table.restore(version)
+            table.update_incremental()
         except DeltaError as error:
             if "missing file" not in str(error):
                 raise self._lost(f"cannot be set back to version {version}", error) from error
@@ -146,25 +142,40 @@ class StoredTable:
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
-        if rows.num_rows:
-            bounds = {self.spec.tick: _ends(rows[self.spec.tick])}
-            self._add([self._log.write(rows.cast(self.spec.arrow_schema), bounds)])
-        elif self.spec.mode is Mode.LAST and self.files():
-            self._add([])
+        if rows.num_rows == 0 and (self.spec.mode is not Mode.LAST or not self.files()):
+            return
+        table = self._open()
+        before = table.version()
+        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode=self._mode)
+        if table.version() == before:
+            table.update_incremental()
 
     def append_files(self, files: Iterable[Path], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
-        added = [self._written(file, first, last) for file in files]
-        if added or self.spec.mode is Mode.LAST:
-            self._add(added)
+        adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
+        if not adds and self.spec.mode is not Mode.LAST:
+            return
+        table = self._open()
+        table.create_write_transaction(
+            adds,
+            self._mode,
+            table.schema(),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
-        with self._readable():
-            logged = self._log.files
-        if self._listed[0] is not logged:
-            self._listed = logged, self._data_files(logged)
+        table = self._open()
+        if self._listed is None or self._listed[0] != table.version():
+            self._listed = table.version(), self._list(table)
         return self._listed[1]
+
+    def _list(self, table: DeltaTable) -> list[DataFile]:
+        tick = self.spec.tick
+        names = ("path", "size_bytes", "num_records", f"min.{tick}", f"max.{tick}")
+        rows = data_files(table, *names)
+        return [DataFile(self.path / row["path"], *(row[n] for n in names[1:])) for row in rows]
 
     def files_at(self, version: int) -> list[DataFile]:
         """The data files of an earlier version; they may have been removed from the disk since.
@@ -173,7 +184,7 @@ class StoredTable:
             DataError: the version is not known any more (code `state`).
         """
         try:
-            return self._data_files(self._log.files_at(version))
+            return self._list(DeltaTable(self.path, version=version))
         except DeltaError as error:
             raise self._lost(f"has lost its version {version}", error) from error
 
@@ -183,6 +194,7 @@ class StoredTable:
         The files lie below the table's directory. `summed_to` is the last tick that its rows do not
         tell apart from those before it.
         """
+        table = self._open()
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
@@ -197,14 +209,14 @@ class StoredTable:
             adds += [self._removing(file) for file in gone]
         elif len(gone) < len(held):
             raise AssertionError(f"{self.path} cannot keep files that have other columns")
-        with self._log.by_delta_rs() as table:
-            table.create_write_transaction(
-                adds,
-                "append" if same_columns else "overwrite",
-                Schema.from_arrow(self.spec.arrow_schema),
-                commit_properties=CommitProperties(custom_metadata=note),
-                post_commithook_properties=PostCommitHookProperties(),
-            )
+        table.create_write_transaction(
+            adds,
+            "append" if same_columns else "overwrite",
+            Schema.from_arrow(self.spec.arrow_schema),
+            commit_properties=CommitProperties(custom_metadata=note),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
 
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
@@ -212,40 +224,38 @@ class StoredTable:
 
     def compact(self, least: int) -> None:
         """Joins the files of each tier that has at least so many of them."""
+        table = self._open()
         for tier in _TIERS:
             if sum(file.size < tier for file in self.files()) >= least:
-                with self._log.by_delta_rs() as table:
-                    table.optimize.compact(target_size=tier)
+                table.optimize.compact(target_size=tier)
+                table.update_incremental()
 
     def sum_up(self, rows: pa.Table, tick: int) -> None:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
+        table = self._open()
         note = CommitProperties(custom_metadata={_SUMMED_TO: str(tick)})
-        with self._log.by_delta_rs() as table:
-            write_deltalake(
-                table, rows.cast(self.spec.arrow_schema), mode="overwrite", commit_properties=note
-            )
+        write_deltalake(
+            table, rows.cast(self.spec.arrow_schema), mode="overwrite", commit_properties=note
+        )
+        table.update_incremental()
 
     def rewrite(self, rows: pa.Table) -> None:
         """Puts the rows in the place of all others."""
-        with self._log.by_delta_rs() as table:
-            write_deltalake(table, rows.cast(self.spec.arrow_schema), mode="overwrite")
+        table = self._open()
+        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode="overwrite")
+        table.update_incremental()
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        # The history is as long as the pipeline's, so what was seen of it is not read again.
-        version, (seen, noted) = self.version, self._noted
-        if version > seen:
-            table = DeltaTable(self.path, version=version)
-            noted = max(noted, noted_sums(table, version - seen))
-            self._noted = version, noted
-        return max(noted, before_first(file.first for file in self.files()))
+        return summed_to(self._open(), (file.first for file in self.files()))
 
     def vacuum(self, hours: int) -> None:
         """Removes files that no version of the last so many hours holds, nor ever a version."""
-        with self._log.by_delta_rs() as table:
-            table.vacuum(
-                retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
-            )
+        table = self._open()
+        table.vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
+        table.update_incremental()
 
     @property
     def rows(self) -> int:
@@ -254,38 +264,27 @@ class StoredTable:
 
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
-        with self._readable():
-            return _named(self._log.schema) == _named(self.spec.arrow_schema)
+        found: Any = self._open().schema().to_arrow()
+        return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
 
-    def _add(self, files: Iterable[LoggedFile]) -> None:
-        with self._readable():
+    @property
+    def _mode(self) -> Literal["append", "overwrite"]:
+        return "overwrite" if self.spec.mode is Mode.LAST else "append"
+
+    def _log(self, version: int) -> Path:
+        return self.path / "_delta_log" / f"{version:020}.json"
+
+    def _open(self) -> DeltaTable:
+        if self._table is None:
             try:
-                self._log.add(files, replacing=self.spec.mode is Mode.LAST)
-            except UnknownFeatureError as error:
-                raise state_error(
-                    f"the table {self.path} has got features that hydrotick does not write: "
-                    f"{error}",
-                    "remove them with the tool that set them, "
-                    "or restore the pipeline's directory from a backup",
-                ) from error
-            except EntryExistsError as error:
-                raise self._changed_beside() from error
+                self._table = DeltaTable(self.path)
+            except DeltaError as error:
+                raise self._lost("cannot be read", error) from error
+        return self._table
 
-    def _data_files(self, logged: Iterable[LoggedFile]) -> list[DataFile]:
-        tick = self.spec.tick
-        return [DataFile(self.path / f.name, f.size, f.rows, *f.bounds[tick]) for f in logged]
-
-    def _written(self, file: Path, first: int, last: int) -> LoggedFile:
-        rows, name = pq.read_metadata(file).num_rows, str(file.relative_to(self.path))
-        return LoggedFile(name, file.stat().st_size, rows, {self.spec.tick: (first, last)})
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """Within it a log that cannot be read becomes an error of the table."""
-        try:
-            yield
-        except DeltaError as error:
-            raise self._lost("cannot be read", error) from error
+    def _add(self, file: Path, first: int, last: int) -> AddAction:
+        rows = pq.read_metadata(file).num_rows
+        return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
 
     def _adding(self, file: DataFile) -> AddAction:
         tick = self.spec.tick
@@ -307,15 +306,6 @@ class StoredTable:
         path = str(file.path.relative_to(self.path))
         return RemoveAction(path, True, int(time.time() * 1000), file.size)
 
-    def _changed_beside(self) -> TransientError:
-        return TransientError(
-            Diagnostic(
-                "state",
-                f"something else wrote to the table {self.path} while a tick did",
-                help="let nothing but hydrotick write to it, then run the tick again",
-            )
-        )
-
     def _lost(self, what: str, error: Exception | str) -> DataError:
         first_line = str(error).strip().partition("\n")[0]
         return state_error(
@@ -325,22 +315,14 @@ class StoredTable:
         )
 
 
-def noted_sums(table: DeltaTable, entries: int | None = None) -> int:
-    """The last tick that a log was summed up to by one of its last so many entries; -1: none."""
-    return max((int(e[_SUMMED_TO]) for e in table.history(entries) if _SUMMED_TO in e), default=-1)
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none.
 
-
-def before_first(firsts: Iterable[int | None]) -> int:
-    """The tick before the first of which a log's files have rows, as far as their first is known.
-
-    A log that was summed up begins with the tick that it was summed up to.
+    `firsts` are the first ticks of its files, as far as they are known.
     """
-    return min((first for first in firsts if first is not None), default=0) - 1
-
-
-def _ends(ticks: Any) -> tuple[int, int]:
-    found: Any = pc.min_max(ticks).as_py()
-    return found["min"], found["max"]
+    noted = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
+    known = [first for first in firsts if first is not None]
+    return max([*noted, min(known, default=0) - 1])
 
 
 def _named(schema: pa.Schema) -> list[tuple[str, str]]:

@@ -90,8 +90,6 @@ WORDS_OF_AGGREGATES: Words = {
         "sum": "what a message tells",
     },
     "spark/store/as_it_was.py": {"max": "a column's statistics", "min": "a column's statistics"},
-    "spark/store/delta_log.py": {"max": "a column's statistics", "min": "a column's statistics"},
-    "spark/store/table.py": {"max": "a column's statistics", "min": "a column's statistics"},
     "spark/store/input_reads.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/store/ledger.py": {"first": COLUMN, "last": COLUMN},
     "ticks/calendar.py": {"every": "a word of a calendar"},
