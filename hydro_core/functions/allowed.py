@@ -126,7 +126,7 @@ def _called_here(method: Callable[..., Any], *args: Any, **keywords: Any) -> Any
 def formatted(value: Any, conversion: int, spec: str) -> str:
     """A value of an f-string; the conversion is that of its syntax tree.
 
-    >>> formatted(date(2024, 2, 3), -1, "%d.%m."), formatted("a", ord("r"), ">5")
+    >>> formatted(datetime(2024, 2, 3), -1, "%d.%m."), formatted("a", ord("r"), ">5")
     ('03.02.', "  'a'")
     """
     return format(CONVERSIONS[conversion](value), spec)

@@ -9,11 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hydro_core.catalog.classes import ByKey, Distinct
+from hydro_core.catalog.classes import (
+    ByKey,
+    Distinct,
+    Ends,
+    Linear,
+    Matching,
+    OpClass,
+    OverTime,
+    PerPosition,
+    Product,
+    Running,
+)
 from hydro_core.catalog.forms import hands_on
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
@@ -152,14 +164,10 @@ class Run:
         self.streams.update(found)
 
     def _is_dear(self, node: Node, weight: int) -> bool:
-        """Whether to compute a stream again costs more than to hold it.
-
-        A range brings rows together for what is distinct or a result by key, which then has fewer.
-        """
+        """Whether to compute a stream again costs more than to hold it."""
         if has_few_rows(self.setting.job.spark):
             return weight > SHORT_PLAN
-        grouped = self.first < self.last and isinstance(node.cls, Distinct | ByKey)
-        return grouped or weight > LONG_PLAN
+        return (self.first < self.last and _is_grouped(node.cls)) or weight > LONG_PLAN
 
     def _history(self, way: NodeWay) -> Relation:
         """All of a history, of which its operator may want what was there before only."""
@@ -344,6 +352,17 @@ class Run:
         # Its other rows may be all there is; who reads it may do without them.
         changes, _ = materialized(relation.changes, self.setting.job.materialize)
         return relation.with_(changes=changes)
+
+
+def _is_grouped(cls: OpClass) -> bool:
+    """Whether an operator brings rows together, and mostly gives fewer; a running one holds its."""
+    match cls:
+        case Distinct() | ByKey():
+            return True
+        case Ends() | Linear() | Product() | Matching() | Running() | PerPosition() | OverTime():
+            return False
+        case _:
+            assert_never(cls)
 
 
 def at_tick(relation: Relation, t: int) -> Relation:

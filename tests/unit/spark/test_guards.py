@@ -10,7 +10,14 @@ from pyspark.errors import PySparkException
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
-from hydro_core.spark.functions.guards import exactly_run, mark, recall, reruns, runs_in_python
+from hydro_core.spark.functions.guards import (
+    FailedGuards,
+    exactly_run,
+    mark,
+    recall,
+    reruns,
+    runs_in_python,
+)
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 
 
@@ -20,15 +27,15 @@ def _function(text: str, file: str) -> Fn:
 
 
 def _run_again(fn: Fn) -> None:
-    found = exactly_run(lambda given: _asked(fn, given), Settings())
+    found = exactly_run(lambda failed: _asked(fn, failed), Settings())
     assert [function.name for function in found] == [fn.name]
 
 
-def _asked(fn: Fn, given: Sequence[GuardedFunction]) -> Sequence[GuardedFunction]:
+def _asked(fn: Fn, failed: FailedGuards) -> Sequence[GuardedFunction]:
     """What a job does that computes the function for an item of which Spark cannot tell."""
     if not runs_in_python(fn):
         raise PySparkException(mark(fn))
-    return given
+    return failed()
 
 
 def test_functions_of_one_name_and_line_are_counted_apart() -> None:
@@ -48,7 +55,7 @@ def test_functions_of_one_name_and_line_are_counted_apart() -> None:
 
 def test_what_earlier_processes_have_counted_counts() -> None:
     fn = _function("lambda x: x + 47", "three.hydro")
-    (function,) = exactly_run(lambda given: _asked(fn, given), Settings())
+    (function,) = exactly_run(lambda failed: _asked(fn, failed), Settings())
     assert (function.file, function.line) == ("three.hydro", 1)
     recall([Rerun(function, 2, 5, 5, 5)], Settings())
     assert not runs_in_python(fn)
@@ -59,9 +66,9 @@ def test_what_earlier_processes_have_counted_counts() -> None:
 def test_what_is_known_to_fail_is_asked_of_python_at_once_and_not_counted_again() -> None:
     fn, runs = _function("lambda x: x + 53", "four.hydro"), list[int]()
 
-    def run(given: Sequence[GuardedFunction]) -> Sequence[GuardedFunction]:
-        runs.append(len(given))
-        return _asked(fn, given)
+    def run(failed: FailedGuards) -> Sequence[GuardedFunction]:
+        runs.append(len(failed()))
+        return _asked(fn, failed)
 
     known = exactly_run(run, Settings())
     before = dict(reruns())
