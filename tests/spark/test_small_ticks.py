@@ -86,6 +86,20 @@ pairs = cross() -> both
     assert pipeline.output("both").num_rows == 144
 
 
+def test_what_spark_knows_is_never_null_is_null_in_rows_of_other_tables(tmp_path: Path) -> None:
+    program = """
+members  = source("user string")
+messages = source("user string, text string")
+members  -> seen
+messages -> persist() -> aggregate(by="user", texts=collect_set("text")) -> changes() -> told
+"""
+    pipeline = opened(tmp_path, program)
+    pipeline.run_tick(0, batch(0))
+    users = sorted(row["_2"]["user"] for row in pipeline.output("told").to_pylist())
+    assert users == sorted(set(batch(0)["messages"]["user"].to_pylist()))
+    assert pipeline.output("seen").to_pylist() == [{"tick": 0, "user": "m0"}]
+
+
 @dataclass
 class Work:
     """The jobs and shuffles of a Spark context so far."""

@@ -14,7 +14,7 @@ from hydro_core.errors import DataError
 from hydro_core.faults import fault_of
 from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
-from hydro_core.spark.store.ledger import state_error
+from hydro_core.spark.store.ledger import RESTORE, state_error
 
 _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
 """Spark's names for files that are not what they should be."""
@@ -50,6 +50,6 @@ def _told(error: Exception, typed: Typed | None, directory: Path | None) -> Data
     if directory and str(directory) in text and any(name in text for name in _BROKEN_FILES):
         return state_error(
             f"a file of the pipeline in {directory} cannot be read",
-            "restore the directory from a backup, or remove all of it and run the ticks again",
+            RESTORE,
         )
     return fault_of(error, vanished=True) or data_error(error, typed)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.frames.few_rows import has_few_rows
+from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.types.item import ItemType
@@ -79,8 +80,13 @@ def loosely(frame: DataFrame) -> DataFrame:
     """
     wanted = {f.name: _loose(f.dataType) for f in frame.schema.fields}
     strict = {f.name for f in frame.schema.fields if f.dataType != wanted[f.name]}
+    if not strict:
+        return frame
     return frame.select(
-        *(F.col(n).cast(of).alias(n) if n in strict else F.col(n) for n, of in wanted.items())
+        *(
+            F.col(quoted(name)).cast(of).alias(name) if name in strict else F.col(quoted(name))
+            for name, of in wanted.items()
+        )
     )
 
 

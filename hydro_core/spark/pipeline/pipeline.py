@@ -34,7 +34,7 @@ from hydro_core.spark.pipeline.tables import (
 )
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.ledger import RESTORE, Commit, Ledger, state_error
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
@@ -333,7 +333,7 @@ class Pipeline:
         if any(table.exists for table in self.store.tables.values()):
             raise state_error(
                 f"the pipeline in {self.directory} has tables but no ledger",
-                "restore the directory from a backup, or remove all of it and run the ticks again",
+                RESTORE,
             )
         self.ledger.create()
 

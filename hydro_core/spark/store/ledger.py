@@ -32,6 +32,11 @@ from hydro_core.spark.store.input_reads import INPUT_COLUMNS, InputRead, read_of
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _FILES_BEFORE_COMPACTION = 100
+RESTORE = (
+    "restore the pipeline's directory from a backup, or start over with `hydrotick reset`, "
+    "which gives up what is stored"
+)
+"""What helps where stored files are lost or broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +353,7 @@ def _unreadable(path: Path, error: Exception) -> HydroError:
     first_line = str(error).strip().partition("\n")[0]
     return state_error(
         f"the ledger in {path} cannot be read: {first_line}",
-        "restore it from a backup, or remove the whole pipeline directory and run all ticks again",
+        RESTORE,
     )
 
 

@@ -26,7 +26,7 @@ from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
-from hydro_core.spark.store.ledger import Commit, state_error
+from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import DataFile, StoredTable
@@ -313,8 +313,7 @@ def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
         if not file.path.exists():
             raise state_error(
                 f"the table {table.path} has lost its file {file.path.name}",
-                "restore the pipeline's directory from a backup, "
-                "or remove all of it and run the ticks again",
+                RESTORE,
             )
     return files
 
@@ -346,13 +345,12 @@ def _told(table: StoredTable) -> Iterator[None]:
         first_line = str(error).partition("\n")[0]
         raise state_error(
             f"a file of the table {table.path} cannot be read: {first_line}",
-            "restore the pipeline's directory from a backup, "
-            "or remove all of it and run the ticks again",
+            RESTORE,
         ) from error
 
 
 def _missing(table: StoredTable, version: int) -> Exception:
     return state_error(
         f"the table {table.path} is missing; the ledger says that it is at version {version}",
-        "restore it from a backup, or remove the whole pipeline directory and run all ticks again",
+        RESTORE,
     )

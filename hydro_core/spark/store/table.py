@@ -29,7 +29,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import data_files
-from hydro_core.spark.store.ledger import state_error
+from hydro_core.spark.store.ledger import RESTORE, state_error
 from hydro_core.spark.store.schema import TableSpec
 
 STAGED = "staged"
@@ -310,8 +310,7 @@ class StoredTable:
         first_line = str(error).strip().partition("\n")[0]
         return state_error(
             f"the table {self.path} {what}: {first_line}",
-            "restore the pipeline's directory from a backup, "
-            "or remove all of it and run the ticks again",
+            RESTORE,
         )
 
 

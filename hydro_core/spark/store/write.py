@@ -21,7 +21,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.spark.frames.few_rows import collect
 from hydro_core.spark.frames.log import consolidated
-from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly
+from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
@@ -145,7 +145,7 @@ def few_rows(frame: DataFrame, bound: int) -> pa.Table | None:
 def _first_rows(frame: DataFrame, bound: int) -> DataFrame:
     """So many rows of each partition that there is one more than `bound` if there can be."""
     within = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION)
-    return frame.where(within <= F.lit(bound))
+    return loosely(frame).where(within <= F.lit(bound))
 
 
 def materialized_within(bound: int) -> Materialize:
