@@ -23,6 +23,7 @@ from hydro_core.types.item import Decimal as DecimalType
 
 WAITS = ("closed", "landed")
 LATES = ("next", "correct", "refuse")
+REMOVALS = ("note", "hold")
 SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _DDL = "such as `user string, amount long`"
@@ -156,6 +157,9 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         elif landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
+        if landing.removed not in REMOVALS:
+            said = f"there is no {landing.removed!r}"
+            yield _wrong(flow, f"{place}.removed", said, _choice(landing.removed, REMOVALS))
         try:
             landing_path(landing.path)
         except ProgramError as error:

@@ -16,7 +16,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from ..flows.landed_past import lost_past
+from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
 from ..project.began import STARTED_EMPTY, started_empty
 from ..project.programs import deployment_for, said_instead
 from .seams import DeployOptions, seams
@@ -56,6 +56,8 @@ class Change:
     """Of outputs that keep some of their past, the first tick that is restated."""
     lost: Mapping[str, str] = field(default_factory=dict)
     """The inputs whose landed past is not there, and why that is known."""
+    arrived: Mapping[str, AsArrived] = field(default_factory=dict)
+    """Of the inputs whose landed past is read, the rows that came late."""
     compared: Mapping[str, Changed] = field(default_factory=dict)
     """Of each output how the last ticks differ, if that was asked for."""
 
@@ -106,6 +108,12 @@ class Change:
         return self.flow.ticks.calendar.window(first), self.last
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of it, and of the rows that it is computed from."""
+        said = says_arrived(self.flow, self.arrived)
+        return (*self.target.deployment.notes, *said)
+
+    @property
     def is_nothing(self) -> bool:
         """Whether no table would change."""
         return self.difference.is_nothing
@@ -136,10 +144,19 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
     if not lost:
-        return change
+        return replace(change, arrived=_arrived(change, runner))
     if not asked.from_now:
         raise _incomplete(flow, lost)
-    return _from_now(replace(change, lost=lost))
+    change = _from_now(replace(change, lost=lost))
+    return replace(change, arrived=_arrived(change, runner))
+
+
+def _arrived(change: Change, runner: TickRunner) -> Mapping[str, AsArrived]:
+    flow, ledger = change.flow, runner.pipeline(change.flow).ledger
+    names, plan = change.work.made_by.inputs, change.target.deployment.plan
+    reads = [read for read in ledger.last_reads() if read.name in names]
+    landings = runner.inputs(flow, plan, [read.name for read in reads]).landings
+    return as_arrived(landings.as_read(reads, runner.next_tick(flow)), ledger.commits())
 
 
 def _with_what_began(before: Deployment, after: Deployment) -> Deployment:

@@ -97,6 +97,7 @@ class Flows:
 
     def ready(self, flow: FlowAsset) -> Ready:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
+        from .held import held
 
         def latest(name: str) -> int | datetime | None:
             return self.landings(flow).sources[name].latest()
@@ -105,7 +106,7 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now())
+        return ready(flow, latest, committed, self.now(), lambda: held(self, flow))
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""

@@ -259,11 +259,12 @@ class FlowSlices:
 
     @cached_property
     def _made_by(self) -> Mapping[int, Commit]:
-        """The commit that made each tick, the latest where it was made again."""
+        """The commit that read each tick, the latest where it was read anew."""
+        from hydro_core.spark.store.standing import reading
+
         found: dict[int, Commit] = {}
-        for commit in self._commits:
-            if commit.inputs:
-                found |= dict.fromkeys(commit.ticks, commit)
+        for commit in reading(self._commits):
+            found |= dict.fromkeys(commit.ticks, commit)
         return found
 
     def came_late(self, name: str) -> bool:

@@ -17,6 +17,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.flows import Flows
+from ..flows.held import refuse_held
 from ..flows.looking import LandingReads, look
 from ..flows.readiness import Ready
 from ..openlineage.events import Parent
@@ -199,6 +200,7 @@ class TickRunner(Flows):
                 for window in (windows[0], windows[-1]):
                     ready.refuse(window)
                 reading = look(self, flow)
+                refuse_held(flow, reading.seen, windows[0].tick)
                 first = first_to_correct(self.asset(flow), reading.seen)
             except HydroError as error:
                 yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
