@@ -174,7 +174,7 @@ class Rework:
             last=self.last,
             plan=self.target.fingerprint,
             versions={name: table.version for name, table in tables.items()},
-            rows=_added_up(commits),
+            rows=self._rows(commits),
             inputs=tuple(self._reads(commits)),
             start=commits[0].start if commits else None,
             started=self._started,
@@ -183,6 +183,13 @@ class Rework:
             tables={name: table.spec.record() for name, table in tables.items()},
             reruns=self._reruns(now, made),
         )
+
+    def _rows(self, commits: Sequence[Commit]) -> Mapping[str, int]:
+        """How many rows the tables have of the commit's ticks; some may not have run again."""
+        if self._first_changed >= self.first:
+            return _added_up(commits)
+        tables = self.beside.store.tables
+        return {name: tables[name].rows_since(self._first_changed) for name in self._taken}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""
