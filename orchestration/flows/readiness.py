@@ -27,6 +27,8 @@ class Ready:
     calendar: Calendar
     until: int
     why: str
+    held: bool = False
+    """Whether it waits for rows that are gone."""
 
     @property
     def last(self) -> str | None:
@@ -111,7 +113,7 @@ def ready(
             until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
     waits = held() if any(one.removed == "hold" for one in flow.landings.values()) else None
     if waits is not None and waits.tick <= until:
-        until, why = waits.tick, waits.why
+        return Ready(calendar, waits.tick, waits.why, held=True)
     return Ready(calendar, until, why)
 
 

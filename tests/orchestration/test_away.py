@@ -12,8 +12,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
+from hydro_core.errors import DataError
 from hydrotick.cli import late_status
-from tests.orchestration.changing import COUNTED
+from tests.orchestration.changing import COUNTED, REFACTORED
 from tests.orchestration.late import DAYS, IN_TIME, OPEN, Late, Row
 from tests.orchestration.small import PROGRAM, serve
 
@@ -188,17 +189,23 @@ def test_away_at_a_deployment_and_back_after_it(tmp_path: Path, of_rows: Ideal) 
     away = Away(tmp_path)
     away.take()
     away.ran((OPEN, OPEN))
-    away.deploy(COUNTED)
+    away.edit(COUNTED)
+    with pytest.raises(DataError, match=r"have read are gone: 2026-01-02 \(2 removed\)"):
+        away.planned()
+    away.deploy(REFACTORED)
     away.ran((OPEN + 1, OPEN + 1))
     away.put()
     assert away.waiting == {}
     away.ran((OPEN + 2, OPEN + 2))
-    assert away.verified().by_name == of_rows(ALL, OPEN + 3, COUNTED)
+    outputs = {n: r for n, r in of_rows(ALL, OPEN + 3).items() if n.startswith("outputs/")}
+    assert {n: r for n, r in away.verified().by_name.items() if n in outputs} == outputs
+    away.deploy(COUNTED)
     away.take()
     away.ran((OPEN + 3, OPEN + 3))
     away.put()
     away.rollback()
-    assert away.by_name == of_rows(ALL, OPEN + 4)
+    outputs = {n: r for n, r in of_rows(ALL, OPEN + 4).items() if n.startswith("outputs/")}
+    assert {n: r for n, r in away.by_name.items() if n in outputs} == outputs
 
 
 @pytest.mark.parametrize("touched", [False, True])
@@ -290,9 +297,12 @@ def test_commands_say_what_it_waits_for(
     serve(monkeypatch, [away.flow])
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
     monkeypatch.setenv("HYDROTICK_SPARK_MASTER", "local[2]")
+    assert main(["backfill", "small", "--to", DAYS[OPEN]]) == 0
     away.take()
+    capsys.readouterr()
     main(["status", "small"])
     said = capsys.readouterr().out
+    assert f"held; tick {DAYS[OPEN + 1]} is next: it waits for rows that" in said
     assert "rows that committed ticks have read and that are gone" in said
     main(["backfill", "small"])
     captured = capsys.readouterr()
