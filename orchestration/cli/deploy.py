@@ -95,7 +95,9 @@ def rollback(arguments: Sequence[str]) -> int:
     console.say(f"  {tables}; {again} computed again")
     if to.first <= to.commit.last:
         first, last = window(to.first).key, window(to.commit.last).key
-        console.say(f"  {first} to {last} were corrected since, so its tables of these do not serve")
+        console.say(
+            f"  {first} to {last} were corrected since, so its tables of these do not serve"
+        )
     if not console.agreed():
         return 1
     began = time.monotonic()

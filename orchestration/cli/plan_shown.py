@@ -45,8 +45,7 @@ def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
             for name, state in found.states.items()
         },
         _costs(change),
-        change.notes,
-    )
+    ) | {"notes": list(change.notes)}
 
 
 def first_as_json(flow: FlowAsset, first: WrittenDeployment) -> dict[str, Any]:
@@ -87,7 +86,6 @@ def _object(
     outputs: Mapping[str, Any],
     states: Mapping[str, Any],
     costs: tuple[float, float],
-    notes: Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """`deployments`: the number of the one that serves, and the one that would."""
     deployed, target = deployments
@@ -99,7 +97,7 @@ def _object(
         "outputs": dict(outputs),
         "states": dict(states),
         "cost": {"before": costs[0], "after": costs[1]},
-        "notes": list(target.deployment.notes if notes is None else notes),
+        "notes": list(target.deployment.notes),
     }
 
 

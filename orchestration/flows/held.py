@@ -36,8 +36,7 @@ def held_by(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> Held | None
     gone = {
         name: found
         for name, one in seen.items()
-        if _holds(flow, name)
-        and (found := noticed(flow.ticks.calendar, {}, one.changed)).changed
+        if _holds(flow, name) and (found := noticed(flow.ticks.calendar, {}, one.changed)).changed
     }
     return Held(tick, _why(flow, gone)) if gone else None
 
@@ -69,7 +68,8 @@ def _why(flow: FlowAsset, gone: Mapping[str, Noticed]) -> str:
     listed = "; ".join(f"`{name}`: {one.says_changed}" for name, one in gone.items())
     first = min(one.first for one in gone.values())
     return (
-        f"it waits for rows that committed ticks have read and that are gone: {listed}; it goes on "
-        f"when they are back, or after `hydrotick accept {flow.name}` (these ticks stay as they were "
-        f"read) or `hydrotick correct {flow.name} --from {first}` (they are computed again without)"
+        f"it waits for rows that committed ticks have read and that are gone: {listed}; it goes "
+        f"on when they are back, or after `hydrotick accept {flow.name}` (these ticks stay as they "
+        f"were read) or `hydrotick correct {flow.name} --from {first}` (they are computed again "
+        "without them)"
     )

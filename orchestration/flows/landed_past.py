@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AsArrived:
-    """The late rows of an input, by their ticks: those that are read again with the ticks with which
-    they arrived, and those of which nobody can tell any more which they are.
+    """The late rows of an input, by their ticks: those that are read again with the ticks with
+    which they arrived, and those of which nobody can tell any more which they are.
     """
 
     late: Mapping[int, int] = field(default_factory=dict)
@@ -81,17 +81,15 @@ def refuse_gone(
     raise DataError(
         Diagnostic(
             "state",
-            f"rows of `{flow.name}` that committed ticks have read are not landed any more, and the "
-            f"ticks would be computed again without them: {listed}",
+            f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
+            f"the ticks would be computed again without them: {listed}",
             help=f"land them again; or take them out of all outputs first: `hydrotick correct "
             f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
         )
     )
 
 
-def as_arrived(
-    seen: Mapping[str, Seen], commits: Sequence[Commit] = ()
-) -> Mapping[str, AsArrived]:
+def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapping[str, AsArrived]:
     """By input, what is read again of the rows that came late.
 
     Args:
@@ -122,8 +120,8 @@ def says_arrived(flow: FlowAsset, found: Mapping[str, AsArrived]) -> Iterator[st
         if one.late:
             said = noticed(flow.ticks.calendar, one.late, ()).says_late
             yield (
-                f"`{name}` is read as it arrived: {said} came late, and are of the ticks with which "
-                "they arrived"
+                f"`{name}` is read as it arrived: {said} came late, and are of the ticks with "
+                "which they arrived"
             )
         if one.untold:
             said = noticed(flow.ticks.calendar, one.untold, ()).says_late
@@ -159,4 +157,5 @@ def _gone(flow: FlowAsset, one: Seen, first: int) -> str:
 
 def _earliest(seen: Mapping[str, Seen], first: int) -> int:
     gone = [one.off.gone for one in seen.values()]
-    return min(tick for off in gone for tick in off.ticks[off.arrived >= first].tolist())
+    ticks: list[int] = [t for off in gone for t in off.ticks[off.arrived >= first].tolist()]
+    return min(ticks)

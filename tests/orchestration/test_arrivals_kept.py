@@ -23,10 +23,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 KINDS = ["delta", "parquet"]
 LATER = [(0, "fay", 9)]
 """A row that comes late for the first tick, after the others."""
-TWO = PROGRAM + """
+TWO = (
+    PROGRAM
+    + """
 refunds = source("user string, amount long")
 refunds -> persist() -> refunded
 """
+)
 
 Served = Callable[[Sequence[Row], int, str], Mapping[str, list[str]]]
 
@@ -251,7 +254,10 @@ def test_an_input_that_slept_wakes_with_all_that_came(tmp_path: Path) -> None:
     late.land(IN_TIME)
     late.land([(0, "ann", 1), (2, "bob", 2)], "../refunds/1.parquet")
     late.ran((0, 0), (1, 2))
-    both, late.flow = late.flow, replace(late.flow, inputs={"payments": late.flow.inputs["payments"]})
+    both, late.flow = (
+        late.flow,
+        replace(late.flow, inputs={"payments": late.flow.inputs["payments"]}),
+    )
     late.deploy(WITH_MORE)
     late.land([(1, "late", 3), (3, "own", 4)], "../refunds/2.parquet")
     late.ran((3, 3))

@@ -212,7 +212,7 @@ def test_away_at_a_deployment_and_back_after_it(tmp_path: Path, of_rows: Ideal) 
 def test_large_files_are_known_as_they_were(
     tmp_path: Path, of_rows: Ideal, monkeypatch: pytest.MonkeyPatch, touched: bool
 ) -> None:
-    """One that may be another is no silence: its rows are not read a second time, and it is told."""
+    """One that may be another is told, and its rows are not read a second time."""
     monkeypatch.setattr("hydro_core.spark.inputs.arrivals.listing._LARGEST", 0)
     away = Away(tmp_path)
     away.take()

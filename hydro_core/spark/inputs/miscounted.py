@@ -109,12 +109,9 @@ def _refuse(
             raise _miscounted(name, tick, (before, now), where, cure)
 
 
-def _miscounted(
-    name: str, tick: int, counts: tuple[int, int], where: str, cure: str
-) -> DataError:
+def _miscounted(name: str, tick: int, counts: tuple[int, int], where: str, cure: str) -> DataError:
     before, now = counts
     return state_error(
         f"input `{name}`: {before:,} row(s) of tick {tick} {where}, and {now:,} would be read",
         cure,
     )
-

@@ -1,7 +1,7 @@
 """Ticks that are computed again as they had been read: where another program takes over.
 
-A deployment changes what is computed, and not what had arrived. So every tick has the rows then that
-it has in the tables that serve, and that is compared before they are given up.
+A deployment changes what is computed, and not what had arrived. So every tick has the rows then
+that it has in the tables that serve, and that is compared before they are given up.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ class KeptReads:
     untold: set[str] = field(default_factory=set)
     """Inputs of which nobody can tell any more with which ticks their late rows arrived."""
 
-    def refuse_unlike(
-        self, made: Mapping[str, Counts], serves: Mapping[str, Counts]
-    ) -> None:
+    def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
         """Raises where the ticks have other rows than they have in the tables that serve."""
         for name in {*self.reads, *self.dormant} - self.untold:
             for found in (self.base.get(name, {}), made.get(name, {})):

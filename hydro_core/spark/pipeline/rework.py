@@ -30,8 +30,8 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
 from hydro_core.spark.store.as_it_was import Base, base_before, begin, moved
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.ledger import Commit, state_error
+from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.standing import standing_counts
 
@@ -49,6 +49,8 @@ class Recomputed:
     """The one that has to be reached."""
     changed: int
     """The first of which somebody has seen another result; after `last`: none is."""
+    kept: KeptReads | None = None
+    """What is read as it had been; None: the ticks read what is landed now."""
 
 
 class Rework:
@@ -67,7 +69,6 @@ class Rework:
         taken: Collection[str],
         *,
         since: Mapping[str, int] | None = None,
-        kept: KeptReads | None = None,
     ) -> None:
         self.serving = serving
         self.target = target
@@ -80,7 +81,7 @@ class Rework:
         self._taken = taken
         self._since = since
         """Of a deployment, the first tick of each of its outputs that is another than before."""
-        self.kept = kept
+        self.kept = past.kept
         """What is read as it had been; None: the ticks read what is landed now."""
         self._now = serving.ledger.last
         self._made: list[str] = []
@@ -291,9 +292,9 @@ def deployment(
         taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
         changed = {name: (since or {}).get(name, 0) for name in outputs}
         # A new state is of no tick that anybody has seen.
-        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1))
         kept = kept_since(serving.ledger, target.plan.graph.sources)
-        return Rework(serving, target, beside, past, taken, since=changed, kept=kept)
+        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
+        return Rework(serving, target, beside, past, taken, since=changed)
 
 
 def rollback(serving: Pipeline, target: Pipeline) -> Rework:
@@ -311,9 +312,9 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         base, left = left_by(target.store, target.fingerprint, commits, now)
         beside = _begun(target, base)
         first = base.tick + 1
-        past = Recomputed(first, now.last, min(first, undone_from(commits, left)))
         kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
-        return Rework(serving, target, beside, past, tuple(target.store.tables), kept=kept)
+        past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept)
+        return Rework(serving, target, beside, past, tuple(target.store.tables))
 
 
 def first_undone(serving: Pipeline, target: Pipeline) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-
 Counts = Mapping[int, int | None]
 """How many rows of an input have arrived with each tick; None: nobody has counted."""
 
@@ -63,7 +62,6 @@ class InputRead:
     """The name of the list, beside the ledger, of what was read otherwise than it is landed."""
     accepted_deviations: str | None = None
     """The same where somebody has accepted what came since."""
-
 
     @property
     def lists(self) -> tuple[str, ...]:

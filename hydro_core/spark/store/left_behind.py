@@ -1,4 +1,4 @@
-"""The tables that an earlier program has left, as far as they are what it would have made by now."""
+"""The tables that an earlier program has left, as far as it would make the same by now."""
 
 from __future__ import annotations
 

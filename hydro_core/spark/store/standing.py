@@ -1,4 +1,4 @@
-"""What the tables that serve were computed from: how many rows of each input arrived with each tick.
+"""What the tables that serve were computed from: how many rows arrived with each tick, by input.
 
 Each commit says it of the ticks that it read. A deployment, or the way back to an earlier one,
 computes ticks again as they had been read, so it says it of inputs alone that none had read before.
@@ -57,7 +57,7 @@ def late_by_tick(commits: Sequence[Commit], name: str) -> Counter[int]:
         end = commit.first if anew else commit.last + 1
         made_by = {tick: read for tick, read in made_by.items() if tick < end}
         if anew:
-            made_by |= {commit.first: read for read in commit.inputs if read.name == name}
+            made_by |= ((commit.first, read) for read in commit.inputs if read.name == name)
     return sum((Counter(read.late) for read in made_by.values()), Counter())
 
 

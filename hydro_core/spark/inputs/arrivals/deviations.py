@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -27,6 +28,9 @@ from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
 from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.spark.store.ledger import RESTORE, state_error
 from hydro_core.ticks.tick_range import Numbers
+
+Places = npt.NDArray[np.signedinteger[Any]]
+"""Places of rows."""
 
 _NEVER = -1
 """Arrived with no tick."""
@@ -46,11 +50,9 @@ class OffRows:
     def __len__(self) -> int:
         return len(self.ticks)
 
-    def where(self, mask: Mask) -> OffRows:
-        """Some of the rows."""
-        return OffRows(
-            self.ticks[mask], self.hashes[mask], self.arrived[mask], self.accepted[mask]
-        )
+    def where(self, mask: Mask | Places) -> OffRows:
+        """Some of the rows, by whether each is one of them, or by their places."""
+        return OffRows(self.ticks[mask], self.hashes[mask], self.arrived[mask], self.accepted[mask])
 
     def plus(self, *others: OffRows) -> OffRows:
         """These rows and others."""
@@ -269,7 +271,8 @@ def saved_deviations(directory: Path, name: str | None) -> Deviations:
     whole, kinds = OffRows(*columns), table["kind"].to_numpy()
     parts = [whole.where(kinds == number) for number in range(len(_KINDS))]
     files = (OffFile(**{**f, "rows": dict(f["rows"])}) for f in known["files"])
-    return Deviations(*parts, tuple(files), known["read_as"], known["item"])
+    late, gone, waiting = parts
+    return Deviations(late, gone, waiting, tuple(files), known["read_as"], known["item"])
 
 
 def untold_gone(changed: Iterable[ChangedRange]) -> Iterator[OffFile]:

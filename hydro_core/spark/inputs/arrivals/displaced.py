@@ -19,6 +19,7 @@ from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.deviations import NONE_OFF, Deviations, OffFile, OffRows
 from hydro_core.spark.inputs.arrivals.difference import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
+from hydro_core.spark.inputs.by_pieces import count_ticks
 from hydro_core.ticks.tick_range import Numbers
 from hydro_core.types.ddl import parse_ddl, to_ddl
 
@@ -42,7 +43,7 @@ def rows_of(source: LandingSource, arrived: Arrived, wanted: OffRows) -> tuple[p
         found = np.flatnonzero(~unmatched(hashes, here.hashes))
         # Equal rows are one to the program, so which of them arrived when is open.
         found = found[np.argsort(hashes[found], kind="stable")]
-        parts.append(table.take(pa.array(found)))
+        parts.append(table.take(found))
         came.append(here.arrived[np.argsort(here.hashes, kind="stable")])
     if not parts:
         return source.rows(arrived, [], None), np.array([], np.int64)
@@ -87,7 +88,9 @@ def in_columns_of(source: LandingSource, arrived: Arrived, off: Deviations) -> D
         *(OffFile("", t, t, "late", arrived=came, rows={t: n}) for (t, came), n in lost.items()),
         *(
             OffFile("", tick, tick, "gone", accepted=accepted)
-            for tick, accepted in {*zip(off.gone.ticks.tolist(), off.gone.accepted.tolist())}
+            for tick, accepted in set(
+                zip(off.gone.ticks.tolist(), off.gone.accepted.tolist(), strict=True)
+            )
         ),
     ]
     return Deviations(
@@ -147,7 +150,7 @@ def own_rows(
             continue
         table = source.rows(arrived, files, (first, last))
         kept = table.filter(pa.array(unmatched(row_hashes(table), part.hashes)))
-        yield kept, Counter(kept[TICK].to_pylist())
+        yield kept, count_ticks(kept[TICK].to_numpy())
     for path, late_to in late.items():
         begin = max(ticks[0], late_to + 1)
         if begin <= ticks[1]:

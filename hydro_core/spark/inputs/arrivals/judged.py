@@ -1,7 +1,7 @@
 """Which of the rows that came are late, and which of those that went are missed.
 
-Rows that return are no new ones: they cancel what was noted as gone, whichever file they are in, and
-only what is left is late. The new form of a row that was rewritten waits: of a tick that has lost
+Rows that return are no new ones: they cancel what was noted as gone, whichever file they are in,
+and only what is left is late. The new form of a row that was rewritten waits: of a tick that has lost
 rows, what came in the place of others is for a correction to read. Once nothing of the tick is
 missing any more it is late like any other.
 """
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +23,10 @@ from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.deviations import (
     NO_DEVIATIONS,
-    NONE_OFF,
     Deviations,
     OffFile,
     OffRows,
     off_rows,
-    replace_arrived,
 )
 from hydro_core.spark.inputs.arrivals.difference import Mask, unmatched
 from hydro_core.spark.inputs.arrivals.displaced import present, rows_of
@@ -243,16 +241,12 @@ class Judge:
                 of = counts if number == 0 else {}
                 found.files.append(self._late_file(file, min(counts), max(counts), of))
 
-    def _late_file(
-        self, file: CameFile, first: int, last: int, rows: Mapping[int, int]
-    ) -> OffFile:
+    def _late_file(self, file: CameFile, first: int, last: int, rows: Mapping[int, int]) -> OffFile:
         name, size, written = file.identity
         of = dict(sorted(rows.items()))
         return OffFile(name, first, last, "late", size, written, self._until, of)
 
-    def _note_late(
-        self, found: _Found, rows: pa.Table, late: Mask, of: tuple[Numbers, Numbers]
-    ) -> None:
+    def _note_late(self, found: _Found, rows: pa.Table, late: Mask, of: tuple[Any, Any]) -> None:
         if not late.any():
             return
         ticks, hashes = of
@@ -287,9 +281,9 @@ class Judge:
                 continue
             found.files.remove(file)
             paths = present(self._source, self._arrived, [file.path])
-            rows, counts = self._source.many(self._arrived, paths, (file.first, file.last))
+            waited, counts = self._source.many(self._arrived, paths, (file.first, file.last))
             if counts.total():
-                found.rows.append(rows)
+                found.rows.append(waited)
                 found.counts.update(counts)
                 of = dict(sorted(counts.items()))
                 found.files.append(replace(file, state="late", arrived=self._until, rows=of))
@@ -315,7 +309,7 @@ def _returns(found: _Found, file: CameFile) -> bool:
     return False
 
 
-def _cancelled(found: _Found, hashes: Numbers, is_new: Mask) -> Mask:
+def _cancelled(found: _Found, hashes: Any, is_new: Mask) -> Mask:
     """Which of the new rows were gone; these are it no more."""
     new = np.flatnonzero(is_new)
     back = new[~unmatched(hashes[new], found.gone.hashes)]
@@ -323,7 +317,7 @@ def _cancelled(found: _Found, hashes: Numbers, is_new: Mask) -> Mask:
     returned = found.gone.where(picked)
     found.gone = found.gone.where(~picked)
     late = returned.where(returned.arrived != returned.ticks)
-    found.late = found.late.plus(replace_arrived(late, late.arrived) if len(late) else NONE_OFF)
+    found.late = found.late.plus(late)
     mask: Mask = np.zeros(len(hashes), np.bool_)
     mask[back] = True
     return mask

@@ -85,11 +85,11 @@ class Look:
         came = (*found.came, *self._came(changes.written, replaces=True))
         gone = [self._path(path) for path in changes.gone]
         written = [self._path(file.path) for file in changes.written]
-        if all(file.exists() for file in (*gone, *written)):
-            if _bytes(gone) + _bytes(written) <= _COMPARED:
-                at = self._source.arrived(Snapshot(self._now.kind, before)) if gone else None
-                old = self._source.hashed(at, gone, (0, self._until - 1)) if at else NO_ROWS
-                return replace(found, came=came, gone=old)
+        there = all(file.exists() for file in (*gone, *written))
+        if there and _bytes(gone) + _bytes(written) <= _COMPARED:
+            at = self._source.arrived(Snapshot(self._now.kind, before)) if gone else None
+            old = self._source.hashed(at, gone, (0, self._until - 1)) if at else NO_ROWS
+            return replace(found, came=came, gone=old)
         lost = [
             self._span(path, *self._source.ticks_at(before, [path])) for path in changes.gone
         ] or [self._lost(file) for file in changes.written]
@@ -126,7 +126,9 @@ class Look:
             for span in [self._span(path, entry.first, entry.last)]
             if span is not None
         ]
-        files = [self._came_file(now, path, entry, replaces=bool(gone)) for path, entry in came.items()]
+        files = [
+            self._came_file(now, path, entry, replaces=bool(gone)) for path, entry in came.items()
+        ]
         return LandingChanges(
             tuple(file for file in files if self._is_committed(file.ends[0])),
             _hashes(gone.values() if kept else (), self._until),
