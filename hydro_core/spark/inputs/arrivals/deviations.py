@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -65,9 +65,9 @@ class OffRows:
         """The rows without some, each as often as it is named."""
         return self.where(unmatched(self.hashes, hashes)) if len(self) and len(hashes) else self
 
-    def at(self, ticks: Collection[int]) -> Mask:
+    def at(self, ticks: Numbers) -> Mask:
         """Which rows are of some ticks of their own."""
-        return np.isin(self.ticks, list(ticks))
+        return np.isin(self.ticks, ticks)
 
 
 def off_rows(rows: Hashed, arrived: int | Numbers | None = None) -> OffRows:
@@ -106,6 +106,11 @@ class OffFile:
     def identity(self) -> tuple[str, int, int]:
         """What tells it from others, as far as the file system tells."""
         return self.path, self.size, self.written
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it is gone, and nobody has accepted that."""
+        return self.state == "gone" and not self.accepted
 
     def holds(self, first: int, last: int) -> bool:
         """Whether it has rows of some of the ticks that differ."""
@@ -197,11 +202,17 @@ class Deviations:
         is late for earlier ticks, and has not arrived before, arrives with it.
         """
         late = self.late.where(self.late.ticks < first)
+        gone = self.gone.where(self.gone.arrived < first)
+        waiting = self.waiting.where(self.waiting.ticks < first)
+        # Where nothing is missing then, nothing waits for it.
+        settled = ~waiting.accepted & ~waiting.at(gone.ticks[~gone.accepted])
+        settled &= ~within(waiting.ticks, [f for f in self.files if f.is_missed])
+        came = replace_arrived(waiting.where(settled), first)
         found = replace(
             self,
-            late=replace_arrived(late, np.minimum(late.arrived, first)),
-            gone=self.gone.where(self.gone.arrived < first),
-            waiting=self.waiting.where(self.waiting.ticks < first),
+            late=replace_arrived(late, np.minimum(late.arrived, first)).plus(came),
+            gone=gone,
+            waiting=waiting.where(~settled),
             files=tuple(
                 _again(file, first)
                 for file in self.files
@@ -217,7 +228,7 @@ class Deviations:
         """
         if any(file.state != "late" for file in self.files):
             return None
-        waited = int((self.waiting.ticks >= first).sum())
+        waited = len(self.waiting) - len(self.again_from(first).waiting)
         return waited - int((self.gone.arrived >= first).sum())
 
     def saved(self, directory: Path) -> str | None:
@@ -284,6 +295,14 @@ def replace_arrived(rows: OffRows, arrived: int | Numbers) -> OffRows:
     """The rows as if they had arrived with another tick."""
     came = np.broadcast_to(np.asarray(arrived, np.int64), rows.ticks.shape).copy()
     return OffRows(rows.ticks, rows.hashes, came, rows.accepted)
+
+
+def within(ticks: Numbers, files: Sequence[OffFile]) -> Mask:
+    """Which ticks are some that files differ at."""
+    found: Mask = np.zeros(len(ticks), np.bool_)
+    for file in files:
+        found |= (ticks >= file.first) & (ticks <= file.last)
+    return found
 
 
 def _again(file: OffFile, first: int) -> OffFile:

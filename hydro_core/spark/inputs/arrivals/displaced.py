@@ -57,7 +57,7 @@ def arriving(
     first, last = ticks
     late = off.late.where((off.late.arrived >= first) & (off.late.arrived <= last))
     # Which of equal rows is which is told by all that are not where they belong.
-    same = off.elsewhere.where(off.elsewhere.at(np.unique(late.ticks).tolist()))
+    same = off.elsewhere.where(off.elsewhere.at(late.ticks))
     table, came = rows_of(source, arrived, same) if len(late) else (None, np.array([], np.int64))
     if table is not None:
         kept = (came >= first) & (came <= last)

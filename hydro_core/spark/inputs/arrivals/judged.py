@@ -1,6 +1,6 @@
 """Which of the rows that came are late, and which of those that went are missed.
 
-Rows that return are no new ones: they cancel what was noted as gone, whichever file they are in,
+Rows that return are no new ones: they cancel what was noted as gone, whatever file they are in,
 and only what is left is late. The new form of a row that was rewritten waits: of a tick that has lost
 rows, what came in the place of others is for a correction to read. Once nothing of the tick is
 missing any more it is late like any other.
@@ -27,6 +27,7 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     OffFile,
     OffRows,
     off_rows,
+    within,
 )
 from hydro_core.spark.inputs.arrivals.difference import Mask, unmatched
 from hydro_core.spark.inputs.arrivals.displaced import present, rows_of
@@ -121,7 +122,7 @@ class _Found:
     @property
     def untold(self) -> list[OffFile]:
         """Files that are missed, and nobody knows what they had."""
-        return [file for file in self.files if file.state == "gone" and not file.accepted]
+        return [file for file in self.files if file.is_missed]
 
 
 class Judge:
@@ -193,7 +194,7 @@ class Judge:
         self._miss(found, Hashed(gone.ticks[lost], gone.hashes[lost]))
         is_new = unmatched(hashes, gone.hashes)
         is_new &= ~_cancelled(found, hashes, is_new)
-        is_untold = is_new & _within(ticks, found.untold)
+        is_untold = is_new & within(ticks, found.untold)
         for number in np.unique(of[is_untold]).tolist():
             own = ticks[is_untold & (of == number)]
             found.files += self._waits(came[number], int(own.min()), int(own.max()))
@@ -267,9 +268,9 @@ class Judge:
 
     def _settle(self, found: _Found) -> None:
         """What waited for ticks of which nothing is missing any more is late."""
-        missed = set(found.gone.ticks[~found.gone.accepted].tolist())
+        missed = found.gone.ticks[~found.gone.accepted]
         settled = ~found.waiting.accepted & ~found.waiting.at(missed)
-        settled &= ~_within(found.waiting.ticks, found.untold)
+        settled &= ~within(found.waiting.ticks, found.untold)
         if settled.any():
             rows, _ = rows_of(self._source, self._arrived, found.waiting.where(settled))
             found.waiting = found.waiting.where(~settled)
@@ -329,13 +330,6 @@ def _waits_for(found: _Found, file: OffFile) -> bool:
     return any(one.holds(file.first, file.last) for one in found.untold) or bool(
         ((ticks >= file.first) & (ticks <= file.last)).any()
     )
-
-
-def _within(ticks: Numbers, files: Sequence[OffFile]) -> Mask:
-    found: Mask = np.zeros(len(ticks), np.bool_)
-    for file in files:
-        found |= (ticks >= file.first) & (ticks <= file.last)
-    return found
 
 
 def _together(parts: Sequence[pa.Table | DataFrame]) -> pa.Table | DataFrame | None:
