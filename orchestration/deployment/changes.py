@@ -183,10 +183,14 @@ def _compared(
     before: Deployment, after: Deployment, commit: Commit
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
+    from hydro_core.deploy.columns import in_the_order_of
     from hydro_core.deploy.difference import difference
     from hydro_core.trial import try_out
 
     found = difference(before, after, commit.tables)
+    if found.turned:
+        after = in_the_order_of(before, after, found.turned)
+        found = difference(before, after, commit.tables)
     trial = try_out(found)
     wrong = [*trial.outputs.values(), *trial.states.values()]
     if not wrong:
