@@ -185,12 +185,17 @@ def _compared(
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
     from hydro_core.deploy.columns import in_the_order_of
     from hydro_core.deploy.difference import difference
+    from hydro_core.deploy.kept_plan import by_the_plan_that_serves, serves_on
     from hydro_core.trial import try_out
 
     found = difference(before, after, commit.tables)
-    if found.turned:
-        after = in_the_order_of(before, after, found.turned)
-        found = difference(before, after, commit.tables)
+    kept = after
+    if serves_on(found):
+        kept = by_the_plan_that_serves(found)
+    elif found.turned:
+        kept = in_the_order_of(before, after, found.turned)
+    if kept is not after:
+        after, found = kept, difference(before, kept, commit.tables)
     trial = try_out(found)
     wrong = [*trial.outputs.values(), *trial.states.values()]
     if not wrong:

@@ -29,6 +29,12 @@ DOUBLED = PROGRAM.replace(
     "payments -> with_columns(amount=lambda p: 2 * p.amount) -> persist()",
 )
 WITH_MORE = PROGRAM + "payments -> filter(lambda p: p.amount > 2) -> large\n"
+TURNED = """
+# The same as `COUNTED`, everything that has a name in another order.
+payments = source("amount long, user string")
+payments -> persist() -> aggregate(n=count(), by="user", total=sum("amount")) -> delta() -> totals
+payments -> prev() -> before
+"""
 WITHOUT = PROGRAM.replace("-> before", "-> null()")
 RENAMED = PROGRAM.replace("-> before", "-> earlier")
 ALL_RENAMED = RENAMED.replace("-> totals", "-> sums")
