@@ -74,7 +74,8 @@ class TickRunner(Flows):
         """Starts in the background what the first tick would wait for: the checks' library."""
         # It loads SQLAlchemy's mapper, and Dagster's storage fails while that is half loaded.
         importlib.import_module("sqlalchemy.orm")
-        threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
+        load = partial(importlib.import_module, "hydrotick.quality.library")
+        threading.Thread(target=load, daemon=True).start()
 
     def run(
         self, flow: FlowAsset, windows: Sequence[TickWindow], log: Log, parent: Parent | None = None
