@@ -68,6 +68,7 @@ def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
         _say(f"{done} day(s) are committed from before.")
     if done >= days:
         return
+    runner.warm_up()
     _say("Starting Dagster and Spark; the first day waits for both.\n")
     from .ticking import run_ticks
 

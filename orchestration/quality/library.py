@@ -1,10 +1,10 @@
 """Great Expectations, loaded without Spark Connect: the only module that imports it.
 
-Great Expectations looks for Spark Connect when it is imported, and does without where that raises an
-`ImportError` for a package that it misses. But where the main module has no file (in a child of
+Great Expectations looks for Spark Connect when it is imported, and does without where that raises
+an `ImportError` for a package that it misses. But where the main module has no file (in a child of
 `multiprocessing`, which is what Dagster's default launcher starts for each run) Spark Connect takes
-the process for one that runs doctests, and ends it: `SystemExit: 0`. No tick has anything to do with
-Spark Connect, so it is not found in here.
+the process for one that runs doctests, and ends it: `SystemExit: 0`. No tick has anything to do
+with Spark Connect, so it is not found in here.
 """
 
 from __future__ import annotations

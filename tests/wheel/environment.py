@@ -1,5 +1,5 @@
-"""A fresh environment: the wheel, what its metadata asks for, and nothing else; on a machine without
-a Java, in a home that nobody has used.
+"""A fresh environment: the wheel, what its metadata asks for, and nothing else; on a machine
+without a Java, in a home that nobody has used.
 
 The packages are those of this environment, which are the locked ones: of each that the wheel needs
 by its metadata, and by that of what it needs, the files that it has installed are linked. So there

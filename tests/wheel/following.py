@@ -1,4 +1,4 @@
-"""A page, followed from its first line to its last, as its reader does in an environment of his own.
+"""A page, followed from its first line to its last, as its reader does in an own environment.
 
 Files with a name are saved, commands are typed at a terminal in the order of the page, and what it
 shows of what they print is compared.
@@ -35,12 +35,14 @@ class Story:
         slow: whether it takes minutes.
         before: what the text above a command says that is done before it; what "" says comes first.
         ends: with what commands end that do not end with 0.
+        says: what is on the screen of commands of which the page does not show what they print.
     """
 
     page: str
     slow: bool = True
     before: Mapping[str, Callable[[Environment, Path], object]] = field(default_factory=dict)
     ends: Mapping[str, int] = field(default_factory=dict)
+    says: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reader:
@@ -49,8 +51,6 @@ class Reader:
     def __init__(self, environment: Environment, folder: Path, story: Story, skipped: set[str]):
         self._environment, self._folder, self._story = environment, folder, story
         self._skipped = skipped
-        self.screens: list[str] = []
-        """What was on the terminal after each command of which the page does not show it."""
 
     def follow(self, update_golden: bool = False) -> None:
         """Does what the page says, and compares."""
@@ -90,9 +90,9 @@ class Reader:
 
     def _at_a_terminal(self, command: Command) -> None:
         ended, screen = at_a_terminal(self._environment, command.words, self._folder)
-        self.screens.append(f"$ {command.line}\n{screen}")
         assert ended == self._story.ends.get(command.line, 0), screen
         assert "Traceback" not in screen, screen
+        assert self._story.says.get(command.line, "") in screen, screen
 
     def _dev(self, command: Command) -> str:
         with served(self._environment, ["hydrotick", "dev"], self._folder) as port:

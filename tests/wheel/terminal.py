@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -13,11 +14,11 @@ from pathlib import Path
 from tests.wheel.environment import SECONDS, Environment
 
 _ASKS = b"[y/N] "
+_CLEARED = re.compile(r"[^\n]*\r\x1b\[K")
+"""What a line that is drawn again and again has shown before."""
 
 
-def at_a_terminal(
-    environment: Environment, words: Sequence[str], folder: Path
-) -> tuple[int, str]:
+def at_a_terminal(environment: Environment, words: Sequence[str], folder: Path) -> tuple[int, str]:
     """Runs a command to its end; gives what it ends with, and all that was on the screen."""
     ours, its = pty.openpty()
     started = subprocess.Popen(
@@ -32,7 +33,8 @@ def at_a_terminal(
     os.close(its)
     try:
         screen = _read(ours, time.monotonic() + SECONDS)
-        return started.wait(SECONDS), screen.decode("utf-8", "replace").replace("\r\n", "\n")
+        text = screen.decode("utf-8", "replace").replace("\r\n", "\n")
+        return started.wait(SECONDS), _CLEARED.sub("", text)
     finally:
         os.close(ours)
         if started.poll() is None:

@@ -1,5 +1,5 @@
-"""Every command says what it takes, and those that need no Spark do what they are for, where nothing
-but the wheel is installed.
+"""Every command says what it takes, and those that need no Spark do what they are for, where
+nothing but the wheel is installed.
 """
 
 from __future__ import annotations
