@@ -86,7 +86,7 @@ class Reader:
             return ""
         done = self._environment.run(command.words, self._folder)
         assert "Traceback" not in done.stdout, done.stdout
-        return f"$ {command.line}\n{done.stdout.replace(f'{self._folder}/', '')}"
+        return f"$ {command.line}\n{done.stdout}"
 
     def _at_a_terminal(self, command: Command) -> None:
         ended, screen = at_a_terminal(self._environment, command.words, self._folder)
