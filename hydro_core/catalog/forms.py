@@ -117,6 +117,19 @@ def reads_changes(cls: OpClass) -> bool:
             assert_never(cls)
 
 
+def looks_up(cls: OpClass) -> bool:
+    """Whether an operator needs, for the changes of its result, rows of its inputs by key, too."""
+    match cls:
+        case Product() | Matching() | Distinct():
+            return True
+        case Given() | Empty() | Output() | Linear() | ByKey() | Running():
+            return False
+        case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
+            return False
+        case _:
+            assert_never(cls)
+
+
 def takes_changes(cls: OpClass) -> bool:
     """Whether the changes of its input serve an operator as well as its values, or better.
 

@@ -200,13 +200,13 @@ class _Analysis:
         """What a product looks at of an input."""
         if cls.meets is Meets.SINGLE:
             return None
-        mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
+        other = self._kinds[node.inputs[1 - i].node]
         met = self._met(*_sides(node, i, keys_of_two(cls.meets, node)))
         if other is Kind.E:
             return None if i in cls.keeps else met
         if cls.keeps:
             return self._of_new_matches(node, i, cls.meets, cls.keeps)
-        return _united((self._handed_on(node, i), met)) if mine is other is Kind.H else None
+        return _united((self._handed_on(node, i), met)) if self._tells(node) else None
 
     def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
@@ -217,10 +217,11 @@ class _Analysis:
     def _of_new_matches(
         self, node: Node, i: int, how: Meets | Compares, keeps: Collection[int]
     ) -> Wanted:
-        """What tells how rows of histories that stay without a match come and go.
+        """What tells how rows with a match, or without one, come and go.
 
-        Those of an input that match new ones of the other. Where rows of the other stay without a
-        match, earlier ones with the keys of what is new, too: which match is the first?
+        Those of an input that match changed ones of the other. Where what becomes of the other's
+        rows depends on a match, all with the keys of what is new, too: is it the first, or was it
+        the last?
         """
         if not self._is_told_alone(node):
             return None
@@ -250,6 +251,12 @@ class _Analysis:
         if wanted is None or self._kinds[node.id] is Kind.E:
             return None
         return _united((self._handed_on(node, 0), *((self._met(own, own),) if wanted.new else ())))
+
+    def _tells(self, node: Node) -> bool:
+        """Whether what is new in what reaches back is made of what is new in the inputs."""
+        streams = (node.id, *(e.node for e in node.inputs))
+        reaches_back = self._kinds[node.id] is not Kind.E
+        return reaches_back and all(map(self._adds, streams))
 
     def _tells_changes(self, node: Node) -> bool:
         """Whether results by key of a history are told by those of the keys that are new."""
@@ -319,14 +326,16 @@ class _Analysis:
             case History(before):
                 found = every if events[0] and not before else None
             case Product(keeps=keeps):
-                found = _of_pairs(kinds, self._kinds[node.id], keeps)
+                found = every if self._tells(node) else _of_event_pairs(kinds, keeps)
             case Matching():
-                found = range(1) if events[0] else None
+                found = range(1) if events[0] else every if self._tells(node) else None
             case Growth(signed):
                 found = every if told and not (signed and events[0]) else None
             case Running(changes=changes):
                 if result_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
+            case Distinct() if self._tells(node):
+                found = every
             case Distinct() | ByKey() | Ordering() | Positional():
                 alone = self._tells_changes(node) or (node.spec.zero and all(events))
                 found = every if alone else None
@@ -351,12 +360,15 @@ class _Analysis:
         """The fields of an input that fields of the output are, where they are."""
         found = self._maps[node.id]
         equal = {} if found is None else found.equal
+        keys = _keys_through(node, i)
 
         def one(path: FieldPath) -> FieldPath | None:
             for length in range(len(path), -1, -1):
                 for field in equal.get(path[:length], ()):
                     if field.input == i:
                         return (*field.path, *path[length:])
+                if path[:length] in keys:
+                    return (*keys[path[:length]], *path[length:])
             return None
 
         return tuple(None if path is None else one(path) for path in fields)
@@ -366,13 +378,25 @@ class _Analysis:
         return (types.types.get(stream) or types.of(stream.node)).item
 
 
-def _of_pairs(kinds: Sequence[Kind], kind: Kind, keeps: Collection[int]) -> range | None:
-    """The inputs with whose new rows all new pairs come."""
+def _of_event_pairs(kinds: Sequence[Kind], keeps: Collection[int]) -> range | None:
+    """The inputs with whose rows all pairs come that are events."""
     both = range(2)
-    if kind is Kind.E:
-        alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
-        return next(alone, both if set(kinds) == {Kind.E} else None)
-    return both if not keeps and set(kinds) == {Kind.H} else None
+    alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
+    return next(alone, both if set(kinds) == {Kind.E} else None)
+
+
+def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
+    """The parts of the key in an item, each with where it is in an item of an input with which the
+    item comes or goes: one that is padded, or only asked for, has no other field in common.
+    """
+    cls = node.cls
+    if isinstance(cls, Product) and cls.meets is Meets.KEY:
+        keys = keys_of_two(cls.meets, node)
+        return dict(zip(keys[0], keys[i], strict=True))
+    if isinstance(cls, Matching):
+        keys = keys_of_two(cls.compares, node)
+        return dict(zip(keys[0], keys[i], strict=True))
+    return {}
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:

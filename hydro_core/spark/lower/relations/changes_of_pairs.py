@@ -26,7 +26,6 @@ from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
 from hydro_core.spark.lower.relations.conditions import Keys, all_of, equal_keys
-from hydro_core.spark.lower.relations.cover import key_struct
 from hydro_core.spark.lower.relations.matching import selected
 from hydro_core.spark.lower.relations.narrowing import meeting
 from hydro_core.spark.lower.relations.product import Range, overlap, pairs, renamed
@@ -36,7 +35,9 @@ Pair = Callable[[Column, Column], Column]
 """From an item of each side to the item that they make."""
 
 
-def changed_pairs(left: Relation, right: Relation, keys: Keys, make: Pair, ticks: Range) -> DataFrame:
+def changed_pairs(
+    left: Relation, right: Relation, keys: Keys, make: Pair, ticks: Range
+) -> DataFrame:
     """How the pairs of equal keys change: (item, t, n)."""
     mine, theirs = (_held_changes(r, ticks) for r in (left, right))
     parts = [
@@ -72,7 +73,9 @@ def changed_keys(relation: Relation, keys: Sequence[Column], ticks: Range) -> Re
     changes = _held_changes(relation, ticks)
     named = [k.alias(f"k{i}") for i, k in enumerate(keys)]
     names = [f"l_k{i}" for i in range(len(keys))]
-    net = changes.frame.select(*named, TICK, COUNT).groupBy(*[f"k{i}" for i in range(len(keys))], TICK)
+    net = changes.frame.select(*named, TICK, COUNT).groupBy(
+        *[f"k{i}" for i in range(len(keys))], TICK
+    )
     mine = net.agg(F.sum(COUNT).alias("net")).where(F.col("net") != 0)
     mine = mine.select(*(F.col(c).alias(f"l_{c}") for c in mine.columns))
     there = meeting(relation, changes, (keys, keys))
