@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
@@ -44,12 +43,10 @@ from hydro_core.catalog.classes import (
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
+from hydro_core.plan.origins import Origins
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import result_key
 from hydro_core.types.item import FieldPath, ItemType
-
-KnownFields = tuple[FieldPath | None, ...]
-"""Fields of items; None for one that is not known."""
 
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
@@ -125,10 +122,10 @@ class _Analysis:
 
     def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
-        self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
+        self._origins = Origins(plan)
         self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
         for slot in plan.slots:
-            if not self._adds(slot.stream.node) or slot.mode is Mode.LAST:
+            if not self._origins.adds(slot.stream.node) or slot.mode is Mode.LAST:
                 self._want(slot.stream.node, None)
         nodes = list(reversed(list(plan.graph)))
         while sum(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
@@ -151,10 +148,6 @@ class _Analysis:
         wanted = self._wanted[node.id]
         return _united((own, wanted and _Rows(wanted.found)))
 
-    def _adds(self, stream: NodeId) -> bool:
-        """Whether what is new in a stream is told apart from the rest."""
-        return self._kinds[stream] is not Kind.G or stream in self._plan.in_changes
-
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:
         """Notes who looks at a stream, and tells whether that is news."""
         before = self._wanted[stream]
@@ -168,12 +161,12 @@ class _Analysis:
                 yield stream, self._wants_of(node, i)
 
     def _wants_of(self, node: Node, i: int) -> Wanted:
-        new = NEW_ROWS if self._adds(node.inputs[i].node) else None
+        new = NEW_ROWS if self._origins.adds(node.inputs[i].node) else None
         cls, found = node.cls, None
         match cls:
             case Output():
                 name = node.args["name"]
-                all_told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
+                all_told = all(self._origins.adds(sink.id) for sink in self._graph.sinks[name])
                 found = NEW_ROWS if all_told and name in self._added else None
             case Growth() | Running(changes=True):
                 found = new
@@ -206,7 +199,7 @@ class _Analysis:
             return None if i in cls.keeps else met
         if cls.keeps:
             return self._of_new_matches(node, i, cls.meets, cls.keeps)
-        return _united((self._handed_on(node, i), met)) if self._tells(node) else None
+        return _united((self._handed_on(node, i), met)) if self._origins.tells(node) else None
 
     def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
@@ -240,7 +233,7 @@ class _Analysis:
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key of a history looks at: the keys of what is new."""
         key = result_key(node)
-        if key is None or not self._tells_changes(node) or not self._is_told_alone(node):
+        if key is None or not self._origins.tells_changes(node) or not self._is_told_alone(node):
             return None
         own = node.inputs[0], key_paths(key)
         return _united((NEW_ROWS, self._met(own, own)))
@@ -252,16 +245,6 @@ class _Analysis:
             return None
         return _united((self._handed_on(node, 0), *((self._met(own, own),) if wanted.new else ())))
 
-    def _tells(self, node: Node) -> bool:
-        """Whether what is new in what reaches back is made of what is new in the inputs."""
-        streams = (node.id, *(e.node for e in node.inputs))
-        reaches_back = self._kinds[node.id] is not Kind.E
-        return reaches_back and all(map(self._adds, streams))
-
-    def _tells_changes(self, node: Node) -> bool:
-        """Whether results by key of a history are told by those of the keys that are new."""
-        return node.id in self._plan.in_changes and self._kinds[node.inputs[0].node] is Kind.H
-
     def _handed_on(self, node: Node, i: int) -> Wanted:
         """What is wanted of the node's output, as what is wanted of an input."""
         wanted = self._wanted[node.id]
@@ -269,7 +252,11 @@ class _Analysis:
             return None
         return _Rows(
             frozenset(
-                _lookup(one.input, self._through(node, i, self._shared(node, one.mine)), one.theirs)
+                _lookup(
+                    one.input,
+                    self._origins.through(node, i, self._origins.shared(node, one.mine)),
+                    one.theirs,
+                )
                 for one in wanted.found
             ),
             wanted.new,
@@ -282,121 +269,15 @@ class _Analysis:
             for ours, theirs in zip(mine[1], other[1], strict=True)
             for pair in leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
         ]
-        origins = self._origins(other[0], tuple(theirs for _, theirs in pairs))
+        origins = self._origins.of(other[0], tuple(theirs for _, theirs in pairs))
         if origins is None:
             return None
         ours = tuple(own for own, _ in pairs)
         return _Rows(frozenset(_lookup(name, ours, fields) for name, fields in origins))
 
-    def _origins(
-        self, stream: Endpoint, fields: KnownFields
-    ) -> set[tuple[str, KnownFields]] | None:
-        """The inputs with which all comes that is new in a stream, and the fields there.
-
-        None where something comes without a row of an input.
-        """
-        if not self._adds(stream.node):
-            return None
-        sources = {node.id: name for name, node in self._graph.sources.items()}
-        todo: list[tuple[NodeId, KnownFields]] = [(stream.node, fields)]
-        seen, found = set(todo), set[tuple[str, KnownFields]]()
-        while todo:
-            name, wanted = todo.pop()
-            if name in sources:
-                found.add((sources[name], wanted))
-                continue
-            node = self._graph[name]
-            before = self._comes_with(node)
-            if before is None:
-                return None
-            shared = self._shared(node, wanted)
-            more = {(node.inputs[i].node, self._through(node, i, shared)) for i in before}
-            todo += more - seen
-            seen |= more
-        return found
-
-    def _comes_with(self, node: Node) -> range | None:
-        """The inputs with whose new rows all new rows of a node come."""
-        kinds = [self._kinds[e.node] for e in node.inputs]
-        events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
-        cls, every, found = node.cls, range(len(kinds)), None
-        match cls:
-            case Empty() | PerItem() | Projection() | Sum():
-                found = every if told else None
-            case History(before):
-                found = every if events[0] and not before else None
-            case Product(keeps=keeps):
-                found = every if self._tells(node) else _of_event_pairs(kinds, keeps)
-            case Matching():
-                found = range(1) if events[0] else every if self._tells(node) else None
-            case Growth(signed):
-                found = every if told and not (signed and events[0]) else None
-            case Running(changes=changes):
-                if result_key(node) is not None and (told if changes else events[-1]):
-                    found = every[-1:]
-            case Distinct() if self._tells(node):
-                found = every
-            case Distinct() | ByKey() | Ordering() | Positional():
-                alone = self._tells_changes(node) or (node.spec.zero and all(events))
-                found = every if alone else None
-            case Given() | Output() | Window() | Before() | Commands():
-                found = None
-            case _:
-                assert_never(cls)
-        return found
-
-    def _shared(self, node: Node, fields: KnownFields) -> KnownFields:
-        """The fields of an item by which all items are found that it depends on.
-
-        A result by key depends on items of before, of which it shares the key alone.
-        """
-        key = None if self._kinds[node.id] is Kind.E else result_key(node)
-        if key is None:
-            return fields
-        parts = {part for part, *_ in key_paths(key)}
-        return tuple(f if f and f[0] in parts else None for f in fields)
-
-    def _through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
-        """The fields of an input that fields of the output are, where they are."""
-        found = self._maps[node.id]
-        equal = {} if found is None else found.equal
-        keys = _keys_through(node, i)
-
-        def one(path: FieldPath) -> FieldPath | None:
-            for length in range(len(path), -1, -1):
-                for field in equal.get(path[:length], ()):
-                    if field.input == i:
-                        return (*field.path, *path[length:])
-                if path[:length] in keys:
-                    return (*keys[path[:length]], *path[length:])
-            return None
-
-        return tuple(None if path is None else one(path) for path in fields)
-
     def _item(self, stream: Endpoint) -> ItemType:
         types = self._plan.typed
         return (types.types.get(stream) or types.of(stream.node)).item
-
-
-def _of_event_pairs(kinds: Sequence[Kind], keeps: Collection[int]) -> range | None:
-    """The inputs with whose rows all pairs come that are events."""
-    both = range(2)
-    alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
-    return next(alone, both if set(kinds) == {Kind.E} else None)
-
-
-def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
-    """The parts of the key in an item, each with where it is in an item of an input with which the
-    item comes or goes: one that is padded, or only asked for, has no other field in common.
-    """
-    cls = node.cls
-    if isinstance(cls, Product) and cls.meets is Meets.KEY:
-        keys = keys_of_two(cls.meets, node)
-        return dict(zip(keys[0], keys[i], strict=True))
-    if isinstance(cls, Matching):
-        keys = keys_of_two(cls.compares, node)
-        return dict(zip(keys[0], keys[i], strict=True))
-    return {}
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:
