@@ -102,9 +102,11 @@ class CostModel:
             return rows[node.cls]
         gets = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
         gives = forms.streams[node.cls][1] is Form.CHANGES
-        told = (forms.streams[c] for c in node.inputs if gives and looks_up(node.shape.cls))
-        # beside what changes in an input, its rows are looked up by the keys of what changes
-        asked = sum(rows[stream] for stream, form in told if form is Form.CHANGES)
+        cls, asked = node.shape.cls, 0.0
+        if gives and not isinstance(cls, FeedbackShape) and looks_up(cls):
+            # beside what changes in an input, its rows are looked up by the keys of what changes
+            told = (forms.streams[c] for c in node.inputs)
+            asked = sum(rows[stream] for stream, form in told if form is Form.CHANGES)
         return asked + self.cost(node, rows, told=gets or gives)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:

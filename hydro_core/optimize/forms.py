@@ -93,7 +93,7 @@ def with_forms(space: Space) -> Forms:
     """The space with all forms that somebody may want."""
     streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
     origins = list(range(len(space.nodes)))
-    made = [[] for _ in space.of]
+    made: list[list[int]] = [[] for _ in space.of]
     work = _Building(space, _growing(space), list(space.nodes), origins, made, streams)
     for cls, options in enumerate(space.of):
         stored = [i for i in options if isinstance(space.nodes[i].shape.cls, Running)]

@@ -250,17 +250,12 @@ class _Analysis:
         wanted = self._wanted[node.id]
         if wanted is None:
             return None
-        return _Rows(
-            frozenset(
-                _lookup(
-                    one.input,
-                    self._origins.through(node, i, self._origins.shared(node, one.mine)),
-                    one.theirs,
-                )
-                for one in wanted.found
-            ),
-            wanted.new,
+        of = self._origins
+        found = (
+            _lookup(one.input, of.through(node, i, of.shared(node, one.mine)), one.theirs)
+            for one in wanted.found
         )
+        return _Rows(frozenset(found), wanted.new)
 
     def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
         """The items with the key of what is new in another stream."""

@@ -7,7 +7,7 @@ out. So whoever has the inputs' batches knows the fields of all that a range can
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from hydro_core.analysis.lineage import map_of
@@ -129,10 +129,8 @@ class Origins:
                 found = every if events[0] and not before else None
             case Product() | Matching() | Distinct() if self.tells(node):
                 found = every
-            case Product(keeps=keeps):
-                found = _of_event_pairs(kinds, keeps)
-            case Matching():
-                found = range(1) if events[0] else None
+            case Product() | Matching():
+                found = _of_events(cls, kinds)
             case Growth(signed):
                 found = every if told and not (signed and events[0]) else None
             case Running(changes=changes):
@@ -148,9 +146,9 @@ class Origins:
         return found
 
 
-def _of_event_pairs(kinds: Sequence[Kind], keeps: Collection[int]) -> range | None:
-    """The inputs with whose rows all pairs come that are events."""
-    both = range(2)
+def _of_events(cls: Product | Matching, kinds: Sequence[Kind]) -> range | None:
+    """The inputs with whose rows all pairs or matches come that are events."""
+    both, keeps = range(2), cls.keeps if isinstance(cls, Product) else frozenset({0})
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
     return next(alone, both if set(kinds) == {Kind.E} else None)
 
