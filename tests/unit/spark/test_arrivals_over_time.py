@@ -71,7 +71,9 @@ class Story:
 
     def _files_step(self, place: Files) -> None:
         names, moments = list(place.files), self.moments
-        match moments.choice(["add", "add", "again", "more", "less", "swap", "away", "back", "touch"]):
+        match moments.choice(
+            ["add", "add", "again", "more", "less", "swap", "away", "back", "touch"]
+        ):
             case "add":
                 place.add(some(moments, self.until))
             case "again" if names:
@@ -221,9 +223,7 @@ class Story:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("decided", [False, True])
-def test_no_row_is_lost_or_read_twice(
-    tmp_path: Path, kind: str, seed: int, decided: bool
-) -> None:
+def test_no_row_is_lost_or_read_twice(tmp_path: Path, kind: str, seed: int, decided: bool) -> None:
     moments = Random(f"{kind} {seed} {decided}")
     story = Story(tmp_path, kind, moments)
     done: list[str] = []
