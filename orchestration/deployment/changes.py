@@ -65,14 +65,14 @@ class Change:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of it beside what becomes of the tables."""
+        """What is to be known of it beside what becomes of the tables, and of its late rows."""
         readers = ((f"`{flow}`", name) for name, flows in self.read_by.items() for flow in flows)
         waits = (
             f"{flow} reads `{name}`, which goes: the ticks of {flow} fail until it reads another"
             " input"
             for flow, name in readers
         )
-        return (*waits, *self.target.deployment.notes)
+        return (*waits, *self.target.deployment.notes, *says_arrived(self.flow, self.arrived))
 
     @property
     def last(self) -> TickWindow:
@@ -119,12 +119,6 @@ class Change:
         if output not in self.work.wanted.outputs or first > self.commit.last:
             return None
         return self.flow.ticks.calendar.window(first), self.last
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be known of it, and of the rows that it is computed from."""
-        said = says_arrived(self.flow, self.arrived)
-        return (*self.target.deployment.notes, *said)
 
     @property
     def is_nothing(self) -> bool:

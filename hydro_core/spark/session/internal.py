@@ -20,9 +20,7 @@ _WRONG_CODE = re.compile(
     r"|scala\.MatchError|scala\.NotImplementedError)\b"
 )
 """What Java raises where code takes a value for what it is not."""
-_OF_FILES = re.compile(
-    r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)"
-)
+_OF_FILES = re.compile(r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)")
 """Errors of files, whatever Java raised when it met them."""
 _WRONG_PLAN = "42"
 """The class of SQL states of queries that mean nothing."""
@@ -62,7 +60,8 @@ def first_cause(error: BaseException) -> str:
 def _refused(error: BaseException) -> bool:
     """Whether Spark does not understand the plan."""
     return any(
-        isinstance(found, AnalysisException) and (found.getSqlState() or "").startswith(_WRONG_PLAN)
+        isinstance(found, AnalysisException)
+        and (found.getSqlState() or "").startswith(_WRONG_PLAN)
         for found in _chain(error)
     )
 
