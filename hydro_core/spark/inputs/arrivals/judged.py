@@ -1,7 +1,7 @@
 """Which of the rows that came are late, and which of those that went are missed.
 
 Rows that return are no new ones: they cancel what was noted as gone, whatever file they are in,
-and only what is left is late. The new form of a row that was rewritten waits: of a tick that has lost
+and only what is left is late. The new form of a row that was rewritten waits: of a tick that lost
 rows, what came in the place of others is for a correction to read. Once nothing of the tick is
 missing any more it is late like any other.
 """
