@@ -80,6 +80,10 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
             "`inputs.payments.late`: there is no 'corect' | did you mean `correct`?",
         ),
         (
+            {"inputs": {"payments": Landing("p", "day", removed="holt")}},  # type: ignore[arg-type]
+            "`inputs.payments.removed`: there is no 'holt' | did you mean `hold`?",
+        ),
+        (
             {"inputs": {"payments": Landing("p", wait="landed")}},
             "`inputs.payments.wait`: nothing tells which ticks have landed | say which `column`",
         ),
