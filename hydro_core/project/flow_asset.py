@@ -32,12 +32,16 @@ class Landing:
     `late` says what becomes of rows that land for ticks that are committed: they arrive with the
     "next" tick, or the committed ticks are computed again ("correct"), or the next tick fails until
     somebody has decided ("refuse").
+
+    `optional` names columns of the program's schema that files may lack: they are null there. Any
+    other that a file lacks is an error.
     """
 
     path: str
     column: str | None = None
     wait: Literal["closed", "landed"] = "closed"
     late: Literal["next", "correct", "refuse"] = "next"
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
