@@ -35,6 +35,9 @@ class Landing:
 
     `removed` says what becomes of the flow while rows are gone that committed ticks have read: it
     goes on and says so ("note"), or it waits until they are back, or somebody has decided ("hold").
+
+    `optional` names columns of the program's schema that files may lack: they are null there. Any
+    other that a file lacks is an error.
     """
 
     path: str
@@ -42,6 +45,7 @@ class Landing:
     wait: Literal["closed", "landed"] = "closed"
     late: Literal["next", "correct", "refuse"] = "next"
     removed: Literal["note", "hold"] = "note"
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

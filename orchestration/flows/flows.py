@@ -156,8 +156,9 @@ class Flows:
             items[name] = plan.typed.types[Endpoint(node.id)].item
             if isinstance(where, FlowOutput):
                 columns = declared_columns(items[name])
-                place = self.deployments.output_of(flow, name, columns)
+                place, optional = self.deployments.output_of(flow, name, columns), frozenset[str]()
             else:
                 place = self.project.landing / local_path(where.path)
-            landings[name] = LandingTable(place, where.column, flow.numbered_by(name))
+                optional = frozenset(where.optional)
+            landings[name] = LandingTable(place, where.column, flow.numbered_by(name), optional)
         return landings, items

@@ -30,6 +30,8 @@ class LandingTable:
     column: str | None = None
     numbered: Calendar | None = None
     """Whose ticks the column has the numbers of; None: those of who reads."""
+    optional: frozenset[str] = frozenset()
+    """The declared columns that files may lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def landings_of(
     """
     sources = {
         name: LandingSource(
-            InputFile(name, str(where.path), where.column),
+            InputFile(name, str(where.path), where.column, where.optional),
             items[name],
             spark,
             calendar,
