@@ -21,8 +21,7 @@ from hydro_core.ticks.calendar import span
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows
-from ..instance.processes import PROCESS_TAG
-from ..instance.run_tags import IN_FLIGHT, keys_of
+from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty

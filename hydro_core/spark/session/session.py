@@ -61,6 +61,17 @@ _MEANING = {
     "spark.sql.caseSensitive": "true",
 }
 
+PARQUET = {
+    # Microseconds, as timestamps are: INT96, Spark's default, is read as other times by others.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Dates are those of one calendar, before 1582-10-15 too.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+}
+"""How Parquet is written and read; whoever writes sets it on the session, which may be another."""
+
 _LEAN = {
     # Where in our code each column was made: three calls of the JVM for every one.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -141,6 +152,7 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
         "spark.master": settings.master,
         **_DELTA,
         **_MEANING,
+        **PARQUET,
         **_LEAN,
         **_LONG_LIFE,
         "spark.databricks.delta.properties.defaults.checkpointInterval": str(
