@@ -164,6 +164,10 @@ class Hands:
 
         return self._guarded(name, run, kill)
 
+    def plan(self, name: str, *, as_text: bool) -> Done:
+        """What deploying would do."""
+        return self.command("plan", name, style="text" if as_text else "json")
+
     def deploy(self, name: str, kill: int = 0) -> Done:
         """As `deploy --yes`."""
 
@@ -192,7 +196,7 @@ class Hands:
 
         return self._guarded(name, run, kill)
 
-    def command(self, *words: str) -> Done:
+    def command(self, *words: str, style: str = "json") -> Done:
         """A command of the project, in this process."""
         flows = [self.asset(name) for name in self.declared]
         out, err = io.StringIO(), io.StringIO()
@@ -201,7 +205,7 @@ class Hands:
             redirect_stdout(out),
             redirect_stderr(err),
         ):
-            code = main([*words, "--format", "json"])
+            code = main([*words, "--format", style])
         return Done(code, out.getvalue() if code == 0 or out.getvalue() else err.getvalue())
 
     def status(self, name: str) -> Told:

@@ -47,6 +47,7 @@ def story_of(seed: int, length: int = 14) -> Story:
         feed=rng.choice(list(FEEDS)),
         feed_late=rng.choice(("next", "correct")),
         sample_keys=rng.choice((0, 8)),
+        refactored=family.refactored,
     )
     return Story(setting, tuple(_Teller(rng, setting).ops(length)))
 

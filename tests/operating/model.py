@@ -64,7 +64,9 @@ class State:
     ignored: dict[str, Rows] = field(default_factory=dict)
     """Rows that waited for a correction when somebody accepted that there is none."""
     arrived: dict[str, ByTick] = field(default_factory=dict)
-    """How many rows came late with the last commit of ticks, by the ticks that they are of."""
+    """How many rows came late with the last commit of ticks, by the ticks that they are of; of an
+    input that is not named it is left open, since another program has taken over.
+    """
 
     @property
     def done(self) -> int:

@@ -106,6 +106,11 @@ FAMILIES: Mapping[str, Family] = {
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
         "a -> filter(lambda r: r.v > 2) -> big\na -> persist() -> unique() -> seen",
     ),
+    "outputs": _of_one(
+        "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> p",
+        "a -> persist() -> o",
+        "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> q",
+    ),
     "join": _of_two(
         'a -> persist() -> join(right=hb, on="k") -> o',
         'a -> persist() -> join(right=hb, on="k") -> filter(lambda r: r.v > r.w) -> o',
@@ -137,17 +142,6 @@ FAMILIES: Mapping[str, Family] = {
         "hb -> unique() -> delta() -> p",
     ),
 }
-WITHOUT_AN_OUTPUT = Family(
-    tuple(
-        _SOURCES + text
-        for text in (
-            "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> p\n",
-            "a -> persist() -> o\n",
-            "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> q\n",
-        )
-    )
-)
-"""An output is removed, or called something else."""
 FEEDS: Mapping[str, str] = {
     "o": _SOURCES + "a -> filter(lambda r: r.v >= 0) -> o\n",
     "sums": _SOURCES

@@ -1,0 +1,71 @@
+"""Stories that were told by people, and those that are known to end badly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.operating.programs import FAMILIES
+from tests.operating.story import Op, Setting, Story
+
+OPEN: Mapping[str, str] = {
+    "rolled back after a correction": "issue point 1",
+    "a file that returns": "issue point 2",
+    "a late row and a deployment": "issue point 6",
+    "an output is removed": "issue point 10",
+    "an output is renamed": "issue point 10",
+}
+"""By the ids of tests, what fails and is to be mended; who mends it takes its line out."""
+
+_DAYS = tuple((tick, "x", tick + 1) for tick in range(3))
+_TOTALS = FAMILIES["totals"].versions
+
+
+def _setting(late: str, versions: tuple[str, ...] = _TOTALS, kind: str = "parquet") -> Setting:
+    return Setting(versions, {"a": late}, {"a": kind})
+
+
+STORIES: Mapping[str, Story] = {
+    "rolled back after a correction": Story(
+        _setting("correct"),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 3),
+            Op("deploy", 1),
+            Op("land", rows=((1, "y", 7),)),
+            Op("correct", 1),
+            Op("rollback"),
+            Op("tick", 1),
+        ),
+    ),
+    "a file that returns": Story(
+        _setting("next"),
+        (
+            Op("land", rows=_DAYS),
+            Op("land", rows=((1, "y", 7),)),
+            Op("tick", 3),
+            Op("remove", 1),
+            Op("tick", 1),
+            Op("restore", 1),
+            Op("tick", 1),
+        ),
+    ),
+    "a late row and a deployment": Story(
+        _setting("next", FAMILIES["stateless"].versions),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 3),
+            Op("land", rows=((1, "y", 7),)),
+            Op("tick", 1),
+            Op("deploy", 1),
+            Op("tick", 1),
+        ),
+    ),
+    "an output is removed": Story(
+        _setting("next", FAMILIES["outputs"].versions),
+        (Op("land", rows=_DAYS), Op("tick", 2), Op("deploy", 1), Op("rollback"), Op("tick", 1)),
+    ),
+    "an output is renamed": Story(
+        _setting("next", FAMILIES["outputs"].versions),
+        (Op("land", rows=_DAYS), Op("tick", 2), Op("deploy", 2), Op("rollback"), Op("tick", 1)),
+    ),
+}

@@ -1,0 +1,92 @@
+"""The model of the operator: what is done to flows, in any order, and what must come of it.
+
+    pytest tests/operating --story 31               the story of a seed, told in full where it fails
+    pytest tests/operating -m slow --told-for 600   ten minutes of stories; an hour without it
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.operating.known import OPEN, STORIES
+from tests.operating.made import shrunk, story_of
+from tests.operating.story import Story, WrongError, run
+
+pytestmark = [pytest.mark.spark, pytest.mark.dagster]
+
+SEEDS = range(12)
+FIRST = 1000
+"""The first seed of the long run."""
+MOST = 5
+"""After so many stories that fail the long run ends."""
+_LONG, _SHRINKING = 20, 240.0
+"""Operations of a story of the long run, and seconds to make one smaller."""
+
+
+@pytest.fixture(autouse=True)
+def _session(spark: SparkSession) -> None:
+    """Flows use the shared session."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        asked = metafunc.config.getoption("--story")
+        metafunc.parametrize("seed", SEEDS if asked is None else [asked])
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_that_was_told(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    _may_fail(request, name)
+    story = STORIES[name]
+    assert run(story, tmp_path / "home") == len(story.ops)
+
+
+def test_the_story_of_a_seed(seed: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    _may_fail(request, f"seed {seed}")
+    _told(seed, story_of(seed), tmp_path / "home")
+
+
+@pytest.mark.slow
+def test_many_stories(
+    request: pytest.FixtureRequest, record_property: pytest.RecordProperty
+) -> None:
+    end = time.monotonic() + float(request.config.getoption("--told-for"))
+    seed, failed = FIRST, dict[int, str]()
+    while time.monotonic() < end and len(failed) < MOST:
+        story = story_of(seed, _LONG)
+        problem = _problem(story)
+        if problem is not None:
+            less = shrunk(story, lambda one: _problem(one) is not None, _SHRINKING)
+            failed[seed] = f"seed {seed}: {problem}\n{less}\n{_problem(less)}"
+        seed += 1
+    record_property("stories", seed - FIRST)
+    assert not failed, "\n\n".join(failed.values())
+
+
+def _problem(story: Story) -> str | None:
+    """What goes wrong in a story."""
+    with TemporaryDirectory() as home:
+        try:
+            run(story, Path(home, "home"))
+        except WrongError as error:
+            return str(error)
+    return None
+
+
+def _told(seed: int, story: Story, home: Path) -> None:
+    try:
+        run(story, home)
+    except WrongError as error:
+        error.add_note(f"`pytest tests/operating --story {seed}` tells it again:\n{story}")
+        raise
+
+
+def _may_fail(request: pytest.FixtureRequest, name: str) -> None:
+    if name in OPEN:
+        mark = pytest.mark.xfail(raises=WrongError, strict=True, reason=OPEN[name])
+        request.node.add_marker(mark)
