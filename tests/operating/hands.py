@@ -12,9 +12,9 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 from hydro_core.cli.main import main
@@ -37,7 +37,8 @@ from tests.operating.model import TICKS, ByTick
 from tests.operating.programs import Values, columns_of
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_AXIS = Ticks(_START, "1d", datetime(2026, 1, 1 + TICKS, tzinfo=UTC)).calendar
+_TICKS = Ticks(_START, "1d", _START + timedelta(days=TICKS))
+_AXIS = _TICKS.calendar
 _DEEP = 5
 """A lock is not taken more often within itself."""
 
@@ -114,6 +115,9 @@ class Hands:
     sample_keys: int = 0
     settings: ProjectSettings = field(init=False)
 
+    is_recorded: ClassVar[bool] = False
+    """Whether Dagster has records of what failed and of what was killed."""
+
     def __post_init__(self) -> None:
         self.settings = ProjectSettings(
             home=self.home, spark_master="local[2]", sample_keys=self.sample_keys
@@ -139,8 +143,7 @@ class Hands:
                 if of.fed_by
                 else Landing(f"{name}/{given}", "tick", late=late)
             )
-        ticks = Ticks(_START, "1d", datetime(2026, 1, 1 + TICKS, tzinfo=UTC))
-        return FlowAsset(name=name, program=self._program(name), ticks=ticks, inputs=inputs)
+        return FlowAsset(name=name, program=self._program(name), ticks=_TICKS, inputs=inputs)
 
     def tick(self, name: str, first: int, last: int, kill: int = 0) -> Done:
         """As `backfill --to`."""
@@ -322,3 +325,8 @@ def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
 def tick_of(key: str) -> int:
     """The tick of a key."""
     return _AXIS.window_of(key).tick
+
+
+def key_of(tick: int) -> str:
+    """The key of a tick; also of the one after the last."""
+    return f"{_START + timedelta(days=tick):%Y-%m-%d}"

@@ -88,8 +88,10 @@ class WrongError(AssertionError):
 class World:
     """The flows of a story: as they are, and as they should be."""
 
-    def __init__(self, setting: Setting, home: Path) -> None:
+    def __init__(self, setting: Setting, home: Path, hands: type[Hands] = Hands) -> None:
         self.setting = setting
+        self.troubled: set[str] = set()
+        """The flows of which something failed or was killed last: their records may say so."""
         is_fed = "flow" in setting.kinds.values()
         declared = {
             MAIN: {
@@ -98,7 +100,7 @@ class World:
             }
         }
         declared |= {FEED: {"a": Declared(setting.feed_late)}} if is_fed else {}
-        self.hands = Hands(home, declared, setting.sample_keys)
+        self.hands = hands(home, declared, setting.sample_keys)
         self.places = {
             (flow, name): Place(self.hands.landing(flow, name), name, self._kind(flow, name))
             for flow, inputs in declared.items()
@@ -170,13 +172,13 @@ class World:
 
     def _status(self, flow: Flow, code: int, told: Mapping[str, object]) -> Iterator[str]:
         may_run = self.limit(flow)
-        wanted = {"committed": flow.done, "open": max(0, may_run - flow.done), "stopped": False}
+        wanted = {"committed": flow.done, "open": max(0, may_run - flow.done)}
         if flow.done:
             wanted["deployment"] = flow.state.served[-1][0]
         for what, value in wanted.items():
             if told[what] != value:
                 yield f"`{flow.name}`: status says {what}={told[what]}, and it is {value}"
-        if code:
+        if flow.name not in self.troubled and (code or told["stopped"]):
             yield f"`{flow.name}`: status ends with {code}: {told['next']}"
         if not flow.done:
             return
@@ -200,13 +202,13 @@ def _differences(flow: Flow, found: Mapping[str, Sequence[Sequence[object]]]) ->
                 return
 
 
-def run(story: Story, home: Path) -> int:
+def run(story: Story, home: Path, hands: type[Hands] = Hands) -> int:
     """Lives through a story, and gives how many of its operations could be judged.
 
     Raises:
         WrongError: something is not as it must be.
     """
-    world = World(story.setting, home)
+    world = World(story.setting, home, hands)
     for number, op in enumerate(story.ops):
         try:
             problems = list(world.step(op))
@@ -254,6 +256,7 @@ def _tick(world: World, flow: Flow, op: Op) -> Iterator[str]:
     before = world.hands.sequence(flow.name)
     done = world.hands.tick(flow.name, first, last, op.kill)
     commits = world.hands.commits(flow.name, before)
+    _noted(world, flow, done)
     yield from _is_code(done, 1 if refuses else 0)
     if refuses and commits:
         yield "ticks ran, and somebody has to decide first"
@@ -290,6 +293,7 @@ def _correct(world: World, flow: Flow, op: Op) -> Iterator[str]:
     before = world.hands.sequence(flow.name)
     done = world.hands.correct(flow.name, op.number, op.kill)
     commits = world.hands.commits(flow.name, before)
+    _noted(world, flow, done)
     yield from _is_code(done, 1 if refuses else 0)
     if done.code == 0 and (len(commits) != 1 or commits[0].first > first):
         yield f"ticks from {first} on are to be computed again by one commit: {commits}"
@@ -321,6 +325,7 @@ def _deploy(world: World, flow: Flow, op: Op) -> Iterator[str]:
     yield from _is_code(world.hands.plan(flow.name, as_text=op.number % 2 == 0), *wanted, *or_refused)
     before = world.hands.sequence(flow.name)
     done = world.hands.deploy(flow.name, op.kill)
+    _noted(world, flow, done)
     yield from _is_code(done, 0, *or_refused)
     if world.hands.sequence(flow.name) > before:
         number = world.hands.number(flow.name) or 0
@@ -335,6 +340,7 @@ def _rollback(world: World, flow: Flow, op: Op) -> Iterator[str]:
         return
     before = world.hands.sequence(flow.name)
     done = world.hands.rollback(flow.name, op.kill)
+    _noted(world, flow, done)
     if len(flow.state.served) < 2:
         yield from _is_code(done, 1)
         return
@@ -364,6 +370,12 @@ def _put_back(world: World, flow: Flow, op: Op) -> Iterator[str]:
         flow.state = world.copies.pop(flow.name)
         flow.withheld = {}
     yield from ()
+
+
+def _noted(world: World, flow: Flow, done: Done) -> None:
+    """Keeps in mind whether Dagster has records of something that failed."""
+    if world.hands.is_recorded:
+        (world.troubled.discard if done.code == 0 else world.troubled.add)(flow.name)
 
 
 def _is_code(done: Done, *codes: int) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.operating.known import OPEN, STORIES
 from tests.operating.made import shrunk, story_of
+from tests.operating.processes import Processes
 from tests.operating.story import Story, WrongError, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
@@ -24,8 +25,10 @@ FIRST = 1000
 """The first seed of the long run."""
 MOST = 5
 """After so many stories that fail the long run ends."""
-_LONG, _SHRINKING = 20, 240.0
-"""Operations of a story of the long run, and seconds to make one smaller."""
+_LONG, _SHORT = 20, 9
+"""Operations of a story of the long run, and of one whose operations are processes."""
+_SHRINKING = 240.0
+"""Seconds to make a story smaller that fails."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +52,13 @@ def test_a_story_that_was_told(name: str, tmp_path: Path, request: pytest.Fixtur
 def test_the_story_of_a_seed(seed: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     _may_fail(request, f"seed {seed}")
     _told(seed, story_of(seed), tmp_path / "home")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed_of_processes", range(4))
+def test_each_operation_is_a_process(seed_of_processes: int, tmp_path: Path) -> None:
+    story = story_of(seed_of_processes, _SHORT)
+    assert run(story, tmp_path / "home", Processes) == len(story.ops)
 
 
 @pytest.mark.slow
