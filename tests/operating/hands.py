@@ -34,7 +34,7 @@ from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned
 from hydrotick.runner.runner import TickRunner
 from tests.operating.model import TICKS, ByTick
-from tests.operating.programs import Values, columns_of
+from tests.operating.programs import Values, columns_of, outputs_of
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _TICKS = Ticks(_START, "1d", _START + timedelta(days=TICKS))
@@ -45,10 +45,13 @@ _DEEP = 5
 
 @dataclass(frozen=True)
 class Declared:
-    """What a flow declares of an input: a path, or the flow that feeds it; and late rows."""
+    """What a flow declares of an input: the flow that feeds it, if one does; what becomes of
+    late rows, and whether the flow waits while rows are gone.
+    """
 
     late: str
     fed_by: str = ""
+    holds: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class Hands:
             inputs[given] = (
                 FlowOutput(of.fed_by, "o", late=late)
                 if of.fed_by
-                else Landing(f"{name}/{given}", "tick", late=late)
+                else Landing(f"{name}/{given}", "tick", late=late, **_removed(of))
             )
         return FlowAsset(name=name, program=self._program(name), ticks=_TICKS, inputs=inputs)
 
@@ -204,7 +207,7 @@ class Hands:
         flows = [self.asset(name) for name in self.declared]
         out, err = io.StringIO(), io.StringIO()
         with (
-            mock.patch.object(project, "current", lambda: Project(self.settings, flows)),
+            mock.patch.object(project, "current", return_value=Project(self.settings, flows)),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
@@ -233,9 +236,12 @@ class Hands:
         pipeline, done = runner.pipeline(flow), runner.next_tick(flow)
         found: dict[str, list[list[Values]]] = {}
         for output in pipeline.output_tables:
-            columns = columns_of(text, output)
+            columns = columns_of(text, output) if output in outputs_of(text) else ()
             found[output] = [
-                [tuple(row[c] for c in columns) for row in rows_at(pipeline, output, tick).rows]
+                [
+                    tuple(row.get(c, "no such column") for c in columns)
+                    for row in rows_at(pipeline, output, tick).rows
+                ]
                 for tick in range(done)
             ]
         return found
@@ -280,9 +286,7 @@ class Hands:
         """The flow as a new process finds it."""
         return self.asset(name), TickRunner(self.settings)
 
-    def _guarded(
-        self, name: str, run: Callable[[FlowAsset, TickRunner], None], kill: int
-    ) -> Done:
+    def _guarded(self, name: str, run: Callable[[FlowAsset, TickRunner], None], kill: int) -> Done:
         flow, runner = self._opened(name)
         try:
             if not kill:
@@ -297,6 +301,10 @@ class Hands:
         return Done()
 
 
+def _removed(of: Declared) -> dict[str, Any]:
+    return {"removed": "hold"} if of.holds else {}
+
+
 @contextmanager
 def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
     """Ends at the n-th step that a pipeline tells of, and nothing is tidied up after it."""
@@ -306,7 +314,8 @@ def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
         nonlocal steps
         steps += 1
         if steps == nth:
-            Rework.abandon = Prepared.abandon = lambda self: None  # type: ignore[method-assign]
+            Rework.abandon = lambda self: None  # type: ignore[method-assign]
+            Prepared.abandon = lambda self: None  # type: ignore[method-assign]
             raise KilledError(name)
 
     abandons = Rework.abandon, Prepared.abandon

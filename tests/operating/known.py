@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
+from hydro_core.project.flow_asset import Landing
 from tests.operating.programs import FAMILIES
 from tests.operating.story import Op, Setting, Story
 
@@ -15,6 +17,9 @@ OPEN: Mapping[str, str] = {
     "an output is renamed": "issue point 10",
 }
 """By the ids of tests, what fails and is to be mended; who mends it takes its line out."""
+
+HOLD_IS_THERE = "removed" in {one.name for one in fields(Landing)}
+"""Whether an input may say `removed: hold`: issue point 2 brings it."""
 
 _DAYS = tuple((tick, "x", tick + 1) for tick in range(3))
 _TOTALS = FAMILIES["totals"].versions

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from random import Random
 
+from tests.operating.known import HOLD_IS_THERE
 from tests.operating.landing import KINDS
 from tests.operating.model import TICKS, Row
 from tests.operating.programs import FAMILIES, FEEDS
@@ -29,7 +30,8 @@ _WEIGHTS = {
     "put back": 1,
 }
 _KEYS = "xyz"
-_KILLABLE = ("tick", "correct", "deploy", "rollback", "compact")
+_HOLD = 0.15
+"""How many inputs let their flow wait while rows are gone."""
 
 
 def story_of(seed: int, length: int = 14) -> Story:
@@ -40,6 +42,7 @@ def story_of(seed: int, length: int = 14) -> Story:
     if rng.random() < 0.2:
         kinds["a"] = "flow"
     late = {name: rng.choice(("next", "next", "correct", "refuse")) for name in family.inputs}
+    holds = frozenset(name for name in family.inputs if rng.random() < _HOLD and HOLD_IS_THERE)
     setting = Setting(
         family.versions,
         late,
@@ -48,6 +51,7 @@ def story_of(seed: int, length: int = 14) -> Story:
         feed_late=rng.choice(("next", "correct")),
         sample_keys=rng.choice((0, 8)),
         refactored=family.refactored,
+        holds=holds - {name for name, kind in kinds.items() if kind == "flow"},
     )
     return Story(setting, tuple(_Teller(rng, setting).ops(length)))
 
@@ -74,33 +78,16 @@ class _Teller:
             (what,) = self.rng.choices(names, [_WEIGHTS[name] for name in names])
             op = self._one(what)
             found += [op] if op is not None else []
-        return [*found, Op("tick", 1, FEED), Op("tick", 1)] if len(self.flows) > 1 else [
-            *found,
-            Op("tick", 1),
-        ]
+        return [*found, *(Op("tick", 1, flow) for flow in reversed(self.flows))]
 
     def _one(self, what: str) -> Op | None:
-        rng, place = self.rng, self.rng.choice(self.places)
-        flow, name = place
+        rng, done = self.rng, self.done
+        flow = rng.choice(self.flows)
         match what:
-            case "land":
-                return self._landed(place, self.done[flow], self.done[flow] + 3)
-            case "late":
-                return self._landed(place, 0, max(1, self.done[flow]))
-            case "remove" | "rewrite" | "touch":
-                number = rng.randrange(self.files[place])
-                rows = self._rows(0, self.done[flow] + 1) if what == "rewrite" else ()
-                self.gone[place] += [number] if what == "remove" else []
-                return Op(what, number, flow, name, rows)
-            case "restore":
-                gone = self.gone[place]
-                number = gone.pop() if gone else 0
-                return Op(what, number, flow, name) if gone or number else None
             case "tick":
-                return self._ticked(rng.choice(self.flows))
+                return self._ticked(flow)
             case "correct":
-                done = self.done[flow]
-                return Op(what, rng.randrange(done), flow, kill=self._kill()) if done else None
+                return Op(what, rng.randrange(done[flow] or 1), flow, kill=self._kill())
             case "edit" | "deploy":
                 number = rng.randrange(len(self.setting.versions))
                 return Op(what, number, kill=self._kill() if what == "deploy" else 0)
@@ -108,8 +95,26 @@ class _Teller:
                 return Op(what, rng.choice((168, 168, 0)), kill=self._kill())
             case "rollback":
                 return Op(what, kill=self._kill())
-            case _:
+            case "accept" | "copy" | "put back":
                 return Op(what)
+        return self._moved(what, rng.choice(self.places))
+
+    def _moved(self, what: str, place: tuple[str, str]) -> Op | None:
+        """Something with files."""
+        (flow, name), gone, done = place, self.gone[place], self.done[place[0]]
+        number = self.rng.randrange(self.files[place])
+        match what:
+            case "land":
+                return self._landed(place, done, done + 3)
+            case "late":
+                return self._landed(place, 0, max(1, done))
+            case "restore":
+                return Op(what, gone.pop(), flow, name) if gone else None
+            case "remove":
+                gone.append(number)
+            case "rewrite":
+                return Op(what, number, flow, name, self._rows(0, done + 1))
+        return Op(what, number, flow, name)
 
     def _ticked(self, flow: str) -> Op:
         number = self.rng.choice((1, 1, 2, 3))

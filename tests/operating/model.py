@@ -18,6 +18,8 @@ committed tick (`State.read`), and which program serves. All else follows:
   done.
 - A **rollback** goes to the deployment that served before the one that serves: from a deployment
   that followed a rollback not to the one that was given up.
+- A flow **waits** while rows are gone that were read of an input with `removed: hold`: no tick
+  runs, and none is open, until they return, their ticks are computed again, or it is accepted.
 - **Accepting** leaves what was read as it is, and lets late rows arrive with the next tick; what is
   refused is to be decided again when more comes or goes.
 - What is **killed** has happened as far as the ledger says, commit by commit.
@@ -32,7 +34,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.operating.programs import Outputs, Values, in_order, run
@@ -80,14 +82,20 @@ class Flow:
     Args:
         name: of the flow.
         late: of each input what becomes of late rows.
+        holding: the inputs for which it waits while rows are gone.
         landed: gives the rows that lie there for an input.
         text: its program.
     """
 
     def __init__(
-        self, name: str, late: Mapping[str, str], landed: Callable[[str], Rows], text: str
+        self,
+        name: str,
+        late: Mapping[str, str],
+        holding: Collection[str],
+        landed: Callable[[str], Rows],
+        text: str,
     ) -> None:
-        self.name, self.late, self._landed = name, late, landed
+        self.name, self.late, self.holding, self._landed = name, late, holding, landed
         self.written = text
         """The program as it stands in its file."""
         self.state = State({name: [] for name in late})
@@ -139,7 +147,10 @@ class Flow:
     def outputs(self) -> list[Outputs]:
         """The outputs at every committed tick."""
         batches = [
-            {name: [row[1:] for row in rows[tick].elements()] for name, rows in self.state.read.items()}
+            {
+                name: [row[1:] for row in rows[tick].elements()]
+                for name, rows in self.state.read.items()
+            }
             for tick in range(self.done)
         ]
         return run(self.text, batches)
@@ -189,6 +200,11 @@ class Flow:
         found = [row for name in self.late for row in self.undecided(name)]
         return any(first is None or row[0] < first for row in found)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether no tick runs since rows are gone, and nobody has accepted that."""
+        return any(self.changed(name) for name in self.holding)
+
     def to_correct(self) -> int | None:
         """The first tick that is corrected before the next one runs."""
         names = [name for name, late in self.late.items() if late == "correct"]
@@ -232,9 +248,7 @@ class Flow:
             ]
             self.state.read[name][first] += came
             self.state.arrived[name] = by_tick(came)
-            self.state.accepted[name] = of_ticks(
-                self.state.accepted.get(name, Counter()), 0, first
-            )
+            self.state.accepted[name] = of_ticks(self.state.accepted.get(name, Counter()), 0, first)
             self.state.decided[name] = Counter()
 
     def accept(self) -> None:

@@ -44,7 +44,12 @@ class Processes(Hands):
                 "inputs": {
                     given: {"flow": of.fed_by, "output": "o", "late": of.late}
                     if of.fed_by
-                    else {"path": f"{name}/{given}", "column": "tick", "late": of.late}
+                    else {
+                        "path": f"{name}/{given}",
+                        "column": "tick",
+                        "late": of.late,
+                        **({"removed": "hold"} if of.holds else {}),
+                    }
                     for given, of in inputs.items()
                 },
             }

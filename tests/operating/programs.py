@@ -99,10 +99,12 @@ FAMILIES: Mapping[str, Family] = {
         'a -> persist() -> filter(lambda r: r.v > 1) -> aggregate(by="k", m=median("v")) -> o',
     ),
     "several": _of_one(
-        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\na -> filter(lambda r: r.v > 2) -> big',
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
+        "a -> filter(lambda r: r.v > 2) -> big",
         'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\n'
         "a -> filter(lambda r: r.v > 2) -> big",
-        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\na -> filter(lambda r: r.v > 3) -> big',
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
+        "a -> filter(lambda r: r.v > 3) -> big",
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
         "a -> filter(lambda r: r.v > 2) -> big\na -> persist() -> unique() -> seen",
     ),
@@ -124,8 +126,7 @@ FAMILIES: Mapping[str, Family] = {
     "anti": _of_two(
         'a -> persist() -> join(right=hb, on="k", how="anti") -> o',
         'a -> join(right=hb, on="k", how="anti") -> o',
-        'a -> persist() -> filter(lambda r: r.v > 1)\n'
-        '  -> join(right=hb, on="k", how="anti") -> o',
+        'a -> persist() -> filter(lambda r: r.v > 1)\n  -> join(right=hb, on="k", how="anti") -> o',
         'a -> persist() -> join(right=hb, on="k", how="semi") -> o',
     ),
     "left": _of_two(
@@ -136,10 +137,8 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "sides": _of_two(
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\nhb -> unique() -> p',
-        'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\n'
-        "hb -> unique() -> p",
-        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
-        "hb -> unique() -> delta() -> p",
+        'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\nhb -> unique() -> p',
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\nhb -> unique() -> delta() -> p',
     ),
 }
 FEEDS: Mapping[str, str] = {

@@ -1,12 +1,13 @@
 """The model of the operator: what is done to flows, in any order, and what must come of it.
 
-    pytest tests/operating --story 31               the story of a seed, told in full where it fails
-    pytest tests/operating -m slow --told-for 600   ten minutes of stories; an hour without it
+pytest tests/operating --story 31               the story of a seed, told in full where it fails
+pytest tests/operating -m slow --told-for 600   ten minutes of stories; an hour without it
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,8 @@ from pyspark.sql import SparkSession
 from tests.operating.known import OPEN, STORIES
 from tests.operating.made import shrunk, story_of
 from tests.operating.processes import Processes
-from tests.operating.story import Story, WrongError, run
+from tests.operating.story import Story, WrongError
+from tests.operating.world import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -63,7 +65,7 @@ def test_each_operation_is_a_process(seed_of_processes: int, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_many_stories(
-    request: pytest.FixtureRequest, record_property: pytest.RecordProperty
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     end = time.monotonic() + float(request.config.getoption("--told-for"))
     seed, failed = FIRST, dict[int, str]()
