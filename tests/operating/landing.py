@@ -94,7 +94,7 @@ class Place:
     def _table(self, number: int) -> pa.Table:
         rows = [dict(zip(self.names, row, strict=True)) for row in self.files[number]]
         types = [pa.int64(), pa.string(), pa.int64()]
-        schema = pa.schema(list(zip(self.names, types, strict=True)))
+        schema = pa.schema([pa.field(n, of) for n, of in zip(self.names, types, strict=True)])
         table = pa.Table.from_pylist(rows, schema=schema)
         if self.kind == "delta":
             numbers = pa.array([number] * len(rows), pa.int64())

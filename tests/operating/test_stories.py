@@ -22,7 +22,8 @@ from tests.operating.world import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
-SEEDS = range(12)
+SEEDS = (3, 6, 10, 28, 31, 51, 98, 99, 131, 134, 232)
+"""Some that tell of all kinds of landings, and those by which defects were found."""
 FIRST = 1000
 """The first seed of the long run."""
 MOST = 5
