@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from hydro_core.files.kinds import (
+    JSON_LINES,
     Declared,
     ReadNames,
     among,
@@ -65,7 +66,7 @@ def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
         "CSV": lambda: _csv(file, form),
-        "JSON lines": lambda: _json(file),
+        JSON_LINES: lambda: _json(file),
     }
     try:
         yield from readers[form.kind]()

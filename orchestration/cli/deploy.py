@@ -11,10 +11,11 @@ from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..deployment.changes import Change, change_of
+from ..deployment.changes import Change, change_of, read_by
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
 from ..deployment.seams import DeployOptions
+from ..project import project
 from ..project.arguments import add_yes, flow_parser, number_of, parsed
 from ..project.console import Console
 from ..runner.runner import TickRunner
@@ -147,6 +148,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:
     first = flow.ticks.calendar.window_of(options.first) if options.first else None
     found = change_of(flow, runner, DeployOptions(first, options.forward_only, options.from_now))
+    if found is not None and any(o.change == "gone" for o in found.difference.outputs.values()):
+        found = replace(found, read_by=read_by(found, project.current().flows))
     if found is None or options.compare is None:
         return found
     progress = _progress(flow, runner, time.monotonic(), print_error)

@@ -6,7 +6,7 @@ state, what has to be computed for that, and from which rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -58,6 +58,19 @@ class Change:
     """The inputs whose landed past is not there, and why that is known."""
     compared: Mapping[str, Changed] = field(default_factory=dict)
     """Of each output how the last ticks differ, if that was asked for."""
+    read_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of outputs that go, the flows of the project that read them."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of it beside what becomes of the tables."""
+        readers = ((f"`{flow}`", name) for name, flows in self.read_by.items() for flow in flows)
+        waits = (
+            f"{flow} reads `{name}`, which goes: the ticks of {flow} fail until it reads another"
+            " input"
+            for flow, name in readers
+        )
+        return (*waits, *self.target.deployment.notes)
 
     @property
     def last(self) -> TickWindow:
@@ -142,6 +155,21 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
     return _from_now(replace(change, lost=lost))
 
 
+def read_by(change: Change, flows: Iterable[FlowAsset]) -> Mapping[str, tuple[str, ...]]:
+    """Of the outputs that go, the flows among these that read them."""
+    wanted = [(r, other.name) for other in flows for r in dict.fromkeys(other.reads.values())]
+    found = {
+        name: tuple(
+            other
+            for read, other in wanted
+            if (read.flow, read.output) == (change.flow.name, name)
+        )
+        for name, output in change.difference.outputs.items()
+        if output.change == "gone"
+    }
+    return {name: others for name, others in found.items() if others}
+
+
 def _with_what_began(before: Deployment, after: Deployment) -> Deployment:
     """What has begun without a past has none by another program either."""
     names = [*(slot.id for slot in after.plan.slots), *after.plan.graph.sinks]
@@ -155,10 +183,19 @@ def _compared(
     before: Deployment, after: Deployment, commit: Commit
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
+    from hydro_core.deploy.columns import in_the_order_of
     from hydro_core.deploy.difference import difference
+    from hydro_core.deploy.kept_plan import by_the_plan_that_serves, serves_on
     from hydro_core.trial import try_out
 
     found = difference(before, after, commit.tables)
+    kept = after
+    if serves_on(found):
+        kept = by_the_plan_that_serves(found)
+    elif found.turned:
+        kept = in_the_order_of(before, after, found.turned)
+    if kept is not after:
+        after, found = kept, difference(before, kept, commit.tables)
     trial = try_out(found)
     wrong = [*trial.outputs.values(), *trial.states.values()]
     if not wrong:

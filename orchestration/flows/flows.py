@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.project.landing_path import landing_path
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
@@ -157,6 +157,6 @@ class Flows:
                 columns = declared_columns(items[name])
                 place = self.deployments.output_of(flow, name, columns)
             else:
-                place = self.project.landing / landing_path(where.path)
+                place = self.project.landing / local_path(where.path)
             landings[name] = LandingTable(place, where.column, flow.numbered_by(name))
         return landings, items

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.deploy.records import FORMAT
 from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.plan.semantic_hash import program_hashes
@@ -61,6 +62,7 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     texts = texts_of(flow)
     return (
         bool(texts)
+        and deployed.format == FORMAT
         and texts == deployed.program.texts
         and deployed.versions.get(PACKAGE) == _release()
     )

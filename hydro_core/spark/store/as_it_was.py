@@ -22,6 +22,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hydro_core.errors import DataError
+from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.store import Store
@@ -151,7 +152,8 @@ def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> Data
         return replace(file, path=here)
     here = here.with_name(f"{uuid.uuid4()}.parquet")
     column = table.spec.tick
-    rows = ds.dataset(file.path, table.spec.arrow_schema).to_table(filter=ds.field(column) <= tick)
+    whole = ds.dataset(file.path, table.spec.arrow_schema, format=parquet_format())
+    rows = whole.to_table(filter=ds.field(column) <= tick)
     if rows.num_rows == 0:
         return None
     pq.write_table(rows, here)

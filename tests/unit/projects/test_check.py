@@ -85,7 +85,7 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
         ),
         (
             {"inputs": {"payments": Landing("s3a://bucket/payments", "day")}},
-            "`inputs.payments.path`: s3a://bucket/payments is a URL, and `s3a` is not supported |",
+            "`inputs.payments.path`: s3a://bucket/payments is a URL, and `s3a:` is neither read",
         ),
         (
             {"inputs": {"payments": Landing("file://host/payments", "day")}},
