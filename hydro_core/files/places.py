@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -77,7 +76,7 @@ class FoundFiles:
     """What it is: a Delta table, or files of a kind."""
     table: str | None = None
     """The identity of a Delta table."""
-    lacking: Lacking = MappingProxyType({})
+    lacking: Lacking = field(default_factory=dict)
     """The declared columns that a file lacks; not of JSON lines, which only their rows tell, nor of
     the files of a Delta table, which has a schema of its own.
     """
