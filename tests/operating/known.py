@@ -9,14 +9,17 @@ from hydro_core.project.flow_asset import Landing
 from tests.operating.programs import FAMILIES
 from tests.operating.story import Op, Setting, Story
 
-OPEN: Mapping[str, str] = {
-    "rolled back after a correction": "issue point 1",
-    "a file that returns": "issue point 2",
-    "a late row and a deployment": "issue point 6",
-    "an output is removed": "issue point 10",
-    "an output is renamed": "issue point 10",
+OPEN: Mapping[str, tuple[str, str]] = {
+    "rolled back after a correction": ("issue point 1", "`o` of `main` at tick"),
+    "a file that returns": ("issue point 2", "late rows of tick"),
+    "a late row and a deployment": ("issue point 6", "`o` of `main` at tick"),
+    "seed 51": ("a rollback goes to a deployment that was given up", "status says deployment="),
+    "seed 131": ("issue point 6", "`o` of `main` at tick"),
+    "seed 232": ("issue point 2", "rows removed of ticks"),
 }
-"""By the ids of tests, what fails and is to be mended; who mends it takes its line out."""
+"""By their names, what fails and is to be mended: why, and words of what is said then. Who mends it
+takes its line out.
+"""
 
 HOLD_IS_THERE = "removed" in {one.name for one in fields(Landing)}
 """Whether an input may say `removed: hold`: issue point 2 brings it."""

@@ -22,7 +22,7 @@ from tests.operating.world import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
-SEEDS = (3, 6, 10, 28, 31, 51, 98, 99, 131, 134, 232)
+SEEDS = (3, 10, 28, 31, 51, 99, 131, 232)
 """Some that tell of all kinds of landings, and those by which defects were found."""
 FIRST = 1000
 """The first seed of the long run."""
@@ -46,15 +46,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_story_that_was_told(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    _may_fail(request, name)
-    story = STORIES[name]
-    assert run(story, tmp_path / "home") == len(story.ops)
+def test_a_story_that_was_told(name: str, tmp_path: Path) -> None:
+    _judged(name, STORIES[name], tmp_path)
 
 
-def test_the_story_of_a_seed(seed: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    _may_fail(request, f"seed {seed}")
-    _told(seed, story_of(seed), tmp_path / "home")
+def test_the_story_of_a_seed(seed: int, tmp_path: Path) -> None:
+    _judged(f"seed {seed}", story_of(seed), tmp_path)
 
 
 @pytest.mark.slow
@@ -91,15 +88,14 @@ def _problem(story: Story) -> str | None:
     return None
 
 
-def _told(seed: int, story: Story, home: Path) -> None:
+def _judged(name: str, story: Story, directory: Path) -> None:
+    """Fails where a story does, but for those of which that is known; and where that is over."""
+    reason, words = OPEN.get(name, ("", ""))
     try:
-        run(story, home)
+        run(story, directory / "home")
     except WrongError as error:
-        error.add_note(f"`pytest tests/operating --story {seed}` tells it again:\n{story}")
+        if reason and words in str(error):
+            pytest.xfail(reason)
+        error.add_note(f"{name}, `pytest tests/operating --story SEED` tells it again:\n{story}")
         raise
-
-
-def _may_fail(request: pytest.FixtureRequest, name: str) -> None:
-    if name in OPEN:
-        mark = pytest.mark.xfail(raises=WrongError, strict=True, reason=OPEN[name])
-        request.node.add_marker(mark)
+    assert not reason, f"{reason} is mended: take `{name}` out of what is open"
