@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.landed import misfit
+from hydro_core.files.local_path import local_path
 from hydro_core.types.item import (
     DATE,
     DOUBLE,
@@ -44,6 +45,9 @@ class InputFile:
     def parse(text: str) -> InputFile:
         """The input that an argument names.
 
+        Raises:
+            HydroError: it is none, or its path is a URL of another machine (code `config`).
+
         >>> InputFile.parse("orders=data/orders.parquet:day")
         InputFile(name='orders', path='data/orders.parquet', column='day', optional=frozenset())
         """
@@ -60,9 +64,8 @@ class InputFile:
                     help="for example `--input orders=data/orders.parquet:day`",
                 )
             )
-        return InputFile(
-            name.strip(), before if has_column else path, column if has_column else None
-        )
+        place = local_path(before if has_column else path)
+        return InputFile(name.strip(), str(place), column if has_column else None)
 
 
 def item_type_of(types: Mapping[str, ItemType], tick_column: str | None) -> ItemType:

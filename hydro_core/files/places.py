@@ -232,12 +232,12 @@ def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
 def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]:
     """The types of columns; one that no item has is refused."""
     types = {}
-    for field in columns:
+    for column in columns:
         try:
-            types[field.name] = item_type(field.type)
+            types[column.name] = item_type(column.type)
         except ValueProblem:
             refuse(
-                f"`{place}`: its column `{field.name}` is of type {field.type}, which no item has",
+                f"`{place}`: its column `{column.name}` is of type {column.type}, which no item has",
                 "write it as a struct, an array or text, or leave it out of the schema",
             )
     return types

@@ -33,6 +33,9 @@ class Landing:
     "next" tick, or the committed ticks are computed again ("correct"), or the next tick fails until
     somebody has decided ("refuse").
 
+    `removed` says what becomes of the flow while rows are gone that committed ticks have read: it
+    goes on and says so ("note"), or it waits until they are back, or somebody has decided ("hold").
+
     `optional` names columns of the program's schema that files may lack: they are null there. Any
     other that a file lacks is an error.
     """
@@ -41,6 +44,7 @@ class Landing:
     column: str | None = None
     wait: Literal["closed", "landed"] = "closed"
     late: Literal["next", "correct", "refuse"] = "next"
+    removed: Literal["note", "hold"] = "note"
     optional: tuple[str, ...] = ()
 
 

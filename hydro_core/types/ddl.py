@@ -47,6 +47,7 @@ _NAMES = (*SCALARS, *_ALIASES, *_DECIMALS, "array", "struct", "void")
 _TOKEN = re.compile(
     r"\s*(?:(`(?:[^`]|``)*`)|(\w+)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|([<>(),:]))"
 )
+_SHOWN = 60
 _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
@@ -76,7 +77,11 @@ def _parsed(parser: _Parser) -> ItemType:
     # A column may have the name of a type: what follows tells, a size or the column's own type.
     sized = sized and second == "(" and parser.peek(2).lower() not in ("(", ")", *_NAMES)
     bare = first == "(" or second in ("", "<") or sized
-    result = parser.type() if bare else parser.fields("")
+    try:
+        result = parser.type() if bare else parser.fields("")
+    except RecursionError:
+        cure = "flatten it: no item has so many levels"
+        raise TypeProblem(f"the schema {text[:_SHOWN]!r}… nests too deep", cure) from None
     if parser.at < len(parser.tokens):
         raise parser.problem(f"`{parser.peek(0)}` is not expected here")
     return result

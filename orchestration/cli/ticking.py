@@ -17,15 +17,15 @@ from pathlib import Path
 import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.processes import has_ended, host_of, this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..code_location.factory import project_definitions
 from ..code_location.records import refuse_lost_pipeline, runs_of, unrecorded
 from ..instance import prepare_instance
-from ..instance.processes import PROCESS_TAG, has_ended, host_of, this_process
 from ..instance.run_here import RunHere, run_here
-from ..instance.run_tags import CORRECT, CORRECT_TAG
+from ..instance.run_tags import CORRECT, CORRECT_TAG, PROCESS_TAG
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned
 from ..runner.report import TickReport
@@ -100,7 +100,6 @@ def _job_of(
     flow: FlowAsset, runner: TickRunner
 ) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
     """The flow's job and the instance that records it, with what was left behind put right."""
-    runner.warm_up()
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
         refuse_lost_pipeline(instance, flow, runner)

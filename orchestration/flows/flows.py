@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.project.landing_path import landing_path
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
@@ -97,6 +97,7 @@ class Flows:
 
     def ready(self, flow: FlowAsset) -> Ready:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
+        from .held import held
 
         def latest(name: str) -> int | datetime | None:
             return self.landings(flow).sources[name].latest()
@@ -105,7 +106,7 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now())
+        return ready(flow, latest, committed, self.now(), lambda: held(self, flow))
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""
@@ -157,7 +158,7 @@ class Flows:
                 columns = declared_columns(items[name])
                 place, optional = self.deployments.output_of(flow, name, columns), frozenset[str]()
             else:
-                place = self.project.landing / landing_path(where.path)
+                place = self.project.landing / local_path(where.path)
                 optional = frozenset(where.optional)
             landings[name] = LandingTable(place, where.column, flow.numbered_by(name), optional)
         return landings, items

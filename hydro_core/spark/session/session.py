@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.gateway import with_fewer_calls
-from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
     SessionError,
     discard_jvm,
@@ -25,7 +24,7 @@ from hydro_core.spark.session.launch import (
     package_archive,
     runs_jobs,
 )
-from hydro_core.spark.session.ready import made_ready
+from hydro_core.spark.session.ready import ready_for
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -134,8 +133,7 @@ def start_session(
     """
     _silence_query_log()
     _refuse_connect(settings.master)
-    share = settings.share or default_share()
-    java_home, jars = made_ready(share, settings.java_home)
+    java_home, jars = ready_for(settings)
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
     with_fewer_calls(context._jvm)  # noqa: SLF001 - Spark offers no question for it

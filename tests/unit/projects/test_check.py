@@ -80,12 +80,16 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
             "`inputs.payments.late`: there is no 'corect' | did you mean `correct`?",
         ),
         (
+            {"inputs": {"payments": Landing("p", "day", removed="holt")}},  # type: ignore[arg-type]
+            "`inputs.payments.removed`: there is no 'holt' | did you mean `hold`?",
+        ),
+        (
             {"inputs": {"payments": Landing("p", wait="landed")}},
             "`inputs.payments.wait`: nothing tells which ticks have landed | say which `column`",
         ),
         (
             {"inputs": {"payments": Landing("s3a://bucket/payments", "day")}},
-            "`inputs.payments.path`: s3a://bucket/payments is a URL, and `s3a` is not supported |",
+            "`inputs.payments.path`: s3a://bucket/payments is a URL, and `s3a:` is neither read",
         ),
         (
             {"inputs": {"payments": Landing("file://host/payments", "day")}},
