@@ -12,14 +12,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 import hydro_core.spark
 from hydro_core.compile import best_plan, compile_text, optimized, planned
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InternalSparkError
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor import memory
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames import log, relation
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.session.internal import InternalSparkError
-from hydro_core.ticks.tick import TickInput
 from tests.spark.engines import assert_same, program
 from tests.spark.pipelines import SETTINGS
 

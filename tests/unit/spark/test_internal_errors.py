@@ -6,10 +6,15 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
+from hydro_core.errors import (
+    DataError,
+    Diagnostic,
+    HydroError,
+    InfrastructureError,
+    InternalSparkError,
+)
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.failed_job import told_failures
-from hydro_core.spark.session.internal import InternalSparkError
 
 LOST = (
     "[INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find _extract_k#7L in [t#8L]. SQLSTATE: XX000"
