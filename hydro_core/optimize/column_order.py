@@ -303,9 +303,10 @@ class _Work:
 
 def _asks_by_name(node: Node) -> bool:
     """Whether its functions and its order take columns by their names, if it has some."""
-    return all(columns_of(fn) is not None for fn in functions_of(node.args)) and all(
-        arg.kind != "order" for arg in node.op.args
-    )
+    return all(
+        columns_of(fn) is not None
+        for fn in functions_of(node.args)
+    ) and all(arg.kind != "order" for arg in node.op.args)
 
 
 def _column(of: str | Fn) -> Fn:

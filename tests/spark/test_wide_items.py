@@ -71,7 +71,8 @@ JOINED = """
 l = source("k long, p decimal(15,2), q decimal(15,2)")
 c = source("k long, s string, v long")
 custs = c -> persist() -> latest(by="k", order="v")
-l -> persist() -> join(right=custs, on="k") -> aggregate(by=["k"], r=sum(lambda x: x.p * (1 - x.q))) -> out
+joined = l -> persist() -> join(right=custs, on="k")
+joined -> aggregate(by=["k"], r=sum(lambda x: x.p * (1 - x.q))) -> out
 """
 LINES = [
     {

@@ -65,9 +65,7 @@ SAME = {
     ),
     "columns of an input": (
         SOURCES + "orders -> persist() -> unique() -> out",
-        SOURCES.replace(
-            "user string, product string, amount", "product string, user string, amount"
-        )
+        SOURCES.replace("user string, product string, amount", "product string, user string, amount")
         + 'orders -> persist() -> unique() -> select("user", "product", "amount", "at") -> out',
     ),
     "inputs of a union": (
