@@ -65,7 +65,11 @@ class Reader:
                 if block.language == "console" and update_golden:
                     rewritten(block, printed)
                 elif block.language == "console":
-                    assert VARIES.sub("…", printed) == VARIES.sub("…", block.text), block.place
+                    shown = [VARIES.sub("…", text) for text in (printed, block.text)]
+                    assert [block.place, *shown[0].splitlines()] == [
+                        block.place,
+                        *shown[1].splitlines(),
+                    ]
             elif block.language == "python" and not block.file:
                 self._python(block)
 

@@ -48,6 +48,12 @@ def _nothing_is_ready(environment: Environment, _: Path) -> None:
     rmtree(environment.place / "share" / "hydrotick" / "jdk", ignore_errors=True)
 
 
+def _ready(environment: Environment, folder: Path) -> None:
+    """What the page of projects says can be done ahead."""
+    done = environment.run(["python", "-m", "hydro_core.spark.session.ready"], folder)
+    assert done.returncode == 0, done.stdout
+
+
 def _with_the_chat(_: Environment, folder: Path) -> None:
     copytree(ROOT / "assets" / "chat", folder / "assets" / "chat")
 
@@ -67,7 +73,7 @@ STORIES = (
     Story("docs/projects.md", slow=False),
     Story("docs/language.md", slow=False),
     Story("docs/partitioning.md", slow=False),
-    Story("docs/tutorial.md"),
+    Story("docs/tutorial.md", before={"": _ready}),
     Story(
         "docs/operating.md",
         before={"": _shop, "hydrotick plan totals --compare 3": edit},
