@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
+from hydro_core.errors import InternalSparkError
+
 _INTERNAL = re.compile(r"\[INTERNAL_ERROR\w*(?:\.\w+)*\]|SQLSTATE: XX\d{3}")
 _CAUSE = re.compile(r"^\s*Caused by: (.+)$", re.MULTILINE)
 _WRONG_CODE = re.compile(
@@ -20,14 +22,12 @@ _WRONG_CODE = re.compile(
     r"|scala\.MatchError|scala\.NotImplementedError)\b"
 )
 """What Java raises where code takes a value for what it is not."""
-_OF_FILES = re.compile(r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)")
+_OF_FILES = re.compile(
+    r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)"
+)
 """Errors of files, whatever Java raised when it met them."""
 _WRONG_PLAN = "42"
 """The class of SQL states of queries that mean nothing."""
-
-
-class InternalSparkError(Exception):
-    """Spark failed by a fault of its own or of a plan of ours: a bug, and no data's fault."""
 
 
 def internal_error(error: BaseException) -> InternalSparkError | None:
@@ -60,8 +60,7 @@ def first_cause(error: BaseException) -> str:
 def _refused(error: BaseException) -> bool:
     """Whether Spark does not understand the plan."""
     return any(
-        isinstance(found, AnalysisException)
-        and (found.getSqlState() or "").startswith(_WRONG_PLAN)
+        isinstance(found, AnalysisException) and (found.getSqlState() or "").startswith(_WRONG_PLAN)
         for found in _chain(error)
     )
 
