@@ -1,4 +1,4 @@
-"""Constant parts of functions that always fail: `timedelta(months=3)`, `1 // 0`, `date(2024, 13, 1)`.
+"""Constant parts of functions that always fail: `timedelta(months=3)`, `1 // 0`.
 
 Only what is evaluated for every item counts. A branch that may never be taken may fail, and so may
 what stands behind an `and`, in a comprehension or in a function within the function.
@@ -54,7 +54,7 @@ def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
             case Call(name) if name not in FUNCTIONS:
                 found = False
             case _:
-                found = all([_is_constant(child, known) for child in children(tree)])
+                found = all(_is_constant(child, known) for child in children(tree))
         known[id(tree)] = found
     return found
 

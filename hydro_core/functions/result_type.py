@@ -187,9 +187,9 @@ def _typing(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> _Typed:
     if fn.tree is None:
         result = fn.returns or OPEN
         return _Typed(result, {}, None, fn.returns or ANY)
-    check_constants(fn.tree)
     typer = _Typer()
     raw = typer.kind(fn.tree, dict(zip(fn.params, arguments, strict=True)))
+    check_constants(fn.tree)
     result = fn.returns or as_item(raw, fn.tree.place)
     return _Typed(result, typer.kinds, fn.tree, raw)
 

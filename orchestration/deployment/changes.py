@@ -160,9 +160,7 @@ def read_by(change: Change, flows: Iterable[FlowAsset]) -> Mapping[str, tuple[st
     wanted = [(r, other.name) for other in flows for r in dict.fromkeys(other.reads.values())]
     found = {
         name: tuple(
-            other
-            for read, other in wanted
-            if (read.flow, read.output) == (change.flow.name, name)
+            other for read, other in wanted if (read.flow, read.output) == (change.flow.name, name)
         )
         for name, output in change.difference.outputs.items()
         if output.change == "gone"
