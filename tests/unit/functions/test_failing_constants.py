@@ -16,7 +16,6 @@ FAILS = {
     "date(2024, 13, 1)": "ValueError: month must be in 1..12",
     "r.day > date(2023, 2, 29)": "ValueError: day is out of range",
     "r.day == date(2023, 2, 29) and r.v == 1": "ValueError: ",
-    'Decimal("1e9999999") ** 9': "Overflow: ",
     "[1][3]": "IndexError: ",
     '"a"[5]': "IndexError: ",
     '{"a": 1 // 0, "b": r.v}': "ZeroDivisionError: ",
