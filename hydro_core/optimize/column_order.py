@@ -21,8 +21,8 @@ from hydro_core.catalog.classes import (
     Compares,
     Distinct,
     Ends,
-    Gives,
     Given,
+    Gives,
     Growth,
     History,
     Linear,
@@ -111,7 +111,7 @@ class _Work:
 
     def add(self, node: Node, *, as_written: bool) -> None:
         """Adds the node, its named parts in order, or just as it stands."""
-        if not as_written and self._in_order(node):
+        if not as_written and self._goes_by_names(node) and self._in_order(node):
             return
         inputs = tuple(map(self.restored, node.inputs))
         self.nodes[node.id] = node.with_(inputs=inputs)
@@ -166,15 +166,18 @@ class _Work:
         """What is as in the program is called as in the program, and nothing else is."""
         return str(end) if is_own else f"{end} in order"
 
+    def _goes_by_names(self, node: Node) -> bool:
+        """Whether it gets rows, and takes their columns by their names where it asks for some."""
+        if any(end not in self.at for end in node.inputs):
+            return False
+        by_name = all(columns_of(fn) is not None for fn in functions_of(node.args))
+        return by_name and all(arg.kind != "order" for arg in node.op.args)
+
     def _in_order(self, node: Node) -> bool:  # noqa: PLR0911 - a closed set
         """Adds the node with its named parts in order, if these are all that it goes by."""
-        if isinstance(node.cls, Given):
-            return self._source(node)
-        if not node.inputs or any(end not in self.at for end in node.inputs):
-            return False
-        if not _asks_by_name(node):
-            return False
         match node.cls:
+            case Given():
+                return self._source(node)
             case Projection():
                 return self._projection(node, node.cls)
             case PerItem(gives) if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED):
@@ -299,14 +302,6 @@ class _Work:
         self.nodes[name] = node.with_(id=name)
         for end in ends:
             self.at[end] = _Placed(Endpoint(name, end.port), names)
-
-
-def _asks_by_name(node: Node) -> bool:
-    """Whether its functions and its order take columns by their names, if it has some."""
-    return all(
-        columns_of(fn) is not None
-        for fn in functions_of(node.args)
-    ) and all(arg.kind != "order" for arg in node.op.args)
 
 
 def _column(of: str | Fn) -> Fn:
