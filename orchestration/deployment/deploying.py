@@ -137,6 +137,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     Raises:
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
+    from hydro_core.spark.executor.failed_job import told_failures
     from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
     from hydro_core.spark.pipeline.rework import rollback
 
@@ -146,7 +147,11 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     places = places_in(to.commit, to.target.name)
     target = pipeline_of(serving.directory, plan, to.target.name, runner.settings, places)
     target.step = serving.step
-    with told_faults(_named(serving)), rollback(serving, target) as rework:
+    with (
+        told_faults(_named(serving)),
+        told_failures(directory=serving.directory),
+        rollback(serving, target) as rework,
+    ):
         read = _as_read(runner, flow, rework, plan.graph.sources)
         ranges = Ranges(fitted(flow, plan), rework.beside, read, _quiet)
         return rework.replace(_compute(rework, ranges, computed, runner))
@@ -155,6 +160,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
 @contextmanager
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves."""
+    from hydro_core.spark.executor.failed_job import told_failures
     from hydro_core.spark.pipeline.deployed import pipeline_of
     from hydro_core.spark.pipeline.rework import deployment
 
@@ -166,6 +172,7 @@ def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     pipeline.step = serving.step
     with (
         told_faults(_named(serving)),
+        told_failures(directory=serving.directory),
         deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
     ):
         now = serving.ledger.last

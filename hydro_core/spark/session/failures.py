@@ -36,6 +36,7 @@ AS_JSON = {
 _LONGEST_TEXT = 4_000
 _SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
+_LINK = re.compile(r"An error occurred while calling \S+\s*")
 _SMALLER = "take doubles, or decimals of fewer digits, instead"
 _FAULTS_OF_DATA = {
     "ARITHMETIC_OVERFLOW": (
@@ -215,12 +216,24 @@ def _own_words(error: BaseException) -> DataError:
         file = unquote(urlparse(unread[1]).path)
         cause = "it is damaged, or not what its name says"
         return _data_error("input", f"`{file}` cannot be read: {cause}", CUT_OFF)
-    lines = [
-        line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
-    ]
+    own = [line for text in _causes(error) for line in text.splitlines()]
+    lines = [line for line in own if not re.match(r"\s*(at |\.\.\. \d+ more)", line)]
     first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
     said = shortened(re.sub(r" SQLSTATE: .*", "", first))
     return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}", help=_SPARK))
+
+
+def _causes(error: BaseException) -> Iterator[str]:
+    """What Java says of its first cause, where it raised something; else the error's own words,
+    without those of the link to it, which name no cause.
+    """
+    for found in _chain(error):
+        if isinstance(found, Py4JJavaError):
+            cause = found.java_exception
+            while cause.getCause() is not None:
+                cause = cause.getCause()
+            yield str(cause.toString())
+    yield _LINK.sub("", str(error))
 
 
 def _data_error(code: Literal["input", "runtime"], message: str, helps: str) -> DataError:
