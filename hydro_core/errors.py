@@ -160,6 +160,10 @@ class InternalSparkError(Exception):
     """
 
 
+class EngineEndedError(InfrastructureError):
+    """The process that computes ended in the middle of its work: another one can begin again."""
+
+
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
     """Why something of the program has no meaning or no type.
 
