@@ -213,9 +213,7 @@ class Difference:
         if name not in theirs.graph.sinks:
             return ChangedOutput("new")
         new, old = mine.outputs[name].item, theirs.outputs[name].item
-        columns: tuple[str, ...] = ()
-        if isinstance(new, Row) and isinstance(old, Row):
-            columns = tuple(sorted({*new.names} ^ {*old.names}))
+        columns = self._columns(name)
         if name in self.disproved.outputs or not self._pairs(name):
             return ChangedOutput("changed", columns)
         if name in self.probes:
@@ -224,12 +222,14 @@ class Difference:
         return ChangedOutput("same" if new == old else "changed")
 
     def _pairs(self, name: str) -> tuple[tuple[ComparedStream, ComparedStream], ...]:
-        """The parts of an output that are proved equal, old and new; none where some are not.
+        """The parts of an output that are proved equal, old and new; none where some are not, or
+        where one program may fail in a tick that the other completes.
 
         Of an output with other columns they are those of the narrower and of what the wider one is
         without them.
         """
         old, new = (self._parts(number, name) for number in (OLD, NEW))
+        ends = sorted(old, key=self._class), sorted(new, key=self._class)
         if name in self.probes:
             probe = self.probes[name]
             narrowed = (ComparedStream(probe, Endpoint(PROBE)),)
@@ -237,11 +237,23 @@ class Difference:
                 new = narrowed
             else:
                 old = narrowed
-        classes = self.streams.classes
-        by_class = [sorted(parts, key=lambda s: classes.get(s, -1)) for parts in (old, new)]
+        by_class = [sorted(parts, key=self._class) for parts in (old, new)]
         if len(old) != len(new) or not all(map(self.streams.same, *by_class)):
             return ()
+        columns = self._columns(name)
+        if not columns and not all(map(self.streams.fail_alike, *ends)):
+            return ()
         return tuple(zip(*by_class, strict=True))
+
+    def _class(self, stream: ComparedStream) -> int:
+        return self.streams.classes.get(stream, -1)
+
+    def _columns(self, name: str) -> tuple[str, ...]:
+        """The columns of an output that one of the programs has."""
+        new, old = (self.programs[number].outputs[name].item for number in (NEW, OLD))
+        if not isinstance(new, Row) or not isinstance(old, Row):
+            return ()
+        return tuple(sorted({*new.names} ^ {*old.names}))
 
     def _parts(self, number: int, name: str) -> tuple[ComparedStream, ...]:
         return tuple(ComparedStream(number, end) for end in _ends(self.programs[number], name))

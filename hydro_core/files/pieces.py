@@ -130,6 +130,11 @@ def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     """The columns in the types that they have in all files; what a file lacks is null."""
     if schema is None or table.schema.equals(schema):
         return table
+    for place, one in enumerate(table.schema):
+        wanted = schema.field(one.name).type if one.name in schema.names else one.type
+        if pa.types.is_nested(wanted) or pa.types.is_timestamp(wanted):
+            # INT96 has no zone, and a Delta table says that its timestamps have one.
+            table = table.set_column(place, one.name, table.column(place).cast(wanted))
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as made_by
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -77,7 +77,7 @@ class FoundFiles:
     """What it is: a Delta table, or files of a kind."""
     table: str | None = None
     """The identity of a Delta table."""
-    lacking: Lacking = MappingProxyType({})
+    lacking: Lacking = made_by(default_factory=dict)
     """The declared columns that a file lacks; not of JSON lines, which only their rows tell, nor of
     the files of a Delta table, which has a schema of its own.
     """
@@ -232,12 +232,12 @@ def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
 def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]:
     """The types of columns; one that no item has is refused."""
     types = {}
-    for field in columns:
+    for column in columns:
         try:
-            types[field.name] = item_type(field.type)
+            types[column.name] = item_type(column.type)
         except ValueProblem:
             refuse(
-                f"`{place}`: its column `{field.name}` is of type {field.type}, which no item has",
+                f"`{place}`: its column `{column.name}` is of type {column.type}, which no item has",
                 "write it as a struct, an array or text, or leave it out of the schema",
             )
     return types

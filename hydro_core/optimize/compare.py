@@ -8,7 +8,7 @@ other, so they take turns until neither has more to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import Args
@@ -19,6 +19,7 @@ from hydro_core.optimize.arguments_alike import arguments_alike
 from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
+from hydro_core.optimize.failing import Failing, doubtful_in
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
@@ -46,10 +47,19 @@ class Comparison:
     complete: bool
     """Whether the rules had nothing more to say; else more may be equal."""
 
+    failing: Failing | None = None
+    """What may fail behind the streams."""
+
     def same(self, one: ComparedStream, other: ComparedStream) -> bool:
-        """Whether the streams are proved equal, as sequences if both are ordered."""
+        """Whether the streams are proved equal, as sequences if both are ordered: at every tick
+        that both programs complete.
+        """
         known = self.classes.get(one)
         return known is not None and known == self.classes.get(other)
+
+    def fail_alike(self, one: ComparedStream, other: ComparedStream) -> bool:
+        """Whether what makes the one fails in the ticks in which what makes the other does."""
+        return self.failing is not None and self.failing.alike(one, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,11 @@ class Shared:
     given: tuple[tuple[str, str], ...] = ()
     """Definitions that are the same: with and without columns that nobody reads, in either order.
     """
+
+    spelled: Mapping[ComparedStream, tuple[str, ...]] = field(default_factory=dict)
+    """The definitions that streams are in other words, the last of which says least."""
+    doubtful: Mapping[str, bool] = field(default_factory=dict)
+    """The definitions that may fail, and whether nulls are among what they are asked about."""
 
     @property
     def rounds(self) -> int:
@@ -103,7 +118,14 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
         and variant.typed.types[at] == programs[variant.of].types[end]
     )
     of = {stream: name for stream, name in names.items() if stream.program in programs}
-    return Shared(programs, arguments_alike(problem), rules, of, given)
+    spelled: dict[ComparedStream, tuple[str, ...]] = {s: (name,) for s, name in of.items()}
+    for number, variant in variants.items():
+        for end, at in variant.streams.items():
+            whole, there = ComparedStream(variant.of, end), ComparedStream(number, at)
+            if whole in spelled and there in names:
+                spelled[whole] = (*spelled[whole], names[there])
+    alike = arguments_alike(problem)
+    return Shared(programs, alike, rules, of, given, spelled, doubtful_in(loaded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +182,8 @@ def compare(programs: Sequence[Typed]) -> Comparison:
             break
         known = (*known, *found)
     classes = {stream: space.named[name] for stream, name in of.names.items()}
-    return Comparison(classes, complete=saturation.saturated)
+    failing = Failing(of.problem, space, of.doubtful, of.spelled)
+    return Comparison(classes, saturation.saturated, failing)
 
 
 @dataclass(frozen=True, slots=True)

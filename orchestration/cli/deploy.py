@@ -89,11 +89,16 @@ def rollback(arguments: Sequence[str]) -> int:
     console, runner = Console(options), TickRunner(settings)
     to = before(flow, runner)
     window = flow.ticks.calendar.window
-    since = to.last - to.commit.last
+    since = to.last + 1 - to.first
     console.say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}")
-    again = f"{window(to.commit.last + 1).key} to {window(to.last).key}" if since else "no tick"
+    again = f"{window(to.first).key} to {window(to.last).key}" if since else "no tick"
     tables = f"its tables are those of tick {window(to.commit.last).key}"
     console.say(f"  {tables}; {again} computed again")
+    if to.first <= to.commit.last:
+        first, last = window(to.first).key, window(to.commit.last).key
+        console.say(
+            f"  {first} to {last} were corrected since, so its tables of these do not serve"
+        )
     if not console.agreed():
         return 1
     began = time.monotonic()

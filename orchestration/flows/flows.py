@@ -97,6 +97,7 @@ class Flows:
 
     def ready(self, flow: FlowAsset) -> Ready:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
+        from .held import held
 
         def latest(name: str) -> int | datetime | None:
             return self.landings(flow).sources[name].latest()
@@ -105,7 +106,7 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now())
+        return ready(flow, latest, committed, self.now(), lambda: held(self, flow))
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""
@@ -155,8 +156,9 @@ class Flows:
             items[name] = plan.typed.types[Endpoint(node.id)].item
             if isinstance(where, FlowOutput):
                 columns = declared_columns(items[name])
-                place = self.deployments.output_of(flow, name, columns)
+                place, optional = self.deployments.output_of(flow, name, columns), frozenset[str]()
             else:
                 place = self.project.landing / local_path(where.path)
-            landings[name] = LandingTable(place, where.column, flow.numbered_by(name))
+                optional = frozenset(where.optional)
+            landings[name] = LandingTable(place, where.column, flow.numbered_by(name), optional)
         return landings, items

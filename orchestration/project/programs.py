@@ -21,7 +21,7 @@ from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.program import check_outputs, program_of
+from hydro_core.project.program import check_columns, program_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -49,7 +49,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
     alike = sharding_of(flow) == deployed.sharding
     if alike and _was_read_from(flow, deployed):
         check_declaration(flow, known.graph.sources, known.graph.sinks)
-        check_outputs(flow, known)
+        check_columns(flow, known)
         return None
     now = said(program_of(flow).typed)
     return None if alike and now == said(known) else now

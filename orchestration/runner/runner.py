@@ -18,6 +18,7 @@ from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.flows import Flows
+from ..flows.held import refuse_held
 from ..flows.looking import LandingReads, look
 from ..flows.readiness import Ready
 from ..openlineage.events import Parent
@@ -205,6 +206,7 @@ class TickRunner(Flows):
                 for window in (windows[0], windows[-1]):
                     ready.refuse(window)
                 reading = look(self, flow)
+                refuse_held(flow, reading.seen, windows[0].tick)
                 first = first_to_correct(self.asset(flow), reading.seen)
             except HydroError as error:
                 yield report_of_error(windows[0], error, judged=is_of_the_tick(error))

@@ -56,7 +56,7 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
     if now is None or first == 0:
         return NO_BASE
     tables, summed_to = store.tables, summed(store)
-    if all(_has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
+    if all(has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
         files = {name: tuple(table.files()) for name, table in tables.items()}
         return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
     for commit in _standing(ledger.commits()):
@@ -81,7 +81,7 @@ def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:
         since = min(since, commit.first)
 
 
-def _has_changes_since(
+def has_changes_since(
     table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]
 ) -> bool:
     """Whether the table's rows tell what it held after the tick."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -294,6 +295,12 @@ class StoredTable:
     def rows(self) -> int:
         """The number of rows of the version that was seen last."""
         return sum(file.rows or 0 for file in self.files())
+
+    def rows_since(self, tick: int) -> int:
+        """The number of rows of a tick and those after it."""
+        files = [str(f.path) for f in self.files() if f.last is None or f.last >= tick]
+        rows = ds.dataset(files, schema=self.spec.arrow_schema, format="parquet")
+        return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
 
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
