@@ -182,7 +182,7 @@ def compare(programs: Sequence[Typed]) -> Comparison:
             break
         known = (*known, *found)
     classes = {stream: space.named[name] for stream, name in of.names.items()}
-    failing = Failing(of.problem, space, of.doubtful, of.spelled)
+    failing = Failing(of.problem, space, of.doubtful, {s: n for s, n in of.spelled.items()})
     return Comparison(classes, saturation.saturated, failing)
 
 

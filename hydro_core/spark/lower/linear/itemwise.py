@@ -145,10 +145,10 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
         case Array(element):
             parts = F.transform(whole, lambda x: convert(x, element, step.item))
         case Tuple(fields):
-            each = [
+            converted = [
                 convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))
             ]
-            parts = F.when(whole.isNotNull(), F.array(*each))
+            parts = F.when(whole.isNotNull(), F.array(*converted))
         case _:
             parts = F.array()
     relation = step.input
