@@ -10,12 +10,7 @@ from tests.operating.programs import FAMILIES
 from tests.operating.story import Op, Setting, Story
 
 OPEN: Mapping[str, tuple[str, str]] = {
-    "rolled back after a correction": ("issue point 1", "`o` of `main` at tick"),
-    "a file that returns": ("issue point 2", "late rows of tick"),
-    "a late row and a deployment": ("issue point 6", "`o` of `main` at tick"),
     "seed 51": ("a rollback goes to a deployment that was given up", "status says deployment="),
-    "seed 131": ("issue point 6", "`o` of `main` at tick"),
-    "seed 232": ("issue point 2", "rows removed of ticks"),
 }
 """By their names, what fails and is to be mended: why, and words of what is said then. Who mends it
 takes its line out.
