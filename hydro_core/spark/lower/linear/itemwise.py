@@ -154,9 +154,7 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
     relation = step.input
     if not relation.ordered:
         one = F.explode(parts).alias(ITEM)
-        return of_input(
-            step, exploded(relation.frame, [one, *relation.beside], reads=(TICK, ITEM))
-        )
+        return of_input(step, exploded(relation.frame, [one, *relation.beside], reads=(TICK, ITEM)))
     beside = (*relation.times, *relation.carried)
     one = F.posexplode(parts).alias("part", ITEM)
     frame = exploded(relation.frame, [one, *beside, ORD], reads=(TICK, ITEM))
