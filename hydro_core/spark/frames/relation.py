@@ -93,8 +93,7 @@ class Relation:
             until = F.col(UNTIL) if self.kind is Kind.G else F.lit(FOREVER)
             start, end = F.greatest(F.col(TICK), F.lit(first)), F.least(until - 1, F.lit(last))
             times = F.explode(F.sequence(start.cast("long"), end.cast("long")))
-        order = [ORD] if self.ordered else []
-        columns: list[str | Column] = [ITEM, times.alias(TICK), *order]
+        columns: list[str | Column] = [ITEM, times.alias(TICK), *([ORD] if self.ordered else [])]
         several = first < last
         rows = exploded(frame, columns, reads=self.times) if several else frame.select(*columns)
         return Relation(Kind.E, rows, self.item, self.ordered, lies_by=self.lies_by)

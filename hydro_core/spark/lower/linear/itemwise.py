@@ -153,12 +153,10 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
             parts = F.array()
     relation = step.input
     if not relation.ordered:
-        each = F.explode(parts).alias(ITEM)
-        return of_input(
-            step, exploded(relation.frame, [each, *relation.beside], reads=(TICK, ITEM))
-        )
+        one = F.explode(parts).alias(ITEM)
+        return of_input(step, exploded(relation.frame, [one, *relation.beside], reads=(TICK, ITEM)))
     beside = (*relation.times, *relation.carried)
-    each = F.posexplode(parts).alias("part", ITEM)
-    frame = exploded(relation.frame, [each, *beside, ORD], reads=(TICK, ITEM))
+    one = F.posexplode(parts).alias("part", ITEM)
+    frame = exploded(relation.frame, [one, *beside, ORD], reads=(TICK, ITEM))
     order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
     return of_input(step, frame.select(ITEM, *beside, order))
