@@ -115,6 +115,15 @@ class Settings:
         return replace(self, **own, spark=spark.with_(**others) if others else spark)
 
 
+MOST_ALIASED = 10_000
+"""Values that the aliases of a YAML file may stand for, beside those that are written out. People
+repeat a row or a block a few hundred times; ten aliases of ten aliases, and so on, are a file of
+400 bytes and more values than memory holds."""
+
+MOST_SHARDS = 1_000
+"""Shards of a flow. Each is a copy of the program in one plan; machines have tens of cores."""
+
+
 def size_in_bytes(text: str) -> int:
     """The bytes that a size such as `512m` or `2g` means (binary units, as the JVM's).
 

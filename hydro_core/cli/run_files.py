@@ -16,6 +16,7 @@ from hydro_core.engines import Options
 from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
+from hydro_core.files.local_path import local_path
 from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
 from hydro_core.ir.graph import Graph
@@ -34,6 +35,7 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     every = Every.parse(arguments.every or "1d")
     start = parse_time(arguments.start) if arguments.start else None
     files = [InputFile.parse(text) for text in arguments.input]
+    arguments.out = local_path(arguments.out) if arguments.out else None
     graph = load(arguments.file)
     check_names(graph, (file.name for file in files), "of `--input`")
     given = schemas_of(arguments, graph)
@@ -103,17 +105,17 @@ def _folders(
 ) -> OutputFolders | None:
     if not arguments.out:
         return None
-    return stack.enter_context(OutputFolders(Path(arguments.out), program.typed.outputs))
+    return stack.enter_context(OutputFolders(arguments.out, program.typed.outputs))
 
 
 def _run(
-    program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: str | None
+    program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: Path | None
 ) -> FileRows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: FileRows = []
     came: list[str] = []
     with ExitStack() as stack:
-        files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
+        files = stack.enter_context(OutputFiles(out, program.typed.outputs)) if out else None
         inputs = _noted(tick_inputs(rows_in, ticks), came)
         for number, outputs in enumerate(run_items(program, inputs, options)):
             if files:
@@ -144,9 +146,7 @@ def _report(rows: FileRows, arguments: argparse.Namespace) -> None:
         names = sorted({name for tick in rows for name in tick})
         for name in names:
             total = sum(tick[name] for tick in rows)
-            output.print_text(
-                f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks"
-            )
+            output.print_text(f"{arguments.out / name}: {total:,} rows of {len(rows):,} ticks")
         return
     for number, tick in enumerate(rows):
         for name, count in tick.items():

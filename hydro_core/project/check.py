@@ -13,18 +13,23 @@ from decimal import Decimal
 from typing import Any
 
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
+from hydro_core.files.local_path import local_path
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.project.flow_asset import Expect, FlowAsset, Shards
-from hydro_core.project.landing_path import landing_path
-from hydro_core.types.columns import declared_columns
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards
+from hydro_core.project.within import is_within_project
+from hydro_core.settings import MOST_SHARDS
+from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.item import Decimal as DecimalType
 
 WAITS = ("closed", "landed")
 LATES = ("next", "correct", "refuse")
+REMOVALS = ("note", "hold")
 SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
+_FLOW = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _DDL = "such as `user string, amount long`"
 _OWNER = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|team:\S+")
 
@@ -32,12 +37,12 @@ Problems = Iterator[Diagnostic]
 
 
 def check_alone(flow: FlowAsset) -> None:
-    """Judges what can be judged without the program: the name, the owners and the ticks.
+    """Judges what can be judged without the program: its place, the name, the owners, the ticks.
 
     Raises:
         ProgramError: everything that is wrong (code `config`).
     """
-    _raise([*_name(flow), *_owners(flow), *_ticks(flow)])
+    _raise([*_name(flow), *_program(flow), *_owners(flow), *_count(flow), *_ticks(flow)])
 
 
 def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[str]) -> None:
@@ -78,6 +83,23 @@ def check_expectations(flow: FlowAsset, outputs: Mapping[str, ItemType]) -> None
     )
 
 
+def check_optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
+    """Judges which columns files may lack, of inputs whose items have these types.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    _raise(
+        [
+            problem
+            for name, landing in flow.landings.items()
+            for column in landing.optional
+            if name in inputs
+            for problem in _optional(flow, f"inputs.{name}", landing, column, inputs[name])
+        ]
+    )
+
+
 def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
     """The types that the asset gives to inputs of its program; they have been judged."""
     return {name: parse_ddl(text) for name, text in flow.schemas.items()}
@@ -107,6 +129,18 @@ def _name(flow: FlowAsset) -> Problems:
         )
 
 
+def _program(flow: FlowAsset) -> Problems:
+    text = str(flow.program)
+    if not _PROGRAM.fullmatch(text) and not _FLOW.fullmatch(text):
+        cure = "write a file `*.hydro` of the asset's folder, or `module:attribute`"
+        yield _wrong(flow, "program", f"{text!r} is no program", cure)
+        return
+    folder, is_file = flow.folder, _PROGRAM.fullmatch(text)
+    if folder is not None and is_file and not is_within_project(folder / text, folder):
+        cure = "put the program within the project, and name it from the asset's folder"
+        yield _wrong(flow, "program", f"{text!r} leads out of the project", cure)
+
+
 def _owners(flow: FlowAsset) -> Problems:
     for owner in flow.owners:
         if not _OWNER.fullmatch(str(owner)):
@@ -120,11 +154,20 @@ def _sample(flow: FlowAsset) -> Problems:
         yield _wrong(flow, "sample_keys", f"{flow.sample_keys} is no number of keys", cure)
 
 
+def _count(flow: FlowAsset) -> Problems:
+    count = _asked(flow).count
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SHARDS:
+        cure = f"give a number, 1 or more, at most {MOST_SHARDS:,}; 1 does not cut the flow"
+        yield _wrong(flow, "shards", f"there are no {count} shards", cure)
+
+
+def _asked(flow: FlowAsset) -> Shards:
+    return flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
+
+
 def _shards(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
-    asked = flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
-    if isinstance(asked.count, bool) or not isinstance(asked.count, int) or asked.count < 1:
-        cure = "give a number, 1 or more; 1 does not cut the flow"
-        yield _wrong(flow, "shards", f"there are no {asked.count} shards", cure)
+    asked = _asked(flow)
+    yield from _count(flow)
     yield from _known(flow, "shards", (*asked.on, *asked.replicate), "input", sources)
 
 
@@ -156,11 +199,31 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         elif landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
+        if landing.removed not in REMOVALS:
+            said = f"there is no {landing.removed!r}"
+            yield _wrong(flow, f"{place}.removed", said, _choice(landing.removed, REMOVALS))
         try:
-            landing_path(landing.path)
+            local_path(landing.path)
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _optional(
+    flow: FlowAsset, place: str, landing: Landing, column: str, item: ItemType
+) -> Problems:
+    place = f"{place}.optional"
+    columns = declared_columns(item) or {}
+    if column not in columns:
+        cure = _choice(column, columns)
+        yield _wrong(flow, place, f"the program declares no column `{column}` of it", cure)
+    elif column == landing.column:
+        cure = "leave it out of `optional`"
+        yield _wrong(flow, place, f"`{column}` tells the ticks, so no file may lack it", cure)
+    elif column in required_columns(item):
+        cure = "leave it out of `optional`, or leave `not null` away in the schema"
+        message = f"`{column}` is null where a file lacks it, and declared `not null`"
+        yield _wrong(flow, place, message, cure)
 
 
 def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:

@@ -1,7 +1,7 @@
 """YAML as values that know their place in the file, for what people write by hand.
 
-Keys that come twice are refused, which YAML's own readers let pass. Everything that is wrong is
-collected, so that it is told at once.
+Keys that come twice are refused, which YAML's own readers let pass, and so are aliases that stand
+for more than anybody writes. Everything that is wrong is collected, so that it is told at once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from typing import Any
 import yaml
 
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span
+from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.within import is_within_project
+from hydro_core.settings import MOST_ALIASED
 
 _YAML = "YAML has `name: value` a line, lists as `[a, b]`, and texts with signs in quotes"
+
+_MOST_BITS = 1024
+"""No number that is meant has more; what has thousands of digits cannot be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +61,12 @@ class Document:
         Raises:
             ProgramError: it cannot be read, or is no YAML.
         """
-        try:
-            text = self.file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            message = f"{self.file} cannot be read: {problem}"
-            cure = "see that it is there, may be read, and is saved as UTF-8"
-            raise ProgramError(Diagnostic(self._code, message, help=cure)) from None
+        text = self._text()
         self._lines = text.splitlines()
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
+            if node is not None:
+                _refuse_many(node)
             value = YamlValue({}, self._span(0, 0, 1)) if node is None else self._value(node)
         except yaml.MarkedYAMLError as problem:
             mark = problem.problem_mark or problem.context_mark
@@ -77,6 +80,21 @@ class Document:
             message = f"{self.file} is no YAML: it nests too deep"
             raise ProgramError(Diagnostic(self._code, message, help=_YAML)) from None
         return value
+
+    def _text(self) -> str:
+        if self.file.exists() and not self.file.is_file():
+            raise self._unusable("is no file", "put one in its place")
+        if not is_within_project(self.file, self.file.parent):
+            cure = "put the file itself there"
+            raise self._unusable("is a link that leads out of the project", cure)
+        try:
+            return self.file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            cure = "see that it is there, may be read, and is saved as UTF-8"
+            raise self._unusable(f"cannot be read: {problem}", cure) from None
+
+    def _unusable(self, why: str, cure: str) -> ProgramError:
+        return ProgramError(Diagnostic(self._code, f"{self.file} {why}", help=cure))
 
     def done(self) -> None:
         """Ends the reading.
@@ -144,11 +162,7 @@ class Document:
             return YamlValue(dict(self._entries(node)), self._of(node))
         if isinstance(node, yaml.SequenceNode):
             return YamlValue([self._value(inner) for inner in node.value], self._of(node))
-        try:
-            plain = yaml.SafeLoader("").construct_object(node)
-        except (ValueError, OverflowError) as problem:
-            raise yaml.MarkedYAMLError(None, None, str(problem), node.start_mark) from None
-        return YamlValue(plain, self._of(node))
+        return YamlValue(_scalar(node), self._of(node))
 
     def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, YamlValue]]:
         seen = set()
@@ -171,6 +185,54 @@ class Document:
     def _span(self, line: int, column: int, last: int) -> Span:
         text = self._lines[line] if line < len(self._lines) else ""
         return Span(str(self.file), line + 1, column + 1, line + 1, last + 1, text)
+
+
+def _refuse_many(top: yaml.Node) -> None:
+    """Refuses aliases that stand for more than `MOST_ALIASED` values beside those that are written:
+    a line of aliases of aliases is a number of values that no machine holds.
+    """
+    sizes: dict[int, int | None] = {}
+
+    def size(node: yaml.Node) -> int:
+        known = sizes.get(id(node), 0)
+        if known is None:
+            raise yaml.MarkedYAMLError(None, None, "an alias is in itself", node.start_mark)
+        if known:
+            return known
+        sizes[id(node)] = None
+        if isinstance(node, yaml.ScalarNode):
+            # A long text counts as several values: it is as dear to repeat.
+            found = 1 + len(node.value) // 100
+        elif isinstance(node, yaml.MappingNode):
+            found = 1 + sum(size(key) + size(value) for key, value in node.value)
+        else:
+            found = 1 + sum(map(size, node.value))
+        sizes[id(node)] = found
+        written.append(1 if isinstance(node, yaml.CollectionNode) else found)
+        return found
+
+    written: list[int] = []
+    if size(top) - sum(written) > MOST_ALIASED:
+        message = f"its aliases stand for more than {MOST_ALIASED:,} values"
+        raise yaml.MarkedYAMLError(None, None, message, top.start_mark)
+
+
+def _scalar(node: yaml.Node) -> Any:
+    try:
+        value = yaml.SafeLoader("").construct_object(node)
+    except yaml.YAMLError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, ValueError) as problem:
+        # A tag such as `!!bool` is taken at its word by what reads it.
+        what = str(problem) if isinstance(problem, ValueError) else ""
+        what = what or f"{shortened(node.value)} is no {node.tag.rpartition(':')[2]}"
+        raise yaml.MarkedYAMLError(None, None, what, node.start_mark) from None
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        what = f"a number of more than {_MOST_BITS:,} bits"
+        raise yaml.MarkedYAMLError(None, None, what, node.start_mark)
+    if isinstance(value, str) and "\0" in value:
+        raise yaml.MarkedYAMLError(None, None, "a text with a NUL in it", node.start_mark)
+    return value
 
 
 def _kind(value: YamlValue) -> str:

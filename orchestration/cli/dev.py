@@ -23,11 +23,12 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.processes import host_of
 
 from ..code_location.next_run import in_words
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
-from ..instance.processes import PROCESS_TAG, host_of
 from ..instance.retention import KEPT_DAYS, forget_old_logs
+from ..instance.run_tags import PROCESS_TAG
 from ..project import project
 from ..project.project import Project
 from ..project.settings import environment_of

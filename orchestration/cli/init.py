@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
@@ -33,7 +34,9 @@ __pycache__/
 def init(arguments: Sequence[str]) -> int:
     """Makes a project that runs: a flow with its program, sample data and a test."""
     parser = argparse.ArgumentParser(prog="hydrotick init", description=init.__doc__)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="a new or an empty folder")
+    parser.add_argument(
+        "directory", metavar="DIR", type=local_path, help="a new or an empty folder"
+    )
     parser.add_argument("--flow", metavar="NAME", default="totals", help="its flow (totals)")
     add_format(parser)
     options = parser.parse_args(arguments)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydro_core.files.local_path import local_path
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..project.arguments import add_yes, flow_parser, parsed
@@ -50,7 +50,9 @@ def compact(arguments: Sequence[str]) -> int:
 def copy(arguments: Sequence[str]) -> int:
     """Copies a flow's tables and ledger to a directory as of its last commit; ticks may run."""
     parser = flow_parser("copy", copy.__doc__)
-    parser.add_argument("to", metavar="DIR", type=Path, help="a directory that is not there yet")
+    parser.add_argument(
+        "to", metavar="DIR", type=local_path, help="a directory that is not there yet"
+    )
     options, flow, settings = parsed(parser, arguments)
     from hydro_core.spark.pipeline.copy import copy_pipeline
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.deployment import Deployment
@@ -148,7 +149,9 @@ def _cost(before: float, after: float, was: str) -> str:
 
 
 def _notes(notes: Iterable[str]) -> list[str]:
-    lines = [line for note in notes for line in note.splitlines()]
+    # They begin with their place, which is stored with the whole path of the file.
+    here = f"{Path.cwd()}/"
+    lines = [line.removeprefix(here) for note in notes for line in note.splitlines()]
     return lines or ["all of it is incremental"]
 
 

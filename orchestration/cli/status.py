@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.files import WrittenDeployment
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, shown_file
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
@@ -21,8 +21,7 @@ from hydro_core.ticks.calendar import span
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows
-from ..instance.processes import PROCESS_TAG
-from ..instance.run_tags import IN_FLIGHT, keys_of
+from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
@@ -210,13 +209,9 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
 
 
 def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
-    import dagster as dg
+    from .ticking import read_instance
 
-    from .ticking import open_instance
-
-    home = flows.project.dagster_home
-    # To look makes nothing: without a home there are no records.
-    return open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+    return read_instance(flows.project.dagster_home)
 
 
 def _recorded(
@@ -265,7 +260,7 @@ def _table(found: Sequence[FlowStatus]) -> str:
         last, deployed = flow.last or "–", flow.deployment or "–"
         counts = f"{deployed:>11}{flow.committed:>10,}{last:>18}{flow.open:>7,}"
         counts += f"{_duration(flow.lag_seconds):>8}"
-        lines.append(f"{flow.flow:<12}{counts}  {flow.tables}")
+        lines.append(f"{flow.flow:<12}{counts}  {shown_file(flow.tables)}")
         lines += [f"  {line}" for line in _details(flow)]
     return "\n".join(lines) + "\n"
 

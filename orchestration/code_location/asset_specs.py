@@ -17,9 +17,9 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.errors import HydroError
+from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.landing_path import landing_path
 from hydro_core.ticks.feed import Feed
 
 from ..project.shape import FlowShape, OutputShape, StateShape
@@ -176,7 +176,7 @@ def input_specs(
         said = about.comments.of(place)
         # A program that begins without an empty line says there what it is about.
         said = "" if said == about.comments.head else f"{said}\n\n"
-        kind = kind_of(root / landing_path(landing.path))
+        kind = kind_of(root / local_path(landing.path))
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
             group_name=flow.name,

@@ -16,7 +16,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from ..flows.landed_past import lost_past
+from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
 from ..project.began import STARTED_EMPTY, started_empty
 from ..project.programs import deployment_for, said_instead
 from .seams import DeployOptions, seams
@@ -56,6 +56,8 @@ class Change:
     """Of outputs that keep some of their past, the first tick that is restated."""
     lost: Mapping[str, str] = field(default_factory=dict)
     """The inputs whose landed past is not there, and why that is known."""
+    arrived: Mapping[str, AsArrived] = field(default_factory=dict)
+    """Of the inputs whose landed past is read, the rows that came late."""
     compared: Mapping[str, Changed] = field(default_factory=dict)
     """Of each output how the last ticks differ, if that was asked for."""
     read_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -63,14 +65,14 @@ class Change:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of it beside what becomes of the tables."""
+        """What is to be known of it beside what becomes of the tables, and of its late rows."""
         readers = ((f"`{flow}`", name) for name, flows in self.read_by.items() for flow in flows)
         waits = (
             f"{flow} reads `{name}`, which goes: the ticks of {flow} fail until it reads another"
             " input"
             for flow, name in readers
         )
-        return (*waits, *self.target.deployment.notes)
+        return (*waits, *self.target.deployment.notes, *says_arrived(self.flow, self.arrived))
 
     @property
     def last(self) -> TickWindow:
@@ -145,14 +147,23 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
     made = deployment_for(flow)
     found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
     made = _with_versions(made, found)
-    target = WrittenDeployment(serving.number + 1, name_of(made), made)
+    target = runner.deployments.next(flow, made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
     if not lost:
-        return change
+        return replace(change, arrived=_arrived(change, runner))
     if not asked.from_now:
         raise _incomplete(flow, lost)
-    return _from_now(replace(change, lost=lost))
+    change = _from_now(replace(change, lost=lost))
+    return replace(change, arrived=_arrived(change, runner))
+
+
+def _arrived(change: Change, runner: TickRunner) -> Mapping[str, AsArrived]:
+    flow, ledger = change.flow, runner.pipeline(change.flow).ledger
+    names, plan = change.work.made_by.inputs, change.target.deployment.plan
+    reads = [read for read in ledger.last_reads() if read.name in names]
+    landings = runner.inputs(flow, plan, [read.name for read in reads]).landings
+    return as_arrived(landings.as_read(reads, runner.next_tick(flow)), ledger.commits())
 
 
 def read_by(change: Change, flows: Iterable[FlowAsset]) -> Mapping[str, tuple[str, ...]]:

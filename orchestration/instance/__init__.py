@@ -11,7 +11,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from .processes import ProcessLock
+from hydro_core.processes import FileLock
 
 SETTINGS = "dagster.yaml"
 SHIPPED_BESIDE = "dagster.yaml.shipped"
@@ -55,9 +55,14 @@ def has_own_settings(directory: Path) -> bool:
     return (directory / SHIPPED_BESIDE).exists()
 
 
-def dev_lock(directory: Path) -> ProcessLock:
+def opening_lock(directory: Path) -> FileLock:
+    """The lock of who makes the instance's settings and tables, or sees that they are there."""
+    return FileLock(directory / "opening.lock")
+
+
+def dev_lock(directory: Path) -> FileLock:
     """The lock of the one `hydrotick dev` that may work on the instance."""
-    return ProcessLock(directory / "dev.lock")
+    return FileLock(directory / "dev.lock")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -15,8 +15,9 @@ from dagster._core.execution.api import execute_run_iterator
 from dagster._utils.interrupts import check_captured_interrupt
 from dagster_shared.error import SerializableErrorInfo
 
-from .processes import PROCESS_TAG, this_process
-from .run_tags import PARTITION, range_tags
+from hydro_core.processes import this_process
+
+from .run_tags import PARTITION, PROCESS_TAG, range_tags
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _INTERRUPTS = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")

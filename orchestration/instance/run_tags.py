@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import dagster as dg
 
 FLOW_TAG = "flow"
+PROCESS_TAG = ".dagster/hydrotick/process"
+"""The tag of a run that names the process which executes it; the UI hides tags that begin so."""
 JUDGED_TAG = "hydrotick/judged"
 """The tag of a run whose tick was judged wrong: its own number, since tags are copied to a run that
 is executed again."""

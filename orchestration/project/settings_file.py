@@ -37,9 +37,12 @@ from typing import Any
 
 from hydro_core.environment import wrong_master, wrong_memory
 from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.within import leads_out
 
 SENSORS = ("running", "stopped")
+_MOST = 2**31 - 1
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 Wrong = tuple[str, str] | None
@@ -79,11 +82,13 @@ def settings_in(file: Path) -> FileSettings:
     text = _text(file)
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except (RecursionError, ValueError) as problem:
+        # It tells numbers and days that Python does not read without their place.
         line = int(found[1]) if (found := re.search(r"line (\d+)", str(problem))) else 1
         span = _span(file, text, line)
         cure = "TOML has tables `[spark]`, each once, and `name = value` a line below them"
-        message = f"this is no TOML: {problem}"
+        why = "it nests too deep" if isinstance(problem, RecursionError) else problem
+        message = f"this is no TOML: {why}"
         raise ProgramError(Diagnostic("config", message, span, help=cure)) from None
     problems = list(_problems(file, text, tables))
     if problems:
@@ -98,7 +103,9 @@ def settings_of_tables(tables: Mapping[str, Mapping[str, Any]]) -> FileSettings:
         ProgramError: everything that is wrong with the values (code `config`).
     """
     problems = [
-        Diagnostic("config", f"`{table}.{key}` is {value!r}, which is {wrong[0]}", help=wrong[1])
+        Diagnostic(
+            "config", f"`{table}.{key}` is {_shown(value)}, which is {wrong[0]}", help=wrong[1]
+        )
         for table, keys in tables.items()
         for key, value in keys.items()
         if (wrong := _KEYS[table][key][1](value)) is not None
@@ -148,7 +155,7 @@ def _wrong_keys(file: Path, text: str, table: str, keys: Mapping[str, Any]) -> I
         if key not in _KEYS[table]:
             yield _wrong(f"`[{table}]` has no setting `{key}`", span, key, _KEYS[table])
         elif (wrong := _KEYS[table][key][1](value)) is not None:
-            says = f"`{key}` is {value!r}, which is {wrong[0]}"
+            says = f"`{key}` is {_shown(value)}, which is {wrong[0]}"
             yield Diagnostic("config", says, span, help=f"{wrong[1]}, or leave it out")
 
 
@@ -176,8 +183,16 @@ def _place(file: Path, text: str, table: str, key: str | None) -> Span:
 
 def _span(file: Path, text: str, line: int) -> Span:
     lines = text.splitlines()
-    content = lines[line - 1] if line <= len(lines) else ""
+    # A link may lead to what is not the project's to show.
+    content = lines[line - 1] if line <= len(lines) and not leads_out(file) else ""
     return Span(str(file), line, 1, line, len(content) + 1, content)
+
+
+def _shown(value: Any) -> str:
+    try:
+        return shortened(repr(value))
+    except ValueError:
+        return "a number of thousands of digits"
 
 
 def _is_text(judged: Callable[[str], Wrong]) -> Callable[[Any], Wrong]:
@@ -186,9 +201,9 @@ def _is_text(judged: Callable[[str], Wrong]) -> Callable[[Any], Wrong]:
 
 def _is_number_of(of: str) -> Callable[[Any], Wrong]:
     def judged(value: Any) -> Wrong:
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
             return None
-        return f"no number of {of}", "write 1 or more"
+        return f"no number of {of}", f"write 1 or more, at most {_MOST:,}"
 
     return judged
 
@@ -198,6 +213,8 @@ def wrong_directory(value: str) -> Wrong:
     if _URL.match(value):
         cure = "mount it, and write the path that it is mounted at"
         return "a URL, and a directory of this machine is needed", cure
+    if "\0" in value:
+        return "no path: it has a NUL in it", "write the path of a directory"
     return None if value.strip() else ("empty", "write the path of a directory")
 
 

@@ -16,8 +16,9 @@ from dagster._core.launcher.base import (
 )
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
-from ..instance.processes import PROCESS_TAG, has_ended, host_of, this_process
-from ..instance.run_tags import flow_of
+from hydro_core.processes import has_ended, host_of, this_process
+
+from ..instance.run_tags import PROCESS_TAG, flow_of
 from .pool import WorkerPool
 
 

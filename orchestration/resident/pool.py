@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..instance.processes import has_ended, number_of
+from hydro_core.processes import has_ended, number_of
+
 from .calls import call, workers_of
 
 SECONDS_TO_START = 60

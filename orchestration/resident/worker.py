@@ -23,10 +23,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.processes import FileLock, has_ended, this_process
 from hydro_core.project.discover import ASSETS, SETTINGS, project_root
 
 from ..instance import dev_lock
-from ..instance.processes import PROCESS_TAG, ProcessLock, has_ended, this_process
+from ..instance.run_tags import PROCESS_TAG
 from .calls import listen, workers_of
 from .pool import SECONDS_TO_END
 
@@ -177,7 +178,7 @@ def main(home: Path, number: int, inherited: int | None, given: tuple[str, str] 
         inherited: the open file of the worker's lock, where another process gave it on.
         given: a run and its flow to begin with.
     """
-    lock = ProcessLock(workers_of(home) / f"{number}.lock")
+    lock = FileLock(workers_of(home) / f"{number}.lock")
     if inherited is None and not lock.take():
         return
     worker = WorkerLoop()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.files.local_path import local_path
 
 from ..project import project
 from ..project.arguments import add_format, flow_named
@@ -23,7 +24,7 @@ def docs(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hydrotick docs", description=docs.__doc__)
     parser.add_argument("flow", metavar="FLOW", nargs="?", help="the flow (default: all of them)")
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("site"), help="where (site)"
+        "--out", metavar="DIR", type=local_path, default=Path("site"), help="where (site)"
     )
     add_format(parser)
     options = parser.parse_args(arguments)

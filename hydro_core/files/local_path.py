@@ -1,4 +1,4 @@
-"""Where an input lands, as its asset says it: a path, or the URL of one."""
+"""A path, or the URL of one, as people write it: where an input lands or lies, where outputs go."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from urllib.parse import unquote, urlsplit
 from hydro_core.errors import Diagnostic, ProgramError
 
 _URL = re.compile(r"file:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_SHARED = (
-    "let it land in a directory that all who run ticks can see (a mounted bucket, too); "
-    "docs/decisions/object-stores.md says what stands in the way of object stores"
+_MOUNTED = (
+    "copy it to a directory that all who run ticks can see, or mount the bucket as one, and write "
+    "its path"
 )
 
 
-def landing_path(text: str) -> Path:
-    """The path that a landing's `path` names: relative to where data land, or absolute.
+def local_path(text: str) -> Path:
+    """The path that a text names, relative or absolute: itself, or what a `file:` URL stands for.
 
     Raises:
         ProgramError: it is a URL that names none (code `config`).
 
-    >>> landing_path("payments"), landing_path("file:///data/all%20payments")
+    >>> local_path("payments"), local_path("file:///data/all%20payments")
     (PosixPath('payments'), PosixPath('/data/all payments'))
     """
     if not _URL.match(text):
@@ -31,7 +31,7 @@ def landing_path(text: str) -> Path:
     except ValueError:
         raise _wrong(f"{text} is no URL", "write a path, or `file:///…`") from None
     if url.scheme != "file":
-        raise _wrong(f"{text} is a URL, and `{url.scheme}` is not supported", _SHARED)
+        raise _wrong(f"{text} is a URL, and `{url.scheme}:` is neither read nor written", _MOUNTED)
     if url.netloc not in ("", "localhost"):
         what = f"{text} is on the machine {url.netloc}"
         raise _wrong(what, "write `file:///…`, with three slashes, for a path of this machine")
