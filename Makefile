@@ -40,7 +40,7 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 	@if [ -f tools/docs.py ]; then $(PY) tools/docs.py --check; fi
 
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
-	@$(PYTEST) -q -m "not spark and not dagster and not slow" --ignore=tests/laws tests
+	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
 
 # Two lanes for two cores; what the second one prints comes last.
 test: lint ## lint and every test but the slow ones; what CI runs
@@ -54,7 +54,8 @@ second-lane:
 	@status=0; \
 	$(PYTEST) -q -m "dagster and not slow" tests || status=1; \
 	$(PYTEST) -q -m "not slow" $(VECTORS) || status=1; \
-	$(PYTEST) -q -m "not spark and not dagster and not slow" tests || status=1; \
+	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
+	$(PYTEST) -q -m "wheel and not slow" tests || status=1; \
 	exit $$status
 
 test-all: lint ## test, and the long crash, fuzz and soak runs

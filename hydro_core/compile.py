@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.infer import Typed, infer
+from hydro_core.analysis.keys import with_one_name
 from hydro_core.analysis.strata import Strata, stratify
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
@@ -88,7 +89,8 @@ def compile_flow(
 
 
 def stratified(typed: Typed) -> Compiled:
-    """A program of which the types are known."""
+    """A program of which the types are known; its joins have one name for each part of a key."""
+    typed = with_one_name(typed)
     return Compiled(typed, stratify(typed))
 
 

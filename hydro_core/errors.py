@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 Code = Literal[
@@ -30,6 +31,12 @@ Code = Literal[
 CODES: tuple[str, ...] = get_args(Code)
 
 
+def shown_file(file: str | Path) -> str:
+    """A file as a person writes it: relative to the current folder if it is in there."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(file)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A place in a program; lines and columns count from 1, `end_column` is one past the end."""
@@ -41,6 +48,11 @@ class Span:
     end_column: int
     text: str = field(default="", compare=False, repr=False)
     """The source lines, `line` to `end_line`, for the picture; empty where they are not known."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as a person is told: `FILE:LINE:COLUMN`."""
+        return f"{shown_file(self.file)}:{self.line}:{self.column}"
 
     @property
     def first_line(self) -> str:
@@ -145,6 +157,13 @@ class EngineEndedError(InfrastructureError):
     """The process that computes ended in the middle of its work: another one can begin again."""
 
 
+class InternalSparkError(Exception):
+    """Spark failed by a fault of its own or of a plan of ours: a bug, and no data's fault.
+
+    It is not for people, keeps its traceback, and comes again whenever the tick is tried.
+    """
+
+
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
     """Why something of the program has no meaning or no type.
 
@@ -165,7 +184,7 @@ class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not
 
 
 def _picture(span: Span) -> list[str]:
-    where = f" --> {span.file}:{span.line}:{span.column}"
+    where = f" --> {span.place}"
     if not span.text:
         return [where]
     gutter = " " * len(str(span.line))

@@ -20,7 +20,7 @@ from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Differenc
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.ir.walk import behind
 from hydro_core.ticks.tick import TickInput
-from hydro_core.types.item import Row
+from hydro_core.types.item import ItemType, Row
 from hydro_core.types.stream import Order
 from hydro_core.types.values import RowItem
 from hydro_core.validation import (
@@ -151,21 +151,37 @@ def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
 def _ticks(
     one: Compiled, other: Compiled, rng: Random, constants: Sequence[Any]
 ) -> tuple[TickInputs, TickInputs]:
-    """The same random items for inputs of one name and type."""
+    """The same random items for inputs of one name and type, whatever the order of columns."""
     inputs = {
-        (name, stream.item): stream.item
+        (name, _by_name(stream.item)): _by_name(stream.item)
         for program in (one, other)
         for name, stream in program.typed.inputs.items()
     }
     batches = random_batches(inputs, rng, constants)
     first, second = (
         [
-            TickInput({n: batch[n, s.item] for n, s in program.typed.inputs.items()})
+            TickInput(
+                {
+                    n: [_of_type(x, s.item) for x in batch[n, _by_name(s.item)]]
+                    for n, s in program.typed.inputs.items()
+                }
+            )
             for batch in batches
         ]
         for program in (one, other)
     )
     return first, second
+
+
+def _by_name(item: ItemType) -> ItemType:
+    """The type of rows with their columns in the order of their names."""
+    if not isinstance(item, Row):
+        return item
+    return Row(tuple(sorted(item.fields, key=lambda column: column.name)))
+
+
+def _of_type(item: Any, of: ItemType) -> Any:
+    return RowItem({n: item[n] for n in of.names}) if isinstance(of, Row) and item else item
 
 
 def _mismatches(

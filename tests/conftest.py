@@ -25,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write expected files instead of comparing"
     )
+    stories = parser.getgroup("tests/operating")
+    stories.addoption("--story", type=int, metavar="SEED", help="only the story of this seed")
+    stories.addoption(
+        "--told-for", type=float, default=3600, metavar="SECONDS", help="how long the slow one runs"
+    )
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ never meets a null in the place of a row.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
@@ -37,10 +38,12 @@ from hydro_core.functions.tree import MakeRow, MakeTuple
 from hydro_core.ir.graph import Graph, Node, NodeId
 
 
-def never_null(graph: Graph) -> frozenset[NodeId]:
-    """The nodes of whose outputs no item is null."""
+def never_null(graph: Graph, given: Collection[NodeId] = ()) -> frozenset[NodeId]:
+    """The nodes of whose outputs no item is null; those that are `given` are known to be such."""
     found = set(graph.nodes)
-    while lost := {name for name in found if not _is_never_null(graph[name], found)}:
+    while lost := {
+        name for name in found if name not in given and not _is_never_null(graph[name], found)
+    }:
         found -= lost
     return frozenset(found)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hydro_core.catalog.aggregates import aggregate_type
-from hydro_core.catalog.inputs import KEPT
+from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of, twice
 from hydro_core.functions.fn import Fn
@@ -82,17 +82,15 @@ def joined(args: Args, types: Types) -> ItemType:
 
 
 def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
-    on: tuple[str, ...] = args["on"]
-    keys = tuple(
-        Field(a.name, _common_column(a, b))
-        for a, b in zip(columns_of(left, on, "on"), columns_of(right, on, "on"), strict=True)
-    )
+    on, of_right = sides_of_key(args["on"])
+    sides = zip(_key_of(left, on, right), _key_of(right, of_right, left), strict=True)
+    keys = tuple(Field(a.name, _common_column(a, b)) for a, b in sides)
     if args["how"] in ("semi", "anti"):
         return left
     if isinstance(left, Unknown) or isinstance(right, Unknown):
         return _joined_nothing(args["how"], left, right)
     mine = [field for field in row_of(left).fields if field.name not in on]
-    theirs = [field for field in row_of(right).fields if field.name not in on]
+    theirs = [field for field in row_of(right).fields if field.name not in of_right]
     if 1 in KEPT[args["how"]]:
         mine = padded(mine)
     if 0 in KEPT[args["how"]]:
@@ -103,6 +101,25 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
             replace(f, name=f.name + args["suffix"] if f.name in taken else f.name) for f in theirs
         ]
     return once((*keys, *mine, *theirs), 'rename the right one: `suffix="_r"`')
+
+
+def _key_of(side: ItemType, names: Sequence[str], other: ItemType) -> Sequence[Field]:
+    """The key columns of one side; of one that only the other has, how keys of two names are
+    joined.
+    """
+    try:
+        return columns_of(side, names, "on")
+    except TypeProblem as problem:
+        if isinstance(side, Row) and isinstance(other, Row):
+            missing = next(name for name in (*names, "") if name not in side.by_name)
+            if missing in other.by_name or "=" in missing:
+                problem.help = f"{problem.help}; {_NAMES_APART}"
+        raise
+
+
+_NAMES_APART = (
+    'columns of other names are joined by `on={"left": "right"}`, of which the left\'s name stays'
+)
 
 
 def _joined_nothing(how: str, left: ItemType, right: ItemType) -> ItemType:
@@ -121,8 +138,11 @@ def _joined_nothing(how: str, left: ItemType, right: ItemType) -> ItemType:
 def _common_column(left: Field, right: Field) -> ItemType:
     both = common_type(left.type, right.type)
     if both is None:
+        name = repr(left.name) + (
+            "" if left.name == right.name else f" (on the right {right.name!r})"
+        )
         raise TypeProblem(
-            f"the column {left.name!r} is {left.type} on the left and {right.type} on the right",
+            f"the column {name} is {left.type} on the left and {right.type} on the right",
             "make them the same first, with `with_columns`",
         )
     return both

@@ -139,9 +139,10 @@ JOIN = OpSpec(
     args=(
         Arg(
             "on",
-            "columns",
+            "key",
             positional=False,
-            summary="a column of both rows, or a list; without it items are pairs (key, value)",
+            summary="a column of both rows, a list, or `{left: right}` where names differ, of "
+            "which the left's stay; without it items are pairs (key, value)",
         ),
         Arg(
             "how",

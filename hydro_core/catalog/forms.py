@@ -21,6 +21,7 @@ from hydro_core.catalog.classes import (
     Given,
     Growth,
     History,
+    Linear,
     Matching,
     Meets,
     OpClass,
@@ -68,11 +69,13 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911 - 
         case Running(changes=changes):
             return None if grows else Form.CHANGES if changes else Form.VALUES
         case Product(meets, keeps):
-            alike = grows is not bool(keeps) and meets is not Meets.SINGLE
-            return Form.GROWTH if alike else None
+            takes_back = grows and bool(keeps)
+            return None if takes_back or meets is Meets.SINGLE else wanted
         case Matching(wanted=matched):
-            return Form.GROWTH if grows is matched else None
-        case Distinct() | Before():
+            return wanted if matched or not grows else None
+        case Distinct():
+            return wanted
+        case Before():
             return Form.GROWTH if grows else None
         case ByKey(keyed=keyed):
             return Form.GROWTH if keyed and not grows else None
@@ -94,7 +97,7 @@ def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
 
 def hands_on(cls: OpClass) -> bool:
     """Whether an operator does the same with changes as with items."""
-    return needed(cls, Form.CHANGES) is Form.CHANGES and not reads_changes(cls)
+    return isinstance(cls, Linear | Output)
 
 
 def reads_changes(cls: OpClass) -> bool:
@@ -109,6 +112,19 @@ def reads_changes(cls: OpClass) -> bool:
         case Matching() | Distinct() | ByKey() | Ordering() | Positional():
             return False
         case History() | Window() | Before() | Commands():
+            return False
+        case _:
+            assert_never(cls)
+
+
+def looks_up(cls: OpClass) -> bool:
+    """Whether an operator needs, for the changes of its result, rows of its inputs by key, too."""
+    match cls:
+        case Product() | Matching() | Distinct():
+            return True
+        case Given() | Empty() | Output() | Linear() | ByKey() | Running():
+            return False
+        case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
             return False
         case _:
             assert_never(cls)

@@ -34,6 +34,20 @@ KEPT: Mapping[str, frozenset[int]] = MappingProxyType(
     }
 )
 """The sides of a join, by its `how`, of which items without a match stay, padded."""
+
+
+def sides_of_key(
+    on: tuple[str, ...] | tuple[tuple[str, str], ...],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a join's key columns on the left, and on the right.
+
+    >>> sides_of_key(("k",)), sides_of_key((("id", "ref"),))
+    ((('k',), ('k',)), (('id',), ('ref',)))
+    """
+    pairs = [(name, name) if isinstance(name, str) else name for name in on]
+    return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
+
+
 COMPUTED = Arg(
     "computed", "computed", default=(), summary="columns by functions of the row that came in"
 )

@@ -125,6 +125,7 @@ ArgKind = Literal[
     "integer",  # int
     "flag",  # bool
     "columns",  # tuple[str, ...]; one string is a tuple of one
+    "key",  # as columns; tuple[tuple[left, right], ...] where the two sides name some otherwise
     "order",  # tuple[str, ...] or Fn
     "ports",  # tuple[str, ...]; numbers become their digits
     "choice",  # str out of `choices`

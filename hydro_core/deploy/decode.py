@@ -15,7 +15,7 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.records import NODES, SYNTAX
-from hydro_core.errors import Span
+from hydro_core.errors import Diagnostic, Span
 from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Algebra, Fn, whole
 from hydro_core.functions.from_tree import TreeCall
@@ -25,6 +25,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types import item as items
+from hydro_core.types.ddl import parse_stored
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import RowItem, Struct
@@ -43,10 +44,9 @@ class Decoder:
 
     def _type(self, record: Any) -> ItemType:
         match record:
-            case "void":
-                return items.UNKNOWN
             case str():
-                return items.Scalar(record)
+                return parse_stored(record)
+            # So it was up to format 3, which did not say of columns that they are `not null`.
             case {"decimal": [precision, scale]}:
                 return items.Decimal(precision, scale)
             case {"tuple": parts}:
@@ -75,6 +75,7 @@ class Decoder:
             returns=None if returns is None else self.types[returns],
             span=self.span(record["span"]),
             pure=record["pure"],
+            unrepeatable=tuple((u, self.span(n)) for u, n in record.get("unrepeatable", ())),
             over=tuple(self.types[i] for i in record["over"]),
         )
 
@@ -159,7 +160,11 @@ class Decoder:
 
     def graph(self, record: Mapping[str, Any]) -> Graph:
         """A graph."""
-        return Graph.of(map(self._node, record["nodes"]), record["name"])
+        warnings = (
+            Diagnostic(**{**warning, "span": self.span(warning["span"])})
+            for warning in record.get("warnings", ())
+        )
+        return Graph.of(map(self._node, record["nodes"]), record["name"], tuple(warnings))
 
     def _node(self, record: Mapping[str, Any]) -> Node:
         return Node(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.deploy.records import FORMAT
 from hydro_core.ir.graph import NodeId
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.item import ItemType
@@ -99,6 +100,8 @@ class Deployment:
     """Whether a tick that runs again gives the same: no function asks for the time, say."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of hydrotick, Spark and Delta."""
+    format: int = FORMAT
+    """The one in which it was written: what an earlier one does not say, the program may."""
 
     def statement(self, node: NodeId) -> str:
         """The statement of the program that a node of the plan comes from; empty if from none."""

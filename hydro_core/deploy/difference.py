@@ -96,7 +96,9 @@ class Difference:
     programs: tuple[Typed, ...]
     """Those that were compared, by their numbers there."""
     probes: Mapping[str, int] = field(default_factory=dict)
-    """Of outputs that both have with different columns: where the narrower one of the wider is."""
+    """Of outputs that both have with different columns, or with the same in another order: where
+    the one is that has just the columns of the narrower, in its order.
+    """
     disproved: Disproved = field(default_factory=Disproved)
 
     @cached_property
@@ -105,6 +107,16 @@ class Difference:
         mine, theirs = self.after.program.typed, self.before.program.typed
         found = {name: self._output(name) for name in mine.graph.sinks}
         return found | {n: ChangedOutput("gone") for n in theirs.graph.sinks if n not in found}
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """The outputs that are the same but for the order of their columns in the new plan."""
+        before, after = self.before.plan.typed.outputs, self.after.plan.typed.outputs
+        return tuple(
+            name
+            for name, output in self.outputs.items()
+            if output.change == "same" and before[name].item != after[name].item
+        )
 
     @cached_property
     def proofs(self) -> Mapping[str, tuple[str, ...]]:
@@ -200,34 +212,47 @@ class Difference:
         if name not in theirs.graph.sinks:
             return ChangedOutput("new")
         new, old = mine.outputs[name].item, theirs.outputs[name].item
-        columns: tuple[str, ...] = ()
-        if isinstance(new, Row) and isinstance(old, Row):
-            columns = tuple(sorted({*new.names} ^ {*old.names}))
+        columns = self._columns(name)
         if name in self.disproved.outputs or not self._pairs(name):
             return ChangedOutput("changed", columns)
         if name in self.probes:
-            return ChangedOutput("columns", columns)
+            # The order of its columns is the table's: the program that takes over keeps that.
+            return ChangedOutput("columns", columns) if columns else ChangedOutput("same")
         return ChangedOutput("same" if new == old else "changed")
 
     def _pairs(self, name: str) -> tuple[tuple[ComparedStream, ComparedStream], ...]:
-        """The parts of an output that are proved equal, old and new; none where some are not.
+        """The parts of an output that are proved equal, old and new; none where some are not, or
+        where one program may fail in a tick that the other completes.
 
         Of an output with other columns they are those of the narrower and of what the wider one is
         without them.
         """
         old, new = (self._parts(number, name) for number in (OLD, NEW))
+        ends = sorted(old, key=self._class), sorted(new, key=self._class)
         if name in self.probes:
             probe = self.probes[name]
             narrowed = (ComparedStream(probe, Endpoint(PROBE)),)
-            if _is_wider(self.programs[NEW], self.programs[OLD], name):
+            if _is_as_wide(self.programs[NEW], self.programs[OLD], name):
                 new = narrowed
             else:
                 old = narrowed
-        classes = self.streams.classes
-        by_class = [sorted(parts, key=lambda s: classes.get(s, -1)) for parts in (old, new)]
+        by_class = [sorted(parts, key=self._class) for parts in (old, new)]
         if len(old) != len(new) or not all(map(self.streams.same, *by_class)):
             return ()
+        columns = self._columns(name)
+        if not columns and not all(map(self.streams.fail_alike, *ends)):
+            return ()
         return tuple(zip(*by_class, strict=True))
+
+    def _class(self, stream: ComparedStream) -> int:
+        return self.streams.classes.get(stream, -1)
+
+    def _columns(self, name: str) -> tuple[str, ...]:
+        """The columns of an output that one of the programs has."""
+        new, old = (self.programs[number].outputs[name].item for number in (NEW, OLD))
+        if not isinstance(new, Row) or not isinstance(old, Row):
+            return ()
+        return tuple(sorted({*new.names} ^ {*old.names}))
 
     def _parts(self, number: int, name: str) -> tuple[ComparedStream, ...]:
         return tuple(ComparedStream(number, end) for end in _ends(self.programs[number], name))
@@ -306,9 +331,11 @@ def _probe(old: Typed, new: Typed, name: str) -> Typed | None:
     """The wider program's output with the columns of the narrower one."""
     if name not in old.graph.sinks or len(_ends(old, name)) != 1 or len(_ends(new, name)) != 1:
         return None
+    if old.outputs[name].item == new.outputs[name].item:
+        return None
     for wide, narrow in ((new, old), (old, new)):
         item = narrow.outputs[name].item
-        if isinstance(item, Row) and _is_wider(wide, narrow, name):
+        if isinstance(item, Row) and _is_as_wide(wide, narrow, name):
             return narrowed_to(wide, _ends(wide, name)[0], item.names, PROBE)
     return None
 
@@ -317,7 +344,11 @@ def _ends(typed: Typed, output: str) -> tuple[Endpoint, ...]:
     return tuple(sink.inputs[0] for sink in typed.graph.sinks.get(output, ()))
 
 
-def _is_wider(one: Typed, other: Typed, output: str) -> bool:
-    """Whether an output of the first program has all columns of the other's, and more."""
+def _is_as_wide(one: Typed, other: Typed, output: str) -> bool:
+    """Whether an output of the first program has all columns of the other's: more than these, or
+    just these, of the same types, in another order.
+    """
     wide, narrow = one.outputs[output].item, other.outputs[output].item
-    return isinstance(wide, Row) and isinstance(narrow, Row) and {*narrow.names} < {*wide.names}
+    if not isinstance(wide, Row) or not isinstance(narrow, Row):
+        return False
+    return {*narrow.names} < {*wide.names} or {*narrow.fields} == {*wide.fields}

@@ -26,6 +26,7 @@ from hydro_core.functions.views import View
 from hydro_core.ir.graph import Endpoint, Graph
 from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.types import item as items
+from hydro_core.types.ddl import stored_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import RowItem, Struct
 
@@ -36,8 +37,8 @@ _TYPES = (items.Unknown, items.Scalar, items.Decimal, items.Tuple, items.Row, it
 class Encoder:
     """Writes parts of a plan; what they share is in the tables."""
 
-    types: dict[ItemType, int] = field(default_factory=dict)
-    type_records: list[Any] = field(default_factory=list)
+    types: dict[str, int] = field(default_factory=dict)
+    """By their text: types are equal that differ in which columns may be null."""
     spans: dict[tuple[Hashable, ...], int] = field(default_factory=dict)
     functions: dict[int, int] = field(default_factory=dict)
     """The numbers of functions, by the identity of the object."""
@@ -47,33 +48,14 @@ class Encoder:
     def tables(self) -> dict[str, Any]:
         """What the written parts refer to."""
         return {
-            "types": self.type_records,
+            "types": list(self.types),
             "spans": [list(span) for span in self.spans],
             "functions": self.function_records,
         }
 
     def type(self, item: ItemType) -> int:
         """The number of a type."""
-        if item not in self.types:
-            record = self._type(item)
-            self.types[item] = len(self.type_records)
-            self.type_records.append(record)
-        return self.types[item]
-
-    def _type(self, item: ItemType) -> Any:
-        match item:
-            case items.Scalar(name):
-                return name
-            case items.Decimal(precision, scale):
-                return {"decimal": [precision, scale]}
-            case items.Tuple(parts):
-                return {"tuple": [self.type(part) for part in parts]}
-            case items.Row(columns):
-                return {"row": [[c.name, self.type(c.type)] for c in columns]}
-            case items.Array(element):
-                return {"array": self.type(element)}
-            case _:
-                return "void"
+        return self.types.setdefault(stored_ddl(item), len(self.types))
 
     def span(self, span: Span | None) -> int | None:
         """The number of a place."""
@@ -104,6 +86,7 @@ class Encoder:
             "returns": None if fn.returns is None else self.type(fn.returns),
             "span": self.span(fn.span),
             "pure": fn.pure,
+            "unrepeatable": [[used, self.span(span)] for used, span in fn.unrepeatable],
             "over": [self.type(t) for t in fn.over],
         }
 
@@ -210,7 +193,14 @@ class Encoder:
             }
             for node in graph
         ]
-        return {"name": graph.name, "nodes": nodes}
+        warnings = [
+            {
+                **{f.name: getattr(warning, f.name) for f in fields(warning)},
+                "span": self.span(warning.span),
+            }
+            for warning in graph.warnings
+        ]
+        return {"name": graph.name, "nodes": nodes, "warnings": warnings}
 
     def typed(self, typed: Typed) -> dict[str, Any]:
         """A graph with the types of its streams."""

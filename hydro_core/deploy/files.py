@@ -27,7 +27,7 @@ from hydro_core.deploy.deployment import (
     WrittenProgram,
 )
 from hydro_core.deploy.encode import Encoder
-from hydro_core.deploy.records import FORMAT
+from hydro_core.deploy.records import FORMAT, READ
 from hydro_core.errors import DataError, Diagnostic
 
 FOLDER = "deployments"
@@ -141,7 +141,7 @@ def read(directory: Path, number: int) -> Deployment:
         there = ", ".join(map(str, numbers(directory))) or "none"
         message = f"deployment {number} in {directory} cannot be read: {problem}"
         raise _error(message, f"those that are written: {there}") from None
-    if about["format"] != FORMAT:
+    if about["format"] not in READ:
         raise _of_another_format(f"deployment {number} in {directory}", about)
     name = about.pop("name", None)
     if name != _name({**texts, _ABOUT: _json(about)}):
@@ -177,6 +177,7 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
         tables=tuple(Table(**{**t, "item": decoder.types[t["item"]]}) for t in plan["stored"]),
         validated=None if validated is None else Validated(**validated),
         versions=about["versions"],
+        format=about["format"],
     )
 
 

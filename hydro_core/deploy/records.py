@@ -9,8 +9,13 @@ from typing import get_args
 
 from hydro_core.functions.tree import Expr, Spread
 
-FORMAT = 3
-"""The format of what is written; a reader refuses any other. 2: running results are operators."""
+FORMAT = 4
+"""The format of what is written. 2: running results are operators. 4: types are text (DDL), and say
+which columns are `not null`.
+"""
+
+READ = (3, 4)
+"""The formats that are read; any other is refused."""
 
 NODES: Mapping[str, type] = MappingProxyType({t.__name__: t for t in (*get_args(Expr), Spread)})
 """The nodes of functions' trees, by their names."""

@@ -5,7 +5,7 @@ What is wrong with it is told here, in one way, whoever reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +38,8 @@ class InputFile:
     name: str
     path: str
     column: str | None = None
+    optional: frozenset[str] = frozenset()
+    """The declared columns that files may lack: null then."""
 
     @staticmethod
     def parse(text: str) -> InputFile:
@@ -47,7 +49,7 @@ class InputFile:
             HydroError: it is none, or its path is a URL of another machine (code `config`).
 
         >>> InputFile.parse("orders=data/orders.parquet:day")
-        InputFile(name='orders', path='data/orders.parquet', column='day')
+        InputFile(name='orders', path='data/orders.parquet', column='day', optional=frozenset())
         """
         name, equals, path = text.partition("=")
         before, colon, column = path.rpartition(":")
@@ -106,13 +108,43 @@ def demands(of: ItemType) -> bool:
             return False
 
 
-def require_columns(file: InputFile, declared: Iterable[str], there: Sequence[str]) -> None:
-    """Refuses a file that lacks a declared column, or the tick column."""
-    for name in (*declared, *((file.column,) if file.column else ())):
-        # An empty file of JSON lines has no columns, and needs none.
-        if there and name not in there:
-            what = "tick column" if name == file.column else "column"
-            refuse(file, f"the {what} `{name}` is missing", f"there are {', '.join(there)}")
+Lacking = Mapping[str, Path]
+"""Columns that a file lacks, each with the first such file."""
+
+
+def first_lacking(columns: Iterable[str], files: Iterable[tuple[Path, Collection[str]]]) -> Lacking:
+    """The columns that a file lacks; `files` have the names that each has, none if it is empty."""
+    found: dict[str, Path] = {}
+    wanted = list(columns)
+    for file, names in files:
+        for name in wanted if names else ():
+            if name not in names:
+                found.setdefault(name, file)
+    return found
+
+
+def require_columns(
+    file: InputFile, declared: Iterable[str], there: Sequence[str], lacking: Lacking
+) -> None:
+    """Refuses an input of which a file lacks a declared column, or all lack the tick column."""
+    for name in declared:
+        if name in file.optional or not (name in lacking or (there and name not in there)):
+            continue
+        if name not in there:
+            _refuse_missing(file, f"the column `{name}`", there)
+        refuse(
+            file,
+            f"the column `{name}` is missing in `{lacking[name]}`, and other files have it",
+            "write the file with the column; or, if files of a flow may lack it, let its input "
+            f"say `optional: [{name}]`: it is null then",
+        )
+    # An empty file has no columns, and needs none.
+    if file.column is not None and there and file.column not in there:
+        _refuse_missing(file, f"the tick column `{file.column}`", there)
+
+
+def _refuse_missing(file: InputFile, what: str, there: Sequence[str]) -> NoReturn:
+    refuse(file, f"{what} is missing", f"there are {', '.join(there) or 'no columns'}")
 
 
 def require_ticks(file: InputFile, types: Mapping[str, ItemType] | None) -> None:

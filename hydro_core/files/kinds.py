@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from hydro_core.delta_path import refuse_path
+from hydro_core.files.parquet import parquet_format
 from hydro_core.files.unreadable import (
     UNREADABLE,
     is_utf8,
@@ -35,13 +36,14 @@ Declared = Mapping[str, ItemType]
 ReadNames = frozenset[str | None] | None
 """The names of the columns to be read; None: all."""
 
+JSON_LINES = "JSON lines"
 _KINDS = {
     ".parquet": "Parquet",
     ".pq": "Parquet",
     ".csv": "CSV",
-    ".json": "JSON lines",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
+    ".json": JSON_LINES,
+    ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES,
 }
 _WILD = frozenset("*?[")
 _AN_OBJECT = "each line is one JSON object"
@@ -127,7 +129,7 @@ def parquet_file(file: Path, base: str) -> Dataset:
     """A Parquet file, whose columns are also those that folders below `base` name."""
     from pyarrow.dataset import dataset
 
-    return dataset(str(file), format="parquet", partitioning="hive", partition_base_dir=base)
+    return dataset(str(file), format=parquet_format(), partitioning="hive", partition_base_dir=base)
 
 
 def among(names: Iterable[str], wanted: ReadNames) -> list[str]:

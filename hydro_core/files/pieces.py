@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from hydro_core.files.kinds import (
+    JSON_LINES,
     Declared,
     ReadNames,
     among,
@@ -65,7 +66,7 @@ def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
         "CSV": lambda: _csv(file, form),
-        "JSON lines": lambda: _json(file),
+        JSON_LINES: lambda: _json(file),
     }
     try:
         yield from readers[form.kind]()
@@ -129,6 +130,11 @@ def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     """The columns in the types that they have in all files; what a file lacks is null."""
     if schema is None or table.schema.equals(schema):
         return table
+    for place, one in enumerate(table.schema):
+        wanted = schema.field(one.name).type if one.name in schema.names else one.type
+        if pa.types.is_nested(wanted) or pa.types.is_timestamp(wanted):
+            # INT96 has no zone, and a Delta table says that its timestamps have one.
+            table = table.set_column(place, one.name, table.column(place).cast(wanted))
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 

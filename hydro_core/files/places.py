@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.files.inputs import InputFile
+from hydro_core.files.inputs import InputFile, Lacking, first_lacking
 from hydro_core.files.kinds import (
     Declared,
     ReadNames,
@@ -33,6 +32,7 @@ from hydro_core.files.kinds import (
     parquet_file,
     wanted_of,
 )
+from hydro_core.files.parquet import delta_rows, opened_parquet, parquet_format
 from hydro_core.files.pieces import FileForm, surveyed_csv, surveyed_json
 from hydro_core.files.plain import item_type, plain_type
 from hydro_core.files.unreadable import (
@@ -76,6 +76,10 @@ class FoundFiles:
     """What it is: a Delta table, or files of a kind."""
     table: str | None = None
     """The identity of a Delta table."""
+    lacking: Lacking = field(default_factory=dict)
+    """The declared columns that a file lacks; not of JSON lines, which only their rows tell, nor of
+    the files of a Delta table, which has a schema of its own.
+    """
 
 
 Ask = Callable[[Path], bytes]
@@ -122,17 +126,17 @@ def find(
     match kind:
         case "CSV":
             return _csv(survey, files, form)
-        case "JSON lines":
-            return _json(survey, files, form)
-        case _:
+        case "Parquet":
             return _parquet(file.path, files, form)
+        case _:
+            return _json(survey, files, form)
 
 
 def _delta(path: str, declared: Declared, wanted: ReadNames, version: int | None) -> FoundFiles:
     try:
         table = DeltaTable(path, version=version)
         names = [field.name for field in table.schema().fields]
-        rows: Any = table.to_pyarrow_dataset()
+        rows: Any = delta_rows(table)
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
     except (DeltaError, *UNREADABLE) as problem:
         refuse_delta(path, problem, version)
@@ -175,6 +179,7 @@ def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
     from pyarrow import dataset
 
     found: list[_Stored] = []
+    first: list[Path] = []
     for file in files:
         try:
             stored = _stored(file, form, found[-1] if found else None)
@@ -182,20 +187,26 @@ def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
             refuse_parquet(file, problem, Path(form.base))
         if not found or stored is not found[-1]:
             found.append(stored)
+            first.append(file)
     schema = common_schema(path, [stored.wanted for stored in found])
     types = {field.name: item_type(field.type) for field in schema}
     rows, is_plain = None, False
     if all(stored.wanted.equals(schema) for stored in found):
         rows = dataset.dataset(
             [str(file) for file in files],
-            format="parquet",
+            format=parquet_format(),
             partitioning=dataset.partitioning(flavor="hive"),
             partition_base_dir=form.base,
         )
         is_plain = all(stored.plain for stored in found)
     form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
-    return FoundFiles(files, form, names, types, rows, is_plain, _size(files), kind=form.kind)
+    each = zip(first, (stored.whole.names for stored in found), strict=True)
+    return FoundFiles(
+        *(files, form, names, types, rows, is_plain, _size(files)),
+        kind=form.kind,
+        lacking=first_lacking(form.declared, each),
+    )
 
 
 def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
@@ -203,13 +214,13 @@ def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
 
     A landing may have thousands of files, so each is opened once.
     """
-    with pyarrow.parquet.ParquetFile(file) as opened:
+    with opened_parquet(file) as opened:
         own = opened.schema_arrow
         in_base = file.parent == Path(form.base)
-        # Only a folder below the base may name a column.
+        # Only a folder below the base may name a column, which no file has then.
         whole = own if in_base else parquet_file(file, form.base).schema
         columns = among(whole.names, form.wanted)
-        plain = _is_plain(own, opened, columns)
+        plain = all(n in own.names and _spark_has(own.field(n).type) for n in columns)
     if before is not None and (before.own, before.whole, before.plain) == (own, whole, plain):
         return before
     wanted = pa.schema([(name, plain_type(whole.field(name).type)) for name in columns])
@@ -220,31 +231,20 @@ def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
 def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]:
     """The types of columns; one that no item has is refused."""
     types = {}
-    for field in columns:
+    for column in columns:
         try:
-            types[field.name] = item_type(field.type)
+            types[column.name] = item_type(column.type)
         except ValueProblem:
             refuse(
-                f"`{place}`: its column `{field.name}` is of type {field.type}, which no item has",
+                f"`{place}`: its column `{column.name}` is of type {column.type}, "
+                "which no item has",
                 "write it as a struct, an array or text, or leave it out of the schema",
             )
     return types
 
 
-def _is_plain(own: pa.Schema, opened: pyarrow.parquet.ParquetFile, columns: Sequence[str]) -> bool:
-    """Whether Spark reads the columns as Arrow does: moments of microseconds, or its own old ones.
-
-    A column that a folder names, and that no file has, is none of these.
-    """
-    others = {n for n in columns if n not in own.names or not _spark_has(own.field(n).type)}
-    return not others or others <= {
-        column.path.partition(".")[0]
-        for column in map(opened.schema.column, range(len(opened.schema)))
-        if column.physical_type == "INT96"
-    }
-
-
 def _spark_has(found: pa.DataType) -> bool:
+    """Whether Spark reads values of this type as Arrow does: moments of microseconds, say."""
     return plain_type(found) == found or found in (
         pa.large_string(),
         pa.large_binary(),
@@ -269,7 +269,12 @@ def _csv(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
         schema = common_schema(str(files[0].parent), schemas)
     types = {field.name: item_type(field.type) for field in schema}
     form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
-    return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
+    return FoundFiles(
+        *(files, form, names, types),
+        bytes=_size(files),
+        kind=form.kind,
+        lacking=first_lacking(form.declared, zip(files, headers, strict=True)),
+    )
 
 
 def _header(file: Path, wanted: ReadNames) -> list[str]:

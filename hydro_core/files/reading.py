@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.files.arrived import Arrived
+from hydro_core.files.arrived import Arrived, require_read
 from hydro_core.files.cut import Cut, InputSummary, Misfit
 from hydro_core.files.inputs import (
     NO_TICK,
@@ -25,7 +25,6 @@ from hydro_core.files.inputs import (
     refuse_misfit,
     refuse_mixed,
     refuse_untold,
-    require_columns,
 )
 from hydro_core.files.rows import (
     CURE,
@@ -162,7 +161,7 @@ class _Reading:
         self._arrived, self._made, self._axis = arrived, made, axis
         self._kept: list[pa.RecordBatch] = []
         self._numbers: list[Numbers] = [np.array([], np.int64)]
-        self._names: dict[str, None] = {}
+        self._names: dict[Path, dict[str, None]] = {}
         self._told: set[str] = set()
         self._untold: str | None = None
         self._early: tuple[int, int, int] | None = None
@@ -172,7 +171,8 @@ class _Reading:
         """The rows of a piece."""
         self._note_unread(batch)
         for names in batch[NAMES].drop_null().to_pylist():
-            self._names |= dict.fromkeys(str(names).split("\n"))
+            of_file = self._names.setdefault(self._files[batch[FILE][0].as_py()], {})
+            of_file |= dict.fromkeys(str(names).split("\n"))
         if self._axis is None:
             numbers = np.zeros(batch.num_rows, np.int64)
         else:
@@ -185,7 +185,7 @@ class _Reading:
         """All of it with the ticks of the rows; what is missing is refused now."""
         file = self._arrived.file
         if self._arrived.found.form.declared:
-            require_columns(file, self._made.columns, list(self._names))
+            require_read(self._arrived, self._made.columns, self._names)
         if self._untold is not None:
             refuse_untold(file, self._untold)
         if len(self._told) > 1:

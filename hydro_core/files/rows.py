@@ -115,7 +115,8 @@ def rows_of_file(
             places = RowPlaces(
                 pa.repeat(pa.scalar(number, pa.int64()), len(piece)),
                 pa.array(range(at, at + len(piece)), pa.int64()),
-                "\n".join(new) if new else None,
+                # Also of a file whose rows have no columns: what it lacks is told.
+                "\n".join(new) if new or not at else None,
             )
             at += len(piece)
             yield _made(piece, wanted, places)

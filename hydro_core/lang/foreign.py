@@ -88,8 +88,14 @@ _ARGUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
             ((SORT.name, "by"), (SORT.name, "key"), (SORT.name, "descending")),
             "`sort_by_key(lambda r: r.v, descending=True)` sorts by what a function gives",
         ),
-        (JOIN.name, "by"): 'the columns of a join are `on="k"`',
-        (JOIN.name, "keys"): 'the columns of a join are `on="k"`',
+        **dict.fromkeys(
+            ((JOIN.name, name) for name in ("by", "keys", "key", "using")),
+            'the columns of a join are `on="k"`',
+        ),
+        **dict.fromkeys(
+            ((JOIN.name, name) for name in ("left_on", "right_on", "left_by", "right_by")),
+            'columns of other names are joined by `on={"left": "right"}`',
+        ),
         (UNIQUE.name, "by"): '`unique_keyed(by="k")` keeps the first row of each key',
     }
 )

@@ -241,9 +241,11 @@ def _text(arg: Arg, value: Any) -> str:
             return schema_text(value)
         case "order" if isinstance(value, Fn):
             return _typed(value)
-        case "columns" | "order" if len(value) == 1:
+        case "key" if isinstance(value[0], tuple):
+            return literal(dict(value))
+        case "key" | "columns" | "order" if len(value) == 1:
             return quoted(value[0])
-        case "columns" | "order" | "ports" | "items":
+        case "key" | "columns" | "order" | "ports" | "items":
             return literal(list(value))
         case "fds":
             pairs = (f"{_fields(left)}: {_fields(right)}" for left, right in value)

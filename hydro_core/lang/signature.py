@@ -197,6 +197,8 @@ def _value(
     match arg.kind:
         case "function":
             return _function(arg.name, written, reader, returns)
+        case "key" if reader.is_function(written):
+            raise _no_key(arg.name, ", not a function", written)
         case "order" if reader.is_function(written):
             return reader.function(written, None)
         case "named_columns":
@@ -226,6 +228,7 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "name": _string,
         "flag": _flag,
         "columns": _columns,
+        "key": _key,
         "order": _columns,
         "ports": _ports,
         "fds": _fds,
@@ -307,6 +310,28 @@ def _columns(name: str, value: Any, written: Any) -> tuple[str, ...]:
     if not isinstance(names, list | tuple) or not names:
         raise _wrong(name, "a column or a list of columns", value, written)
     return tuple(_string(name, n, written) for n in names)
+
+
+def _key(name: str, value: Any, written: Any) -> tuple[str, ...] | tuple[tuple[str, str], ...]:
+    """Columns of both sides, or the left's with the right's where some names differ."""
+    if isinstance(value, list | tuple) and not all(isinstance(part, str) for part in value):
+        raise _no_key(name, f", not {value!r}", written)
+    if not isinstance(value, Mapping):
+        return _columns(name, value, written)
+    if not value:
+        raise _no_key(name, ", not an empty dict", written)
+    pairs = tuple((_string(name, a, written), _string(name, b, written)) for a, b in value.items())
+    return pairs if any(a != b for a, b in pairs) else tuple(value)
+
+
+def _no_key(name: str, found: str, written: Any) -> ArgumentProblem:
+    return ArgumentProblem(
+        "type",
+        f"`{name}` must be a column, a list of columns or a dict of them{found}",
+        f'columns that both sides have are `{name}="k"` or `{name}=["a", "b"]`; of other names '
+        f'`{name}={{"left": "right", "a": "a"}}`',
+        written,
+    )
 
 
 def _ports(name: str, value: Any, written: Any) -> tuple[str, ...]:

@@ -34,8 +34,8 @@ def arguments_alike(problem: Problem) -> Problem:
 
 def _key(value: Any) -> object:
     match value:
-        case Payload(args, port):
-            return (port, tuple((name, _key(argument)) for name, argument in args.entries))
+        case Payload(args, port, own):
+            return (port, own, tuple((name, _key(argument)) for name, argument in args.entries))
         case Fn():
             form = boolean_form(normal_form(value, value.over), value.over)
             return ("function", value.over, _unguarded(form))

@@ -9,7 +9,7 @@ stream, and to what is made of covered items only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
@@ -43,11 +43,11 @@ class _Covered:
 def permitted(problem: Problem, space: Space) -> Space:
     """The space without the nodes that might fail a tick that the program completes."""
     total = frozenset(args[0] for name, args in problem.facts if name == "total")
-    fails = [_may_fail(node, problem.payloads, total) for node in space.nodes]
-    covered = _spread(problem, space, fails)
+    fails = [may_fail(node, problem.payloads, total) for node in space.nodes]
+    known = _spread(problem, space, fails)
     own = {(d.shape, classes_read(problem, space, d)) for d in problem.definitions}
     of = tuple(
-        tuple(i for i in options if not fails[i] or _is_allowed(space.nodes[i], covered, own))
+        tuple(i for i in options if not fails[i] or _is_allowed(space.nodes[i], known, own))
         for options in space.of
     )
     return replace(space, of=of)
@@ -55,12 +55,12 @@ def permitted(problem: Problem, space: Space) -> Space:
 
 def _is_allowed(
     node: ENode,
-    covered: set[tuple[CallKey, ClassId]],
+    known: set[tuple[CallKey, ClassId]],
     own: set[tuple[str, tuple[ClassId, ...]]],
 ) -> bool:
     name, cls = node.shape.name, node.shape.cls
     if not isinstance(cls, FeedbackShape):
-        return (_key(node), node.inputs[_asked(node)]) in covered
+        return (_key(node), node.inputs[_asked(node)]) in known
     if cls.new:
         reads = (len(node.inputs) - 1) // 3
         return (cycle_of(name), node.inputs[:reads]) in own
@@ -68,15 +68,21 @@ def _is_allowed(
 
 
 def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[CallKey, ClassId]]:
+    own = (space.nodes[i] for i in own_nodes(problem, space) if fails[i])
+    return covered(problem, space, [call_of(n) for n in own if n.inputs])
+
+
+def covered(
+    problem: Problem, space: Space, calls: Iterable[tuple[CallKey, ClassId]]
+) -> set[tuple[CallKey, ClassId]]:
+    """What is asked of which items by then, where these calls are made."""
     readers: dict[ClassId, list[ENode]] = {}
     for node in space.nodes:
         for cls in dict.fromkeys(node.inputs):
             readers.setdefault(cls, []).append(node)
     work = _Covered(space, readers)
-    for position in own_nodes(problem, space):
-        node = space.nodes[position]
-        if fails[position] and node.inputs:
-            work.add(_key(node), node.inputs[_asked(node)])
+    for key, cls in calls:
+        work.add(key, cls)
     moved, parts = _moved(problem), _parts(problem)
     while work.todo:
         key, cls = work.todo.pop()
@@ -145,7 +151,7 @@ def _moved(problem: Problem) -> Mapping[tuple[CallKey, int], list[int]]:
     return found
 
 
-def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
+def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
     """Whether the node may fail on some item; arguments that are `total` have a value for all."""
     op = node.shape.op
     if isinstance(node.shape.cls, FeedbackShape) or (op is not None and op.fails is Fails.ON_ITEMS):
@@ -157,6 +163,11 @@ def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int 
         return True
     asks = next(functions_of(args), None) is not None
     return asks and not (op.fails is Fails.NEVER and node.payload in total)
+
+
+def call_of(node: ENode) -> tuple[CallKey, ClassId]:
+    """What the node asks, and of which items."""
+    return _key(node), node.inputs[_asked(node)]
 
 
 def _key(node: ENode) -> CallKey:

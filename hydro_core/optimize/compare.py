@@ -7,8 +7,8 @@ other, so they take turns until neither has more to say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import Args
@@ -16,8 +16,10 @@ from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import bisimilar
 from hydro_core.optimize.arguments_alike import arguments_alike
+from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
+from hydro_core.optimize.failing import Failing, doubtful_in
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
@@ -45,10 +47,19 @@ class Comparison:
     complete: bool
     """Whether the rules had nothing more to say; else more may be equal."""
 
+    failing: Failing | None = None
+    """What may fail behind the streams."""
+
     def same(self, one: ComparedStream, other: ComparedStream) -> bool:
-        """Whether the streams are proved equal, as sequences if both are ordered."""
+        """Whether the streams are proved equal, as sequences if both are ordered: at every tick
+        that both programs complete.
+        """
         known = self.classes.get(one)
         return known is not None and known == self.classes.get(other)
+
+    def fail_alike(self, one: ComparedStream, other: ComparedStream) -> bool:
+        """Whether what makes the one fails in the ticks in which what makes the other does."""
+        return self.failing is not None and self.failing.alike(one, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,13 @@ class Shared:
     names: Mapping[ComparedStream, str]
     """The definitions that the streams of the programs are."""
     given: tuple[tuple[str, str], ...] = ()
-    """Definitions that are the same: with and without columns that nobody reads."""
+    """Definitions that are the same: with and without columns that nobody reads, in either order.
+    """
+
+    spelled: Mapping[ComparedStream, tuple[str, ...]] = field(default_factory=dict)
+    """The definitions that streams are in other words, the last of which says least."""
+    doubtful: Mapping[str, bool] = field(default_factory=dict)
+    """The definitions that may fail, and whether nulls are among what they are asked about."""
 
     @property
     def rounds(self) -> int:
@@ -78,10 +95,11 @@ class Shared:
 def shared(programs: Mapping[int, Typed]) -> Shared:
     """The programs as one problem, in which arguments that may stand for each other are one.
 
-    Each comes twice where it has columns that nobody reads, also without them.
+    Each comes once more without columns that nobody reads, if it has such, and then with its named
+    parts in one order, if they stand in another.
     """
-    narrow = {-1 - n: less for n, typed in programs.items() if (less := _narrower(typed))}
-    together = _together({**programs, **narrow})
+    variants = dict(_variants(programs))
+    together = _together({**programs, **{n: of.typed for n, of in variants.items()}})
     loaded = _loops_alike(load(together.typed))
     if not loaded.problem.roots:
         return Shared(programs, loaded.problem, (), {})
@@ -92,24 +110,56 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
         if name is not None:
             names[stream] = problem.cuts.get(name, name)
     given = tuple(
-        (names[stream], names[whole])
-        for stream in names
-        if stream.program in narrow
-        and (whole := ComparedStream(-1 - stream.program, stream.endpoint)) in names
-        and narrow[stream.program].types[stream.endpoint]
-        == programs[whole.program].types[stream.endpoint]
+        (names[there], names[whole])
+        for number, variant in variants.items()
+        for end, at in variant.streams.items()
+        if (there := ComparedStream(number, at)) in names
+        and (whole := ComparedStream(variant.of, end)) in names
+        and variant.typed.types[at] == programs[variant.of].types[end]
     )
     of = {stream: name for stream, name in names.items() if stream.program in programs}
-    return Shared(programs, arguments_alike(problem), rules, of, given)
+    spelled: dict[ComparedStream, tuple[str, ...]] = {s: (name,) for s, name in of.items()}
+    for number, variant in variants.items():
+        for end, at in variant.streams.items():
+            whole, there = ComparedStream(variant.of, end), ComparedStream(number, at)
+            if whole in spelled and there in names:
+                spelled[whole] = (*spelled[whole], names[there])
+    alike = arguments_alike(problem)
+    return Shared(programs, alike, rules, of, given, spelled, doubtful_in(loaded))
 
 
-def _narrower(typed: Typed) -> Typed | None:
-    """The program without columns that nobody reads, if there are any."""
-    less = without_dead_columns(typed, everywhere=True)
-    if less is typed.graph:
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """A program in other words, which are no rules of the e-graph."""
+
+    of: int
+    """The number of the program."""
+    typed: Typed
+    streams: Mapping[Endpoint, Endpoint]
+    """Where streams of the program are in it, as far as their items are of the same type."""
+
+
+def _variants(programs: Mapping[int, Typed]) -> Iterator[tuple[int, _Variant]]:
+    """The programs in other words, by numbers that no program has."""
+    ranks, free = ranks_of(programs.values()), -1
+    for number, typed in programs.items():
+        less = _inferred(without_dead_columns(typed, everywhere=True), typed)
+        if less is not None:
+            yield free, _Variant(number, less, {end: end for end in less.types})
+            free -= 1
+        ordered = with_columns_in_order(less or typed, ranks)
+        made = None if ordered is None else _inferred(ordered.graph, typed)
+        if ordered is not None and made is not None:
+            yield free, _Variant(number, made, ordered.streams)
+            free -= 1
+
+
+def _inferred(graph: Graph, of: Typed) -> Typed | None:
+    """What is made of a program, with its types; none where it is the same, or has none."""
+    if graph is of.graph:
         return None
     try:
-        return infer(less, typed.schemas)
+        return infer(graph, of.schemas)
     except ProgramError:
         return None
 
@@ -132,7 +182,8 @@ def compare(programs: Sequence[Typed]) -> Comparison:
             break
         known = (*known, *found)
     classes = {stream: space.named[name] for stream, name in of.names.items()}
-    return Comparison(classes, complete=saturation.saturated)
+    failing = Failing(of.problem, space, of.doubtful, of.spelled)
+    return Comparison(classes, saturation.saturated, failing)
 
 
 @dataclass(frozen=True, slots=True)

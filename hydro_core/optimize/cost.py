@@ -33,7 +33,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.catalog.forms import Form
+from hydro_core.catalog.forms import Form, looks_up
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
@@ -102,7 +102,12 @@ class CostModel:
             return rows[node.cls]
         gets = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
         gives = forms.streams[node.cls][1] is Form.CHANGES
-        return self.cost(node, rows, told=gets or gives)
+        cls, asked = node.shape.cls, 0.0
+        if gives and not isinstance(cls, FeedbackShape) and looks_up(cls):
+            # beside what changes in an input, its rows are looked up by the keys of what changes
+            told = (forms.streams[c] for c in node.inputs)
+            asked = sum(rows[stream] for stream, form in told if form is Form.CHANGES)
+        return asked + self.cost(node, rows, told=gets or gives)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
         """The rows of every class in its form: those that a tick changes, where it is changes.
@@ -128,6 +133,12 @@ class CostModel:
             rows[c] / self.statistics.ticks if forms.streams[c][1] is Form.GROWTH else rows[c]
             for c in node.inputs
         ]
+        if isinstance(node.shape.cls, Product):
+            # a row that comes makes as many as any other of its side
+            whole, values = forms.streams[node.cls][0], [forms.streams[c][0] for c in node.inputs]
+            return sum(
+                n * max(1.0, rows[whole] / rows[v]) for n, v in zip(into, values, strict=True)
+            )
         return sum(into) * (2 if isinstance(node.shape.cls, Window) else 1)
 
     def cost(self, node: ENode, sizes: Sequence[float], *, told: bool = False) -> float:

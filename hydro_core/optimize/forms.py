@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.classes import Running
-from hydro_core.catalog.forms import Form, needed, takes_changes
+from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space
@@ -53,6 +53,7 @@ _RANK = (Form.VALUES, Form.CHANGES, Form.GROWTH)
 @dataclass(slots=True)
 class _Building:
     space: Space
+    grows: frozenset[ClassId]
     nodes: list[ENode]
     origins: list[int]
     of: list[list[int]]
@@ -92,7 +93,8 @@ def with_forms(space: Space) -> Forms:
     """The space with all forms that somebody may want."""
     streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
     origins = list(range(len(space.nodes)))
-    work = _Building(space, list(space.nodes), origins, [[] for _ in space.of], streams)
+    made: list[list[int]] = [[] for _ in space.of]
+    work = _Building(space, _growing(space), list(space.nodes), origins, made, streams)
     for cls, options in enumerate(space.of):
         stored = [i for i in options if isinstance(space.nodes[i].shape.cls, Running)]
         work.of[cls] += [i for i in options if i not in stored]
@@ -118,8 +120,38 @@ def _give(work: _Building, stream: ClassId, form: Form) -> None:
         wanted = needed(cls, form)
         if wanted is None or not (wanted is Form.VALUES or node.shape.is_bags):
             continue
-        inputs = tuple(work.cls(c, wanted) for c in node.inputs)
+        grows = stream in work.grows
+        if form is Form.CHANGES and grows and looks_up(cls):
+            continue  # what is new in a history is found by rules
+        inputs = tuple(work.cls(c, _served(work, c, wanted, grows=grows)) for c in node.inputs)
         work.add(replace(node, inputs=inputs, cls=work.cls(stream, form)), i)
+
+
+def _served(work: _Building, stream: ClassId, wanted: Form, *, grows: bool) -> Form:
+    """The form that serves who wants another: of a history, among what takes rows back, growth."""
+    growth = wanted is Form.CHANGES and not grows and stream in work.grows
+    return Form.GROWTH if growth else wanted
+
+
+def _growing(space: Space) -> frozenset[ClassId]:
+    """The streams that can be given as histories."""
+    found: set[ClassId] = set()
+    while more := {n.cls for n in space.nodes if n.cls not in found and _grows(n, found)}:
+        found |= more
+    return frozenset(found)
+
+
+def _grows(node: ENode, growing: set[ClassId]) -> bool:
+    cls = node.shape.cls
+    if isinstance(cls, FeedbackShape) or node.shape.output is not Sort.BAG:
+        return False
+    match needed(cls, Form.GROWTH):
+        case Form.VALUES:
+            return True
+        case Form.GROWTH:
+            return bool(node.inputs) and node.shape.is_bags and growing.issuperset(node.inputs)
+        case _:
+            return False
 
 
 def _alive(work: _Building) -> Forms:

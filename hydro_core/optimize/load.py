@@ -153,7 +153,8 @@ def _define(builder: _Builder, endpoint: Endpoint) -> None:
         return
     if joint:
         shape = replace(shape, name=f"{shape.name}:mixed:{len(inputs)}", cls=Sum(widens=True))
-    builder.add(name, shape, Payload(node.args, endpoint.port), inputs)
+    own = node.id if isinstance(node.cls, Output) else ""
+    builder.add(name, shape, Payload(node.args, endpoint.port, own), inputs)
 
 
 def _read(builder: _Builder, endpoint: Endpoint) -> str:

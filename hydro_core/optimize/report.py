@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hydro_core.catalog.combine import UNION
+from hydro_core.functions.fn import Fn
 from hydro_core.ir.convert import to_terms
-from hydro_core.ir.graph import Graph
-from hydro_core.ir.sexpr import flatten, function_names, show_tree, to_tree
+from hydro_core.ir.graph import Graph, NodeId
+from hydro_core.ir.sexpr import Atom, SExpr, flatten, function_names, show_tree, to_tree
+from hydro_core.ir.term import Term
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 
@@ -18,9 +21,19 @@ MAX_INPUTS = 5
 def expressions(graph: Graph) -> str:
     """The plan as S-expressions, one per output, each below a comment with its name."""
     terms = to_terms(graph)
-    names = function_names(terms.values())
-    shown = (f"; {graph[s].args['name']}\n{show_tree(to_tree(t, names))}" for s, t in terms.items())
-    return "\n\n".join(shown)
+    trees = _outputs(graph, terms, function_names(terms.values()))
+    return "\n\n".join(f"; {name}\n{show_tree(tree)}" for name, tree in trees.items())
+
+
+def _outputs(
+    graph: Graph, terms: Mapping[NodeId, Term], names: Mapping[Fn, str]
+) -> Mapping[str, SExpr]:
+    """The tree of every output; several sinks of one name add up."""
+    found = {}
+    for name, sinks in graph.sinks.items():
+        parts = [to_tree(terms[sink.id], names) for sink in sinks]
+        found[name] = parts[0] if len(parts) == 1 else (Atom(UNION.name), *parts)
+    return found
 
 
 def as_text(optimized: Optimized) -> str:
@@ -73,7 +86,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         "cost_before": optimized.cost_before,
         "cost_after": optimized.cost_after,
         "assumed": {name: _sizes(optimized.statistics, name) for name in graph.sources},
-        "outputs": {sink: flatten(to_tree(t, names)) for sink, t in terms.items()},
+        "outputs": {name: flatten(t) for name, t in _outputs(graph, terms, names).items()},
         "functions": {name: fn.whole for fn, name in names.items()},
         "nodes": [
             {

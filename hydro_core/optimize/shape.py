@@ -207,8 +207,11 @@ def _variant(node: Node, spec: OpSpec) -> str:
 @dataclass(frozen=True, slots=True)
 class Payload:
     """The arguments of a node as the e-graph carries them: `port` for an operator with several
-    outputs.
+    outputs, `own` for a sink, which is its id.
+
+    Sinks of one name add up: two that get equal streams are two, each with its own copies.
     """
 
     args: Args = NO_ARGS
     port: str = ""
+    own: str = ""

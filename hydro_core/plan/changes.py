@@ -56,7 +56,8 @@ def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
     todo = list(found)
     while todo:
         node = graph[todo.pop()]
-        more = {e.node for e in node.inputs if hands_on(node.cls)} - found
+        tells = needed(node.cls, Form.CHANGES) is Form.CHANGES
+        more = {e.node for e in node.inputs if tells} - found
         found |= more
         todo += more
     return found

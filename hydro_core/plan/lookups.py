@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
@@ -44,12 +43,10 @@ from hydro_core.catalog.classes import (
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
+from hydro_core.plan.origins import Origins
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import result_key
 from hydro_core.types.item import FieldPath, ItemType
-
-KnownFields = tuple[FieldPath | None, ...]
-"""Fields of items; None for one that is not known."""
 
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
@@ -125,10 +122,10 @@ class _Analysis:
 
     def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
-        self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
+        self._origins = Origins(plan)
         self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
         for slot in plan.slots:
-            if not self._adds(slot.stream.node) or slot.mode is Mode.LAST:
+            if not self._origins.adds(slot.stream.node) or slot.mode is Mode.LAST:
                 self._want(slot.stream.node, None)
         nodes = list(reversed(list(plan.graph)))
         while sum(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
@@ -151,10 +148,6 @@ class _Analysis:
         wanted = self._wanted[node.id]
         return _united((own, wanted and _Rows(wanted.found)))
 
-    def _adds(self, stream: NodeId) -> bool:
-        """Whether what is new in a stream is told apart from the rest."""
-        return self._kinds[stream] is not Kind.G or stream in self._plan.in_changes
-
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:
         """Notes who looks at a stream, and tells whether that is news."""
         before = self._wanted[stream]
@@ -168,12 +161,12 @@ class _Analysis:
                 yield stream, self._wants_of(node, i)
 
     def _wants_of(self, node: Node, i: int) -> Wanted:
-        new = NEW_ROWS if self._adds(node.inputs[i].node) else None
+        new = NEW_ROWS if self._origins.adds(node.inputs[i].node) else None
         cls, found = node.cls, None
         match cls:
             case Output():
                 name = node.args["name"]
-                all_told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
+                all_told = all(self._origins.adds(sink.id) for sink in self._graph.sinks[name])
                 found = NEW_ROWS if all_told and name in self._added else None
             case Growth() | Running(changes=True):
                 found = new
@@ -200,13 +193,13 @@ class _Analysis:
         """What a product looks at of an input."""
         if cls.meets is Meets.SINGLE:
             return None
-        mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
+        other = self._kinds[node.inputs[1 - i].node]
         met = self._met(*_sides(node, i, keys_of_two(cls.meets, node)))
         if other is Kind.E:
             return None if i in cls.keeps else met
         if cls.keeps:
             return self._of_new_matches(node, i, cls.meets, cls.keeps)
-        return _united((self._handed_on(node, i), met)) if mine is other is Kind.H else None
+        return _united((self._handed_on(node, i), met)) if self._origins.tells(node) else None
 
     def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
@@ -217,10 +210,11 @@ class _Analysis:
     def _of_new_matches(
         self, node: Node, i: int, how: Meets | Compares, keeps: Collection[int]
     ) -> Wanted:
-        """What tells how rows of histories that stay without a match come and go.
+        """What tells how rows with a match, or without one, come and go.
 
-        Those of an input that match new ones of the other. Where rows of the other stay without a
-        match, earlier ones with the keys of what is new, too: which match is the first?
+        Those of an input that match changed ones of the other. Where what becomes of the other's
+        rows depends on a match, all with the keys of what is new, too: is it the first, or was it
+        the last?
         """
         if not self._is_told_alone(node):
             return None
@@ -239,7 +233,7 @@ class _Analysis:
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key of a history looks at: the keys of what is new."""
         key = result_key(node)
-        if key is None or not self._tells_changes(node) or not self._is_told_alone(node):
+        if key is None or not self._origins.tells_changes(node) or not self._is_told_alone(node):
             return None
         own = node.inputs[0], key_paths(key)
         return _united((NEW_ROWS, self._met(own, own)))
@@ -251,22 +245,17 @@ class _Analysis:
             return None
         return _united((self._handed_on(node, 0), *((self._met(own, own),) if wanted.new else ())))
 
-    def _tells_changes(self, node: Node) -> bool:
-        """Whether results by key of a history are told by those of the keys that are new."""
-        return node.id in self._plan.in_changes and self._kinds[node.inputs[0].node] is Kind.H
-
     def _handed_on(self, node: Node, i: int) -> Wanted:
         """What is wanted of the node's output, as what is wanted of an input."""
         wanted = self._wanted[node.id]
         if wanted is None:
             return None
-        return _Rows(
-            frozenset(
-                _lookup(one.input, self._through(node, i, self._shared(node, one.mine)), one.theirs)
-                for one in wanted.found
-            ),
-            wanted.new,
+        of = self._origins
+        found = (
+            _lookup(one.input, of.through(node, i, of.shared(node, one.mine)), one.theirs)
+            for one in wanted.found
         )
+        return _Rows(frozenset(found), wanted.new)
 
     def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
         """The items with the key of what is new in another stream."""
@@ -275,104 +264,15 @@ class _Analysis:
             for ours, theirs in zip(mine[1], other[1], strict=True)
             for pair in leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
         ]
-        origins = self._origins(other[0], tuple(theirs for _, theirs in pairs))
+        origins = self._origins.of(other[0], tuple(theirs for _, theirs in pairs))
         if origins is None:
             return None
         ours = tuple(own for own, _ in pairs)
         return _Rows(frozenset(_lookup(name, ours, fields) for name, fields in origins))
 
-    def _origins(
-        self, stream: Endpoint, fields: KnownFields
-    ) -> set[tuple[str, KnownFields]] | None:
-        """The inputs with which all comes that is new in a stream, and the fields there.
-
-        None where something comes without a row of an input.
-        """
-        if not self._adds(stream.node):
-            return None
-        sources = {node.id: name for name, node in self._graph.sources.items()}
-        todo: list[tuple[NodeId, KnownFields]] = [(stream.node, fields)]
-        seen, found = set(todo), set[tuple[str, KnownFields]]()
-        while todo:
-            name, wanted = todo.pop()
-            if name in sources:
-                found.add((sources[name], wanted))
-                continue
-            node = self._graph[name]
-            before = self._comes_with(node)
-            if before is None:
-                return None
-            shared = self._shared(node, wanted)
-            more = {(node.inputs[i].node, self._through(node, i, shared)) for i in before}
-            todo += more - seen
-            seen |= more
-        return found
-
-    def _comes_with(self, node: Node) -> range | None:
-        """The inputs with whose new rows all new rows of a node come."""
-        kinds = [self._kinds[e.node] for e in node.inputs]
-        events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
-        cls, every, found = node.cls, range(len(kinds)), None
-        match cls:
-            case Empty() | PerItem() | Projection() | Sum():
-                found = every if told else None
-            case History(before):
-                found = every if events[0] and not before else None
-            case Product(keeps=keeps):
-                found = _of_pairs(kinds, self._kinds[node.id], keeps)
-            case Matching():
-                found = range(1) if events[0] else None
-            case Growth(signed):
-                found = every if told and not (signed and events[0]) else None
-            case Running(changes=changes):
-                if result_key(node) is not None and (told if changes else events[-1]):
-                    found = every[-1:]
-            case Distinct() | ByKey() | Ordering() | Positional():
-                alone = self._tells_changes(node) or (node.spec.zero and all(events))
-                found = every if alone else None
-            case Given() | Output() | Window() | Before() | Commands():
-                found = None
-            case _:
-                assert_never(cls)
-        return found
-
-    def _shared(self, node: Node, fields: KnownFields) -> KnownFields:
-        """The fields of an item by which all items are found that it depends on.
-
-        A result by key depends on items of before, of which it shares the key alone.
-        """
-        key = None if self._kinds[node.id] is Kind.E else result_key(node)
-        if key is None:
-            return fields
-        parts = {part for part, *_ in key_paths(key)}
-        return tuple(f if f and f[0] in parts else None for f in fields)
-
-    def _through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
-        """The fields of an input that fields of the output are, where they are."""
-        found = self._maps[node.id]
-        equal = {} if found is None else found.equal
-
-        def one(path: FieldPath) -> FieldPath | None:
-            for length in range(len(path), -1, -1):
-                for field in equal.get(path[:length], ()):
-                    if field.input == i:
-                        return (*field.path, *path[length:])
-            return None
-
-        return tuple(None if path is None else one(path) for path in fields)
-
     def _item(self, stream: Endpoint) -> ItemType:
         types = self._plan.typed
         return (types.types.get(stream) or types.of(stream.node)).item
-
-
-def _of_pairs(kinds: Sequence[Kind], kind: Kind, keeps: Collection[int]) -> range | None:
-    """The inputs with whose new rows all new pairs come."""
-    both = range(2)
-    if kind is Kind.E:
-        alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
-        return next(alone, both if set(kinds) == {Kind.E} else None)
-    return both if not keeps and set(kinds) == {Kind.H} else None
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:

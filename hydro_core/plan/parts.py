@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.plan.repeated import repeated
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -23,8 +23,8 @@ def in_parts(
 ) -> Iterator[T]:
     """What `run` gives for ranges that are first … last together.
 
-    If one fails, the ticks before the first that fails are run, then the error of that tick is
-    raised.
+    If a tick fails, the ticks before it are run, then its error is raised. Only what a tick can be
+    at fault for is searched for: what the machine does, and bugs, are told at once.
 
     >>> list(in_parts(0, 4, 2, lambda first, last: (first, last)))
     [(0, 1), (2, 3), (4, 4)]
@@ -38,8 +38,8 @@ def in_parts(
         try:
             found = run(first, end)
         except DataError as error:
-            # A past that is not as it should be is that of every tick; else fewer may do.
-            if first == end or error.code == "state":
+            # A past that is not as it should be is that of every tick, and so is the machine.
+            if first == end or error.code == "state" or isinstance(error, InfrastructureError):
                 raise
             failed = end
             continue

@@ -198,7 +198,7 @@ _EXAMPLE = (
     "`inputs: {payments: {path: payments, column: day}}`"
 )
 _TICKS = _of_fields(Ticks, {"start": _moment, "end": _moment})
-_LANDING = _of_fields(Landing, {})
+_LANDING = _of_fields(Landing, {"optional": _names})
 _FLOW_OUTPUT = _of_fields(FlowOutput, {})
 _EXPECT = _of_fields(
     Expect,

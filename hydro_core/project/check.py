@@ -15,16 +15,17 @@ from typing import Any
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.files.local_path import local_path
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.project.flow_asset import Expect, FlowAsset, Shards
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards
 from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_SHARDS
-from hydro_core.types.columns import declared_columns
+from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.item import Decimal as DecimalType
 
 WAITS = ("closed", "landed")
 LATES = ("next", "correct", "refuse")
+REMOVALS = ("note", "hold")
 SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
@@ -78,6 +79,23 @@ def check_expectations(flow: FlowAsset, outputs: Mapping[str, ItemType]) -> None
             for output, expected in flow.expect.items()
             for expect in expected
             for problem in _expect(flow, output, expect, outputs[output])
+        ]
+    )
+
+
+def check_optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
+    """Judges which columns files may lack, of inputs whose items have these types.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    _raise(
+        [
+            problem
+            for name, landing in flow.landings.items()
+            for column in landing.optional
+            if name in inputs
+            for problem in _optional(flow, f"inputs.{name}", landing, column, inputs[name])
         ]
     )
 
@@ -181,11 +199,31 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         elif landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
+        if landing.removed not in REMOVALS:
+            said = f"there is no {landing.removed!r}"
+            yield _wrong(flow, f"{place}.removed", said, _choice(landing.removed, REMOVALS))
         try:
             local_path(landing.path)
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _optional(
+    flow: FlowAsset, place: str, landing: Landing, column: str, item: ItemType
+) -> Problems:
+    place = f"{place}.optional"
+    columns = declared_columns(item) or {}
+    if column not in columns:
+        cure = _choice(column, columns)
+        yield _wrong(flow, place, f"the program declares no column `{column}` of it", cure)
+    elif column == landing.column:
+        cure = "leave it out of `optional`"
+        yield _wrong(flow, place, f"`{column}` tells the ticks, so no file may lack it", cure)
+    elif column in required_columns(item):
+        cure = "leave it out of `optional`, or leave `not null` away in the schema"
+        message = f"`{column}` is null where a file lacks it, and declared `not null`"
+        yield _wrong(flow, place, message, cure)
 
 
 def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:

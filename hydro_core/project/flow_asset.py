@@ -32,12 +32,20 @@ class Landing:
     `late` says what becomes of rows that land for ticks that are committed: they arrive with the
     "next" tick, or the committed ticks are computed again ("correct"), or the next tick fails until
     somebody has decided ("refuse").
+
+    `removed` says what becomes of the flow while rows are gone that committed ticks have read: it
+    goes on and says so ("note"), or it waits until they are back, or somebody has decided ("hold").
+
+    `optional` names columns of the program's schema that files may lack: they are null there. Any
+    other that a file lacks is an error.
     """
 
     path: str
     column: str | None = None
     wait: Literal["closed", "landed"] = "closed"
     late: Literal["next", "correct", "refuse"] = "next"
+    removed: Literal["note", "hold"] = "note"
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hydro_core.project.check import check_declaration, check_expectations, schemas_of
+from hydro_core.project.check import (
+    check_declaration,
+    check_expectations,
+    check_optional,
+    schemas_of,
+)
 from hydro_core.project.cutting import check_sharding
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -27,15 +32,16 @@ def program_of(flow: FlowAsset) -> Compiled:
     graph = load(place_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     program = compile_graph(graph, schemas_of(flow))
-    check_outputs(flow, program.typed)
+    check_columns(flow, program.typed)
     check_sharding(flow, program)
     return program
 
 
-def check_outputs(flow: FlowAsset, typed: Typed) -> None:
-    """Judges what the asset expects of the outputs.
+def check_columns(flow: FlowAsset, typed: Typed) -> None:
+    """Judges what the asset says of the columns of inputs and outputs.
 
     Raises:
         ProgramError: everything that is wrong with it (code `config`).
     """
+    check_optional(flow, typed.schemas)
     check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from hydro_core.catalog.combine import UNION
 from hydro_core.catalog.internal import OF_SHARD
-from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.io import SINK, SOURCE, SOURCE_ITER
+from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import behind, reachable
@@ -129,6 +130,11 @@ class Together:
             yield sink.with_(inputs=(ends[0],))
             return
         union = _whole(sink) if name in self.cut.outputs else name
+        if union in self._fed_back:
+            # Where no item ever comes, nothing but this says what the items would be.
+            nothing = Node(f"no items of {union}", SOURCE_ITER, self._fed_back[union])
+            yield nothing
+            ends.append(Endpoint(nothing.id))
         yield Node(union, UNION, inputs=tuple(ends), span=sink.span)
         if name in self.cut.outputs:
             yield sink.with_(inputs=(Endpoint(union),))
@@ -150,6 +156,25 @@ class Together:
             return Endpoint(self._of_last(end.node), end.port)
         name = node.args["name"]
         return Endpoint(name if name in self.cut.gathered else self._graph.sources[name].id)
+
+    @cached_property
+    def _fed_back(self) -> Mapping[str, Args]:
+        """What is exchanged and made of itself: literals without items, of the same types.
+
+        A shard's plan takes it as an input, whose type is declared; the whole has no such input.
+        """
+        reads: dict[str, set[str]] = {}
+        for name, source in self.cut.exchanged.items():
+            ends = [sink.id for sink in self._graph.sinks.get(name, ()) if source is None]
+            made_of = behind(self._graph.nodes, ends)
+            named = self._graph.sources.items()
+            reads[name] = {other for other, node in named if node.id in made_of}
+        types = self.cut.first.typed.inputs
+        return {
+            name: Args((("items", ()), ("schema", types[name].item)))
+            for name in reads
+            if name in reachable(reads[name], lambda other: reads.get(other, ()))
+        }
 
     @property
     def _graph(self) -> Graph:

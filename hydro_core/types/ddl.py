@@ -3,12 +3,16 @@
 `user string, at timestamp` is a row, `(long, string)` a tuple, `(long)` a tuple of one, `long` a
 scalar. A struct whose fields are `_1 … _n` is a tuple, since that is what a tuple is in Spark.
 `void` is the unknown.
+
+What is stored is read again as it was: there only parentheses make a tuple, and a row may have the
+columns that no schema can ask for (`_1 … _n`, or one without a name).
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from hydro_core.errors import TypeProblem
@@ -41,7 +45,7 @@ _ALIASES = {
 _DECIMALS = ("decimal", "dec", "numeric")
 _NAMES = (*SCALARS, *_ALIASES, *_DECIMALS, "array", "struct", "void")
 _TOKEN = re.compile(
-    r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|([<>(),:]))"
+    r"\s*(?:(`(?:[^`]|``)*`)|(\w+)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|([<>(),:]))"
 )
 _SHOWN = 60
 _PLAIN = re.compile(r"[^\W\d]\w*")
@@ -53,19 +57,31 @@ def parse_ddl(text: str) -> ItemType:
     >>> str(parse_ddl("user struct<id: bigint, name: string>, tags array<(long, decimal(4,2))>"))
     'row<user row<id long, name string>, tags array<(long, decimal(4,2))>>'
     """
-    parser = _Parser(text, _tokens(text))
+    return _parsed(_Parser(text, _tokens(text)))
+
+
+def parse_stored(text: str) -> ItemType:
+    """The type that `stored_ddl` has written, whether its columns may be null among it.
+
+    >>> str(parse_stored("_1 long not null, none ()"))
+    'row<_1 long not null, none ()>'
+    """
+    return _parsed(_Parser(text, _tokens(text), stored=True))
+
+
+def _parsed(parser: _Parser) -> ItemType:
     if not parser.tokens:
         raise TypeProblem("the schema is empty", 'give columns as in "user string, at timestamp"')
     first, second = parser.peek(0).lower(), parser.peek(1)
     sized = first in (*_DECIMALS, "char", "varchar")
     # A column may have the name of a type: what follows tells, a size or the column's own type.
-    sized = sized and second == "(" and parser.peek(2).lower() not in ("(", *_NAMES)
+    sized = sized and second == "(" and parser.peek(2).lower() not in ("(", ")", *_NAMES)
     bare = first == "(" or second in ("", "<") or sized
     try:
         result = parser.type() if bare else parser.fields("")
     except RecursionError:
         cure = "flatten it: no item has so many levels"
-        raise TypeProblem(f"the schema {text[:_SHOWN]!r}… nests too deep", cure) from None
+        raise TypeProblem(f"the schema {parser.text[:_SHOWN]!r}… nests too deep", cure) from None
     if parser.at < len(parser.tokens):
         raise parser.problem(f"`{parser.peek(0)}` is not expected here")
     return result
@@ -77,27 +93,37 @@ def to_ddl(item: ItemType) -> str:
     >>> to_ddl(parse_ddl("`a b` int, c struct<d: string>"))
     '`a b` integer, c struct<d: string>'
     """
+    return _text(item, none="struct<>")
+
+
+def stored_ddl(item: ItemType) -> str:
+    """The schema of a type, for `parse_stored`: nothing of it is lost."""
+    return _text(item, none="()")
+
+
+def _text(item: ItemType, none: str) -> str:
+    """The text of a type, in which `none` is the tuple without fields."""
     if isinstance(item, Row) and item.fields:
-        return ", ".join(f"{_quoted(f.name)} {_column(f)}" for f in item.fields)
-    return _inner(item)
+        return ", ".join(f"{_quoted(f.name)} {_column(f, none)}" for f in item.fields)
+    return _inner(item, none)
 
 
-def _inner(item: ItemType) -> str:
+def _inner(item: ItemType, none: str) -> str:
     match item:
         case Unknown():
             return "void"
         case Tuple(fields):
-            return f"({', '.join(map(_inner, fields))})" if fields else "struct<>"
+            return f"({', '.join(_inner(f, none) for f in fields)})" if fields else none
         case Row(fields):
-            return f"struct<{', '.join(f'{_quoted(f.name)}: {_column(f)}' for f in fields)}>"
+            return f"struct<{', '.join(f'{_quoted(f.name)}: {_column(f, none)}' for f in fields)}>"
         case Array(element):
-            return f"array<{_inner(element)}>"
+            return f"array<{_inner(element, none)}>"
         case _:
             return str(item)
 
 
-def _column(field: Field) -> str:
-    return _inner(field.type) + ("" if field.nullable else " not null")
+def _column(field: Field, none: str) -> str:
+    return _inner(field.type, none) + ("" if field.nullable else " not null")
 
 
 def _quoted(name: str) -> str:
@@ -121,6 +147,7 @@ class _Parser:
     text: str
     tokens: list[str]
     at: int = 0
+    stored: bool = False
 
     def peek(self, ahead: int) -> str:
         return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
@@ -141,6 +168,9 @@ class _Parser:
     def type(self) -> ItemType:
         word = self.take()
         name = word.lower()
+        if word == "(" and self.stored and self.peek(0) == ")":
+            self.take(")")
+            return Tuple(())
         if word == "(":
             parts = [self.type()]
             while self.take(",", ")") == ",":
@@ -209,17 +239,18 @@ class _Parser:
             if self.peek(0) == end or (not end and not self.peek(0)):
                 break
             self.take(",")
-        names = [f.name for f in fields]
-        twice = next((n for n in names if names.count(n) > 1), None)
+        twice = next((n for n, k in Counter(f.name for f in fields).items() if k > 1), None)
         if twice is not None:
             raise self.problem(f"the column `{twice}` stands twice")
-        return as_tuple_or_row(fields)
+        return Row(tuple(fields)) if self.stored else as_tuple_or_row(fields)
 
     def field(self) -> Field:
         word = self.take()
         if word in "<>(),:" or word[0] in "'\"":
             raise self.problem(f"`{word}` is not a name")
         name = word[1:-1].replace("``", "`") if word[0] == "`" else word
+        if not name and not self.stored:
+            raise self.problem("a column has no name", DDL)
         if self.peek(0) == ":":
             self.take(":")
         kind = self.type()

@@ -101,6 +101,7 @@ def _backfill(
         done = f"{begun:,} tick(s) are committed, {committed}"
         console.say(f"{flow.name}: nothing is open: {done}{why}")
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
+    runner.warm_up()
     began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
     progress = Progress(total, console.to)
@@ -140,6 +141,7 @@ def _correct(
         console.say(f"  {plan.why}: {plan.first.key} is the first.")
     if not console.agreed():
         return None
+    runner.warm_up()
     began = time.monotonic()
 
     def computed(windows: Sequence[TickWindow]) -> None:

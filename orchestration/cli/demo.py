@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, shown_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -68,6 +68,7 @@ def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
         _say(f"{done} day(s) are committed from before.")
     if done >= days:
         return
+    runner.warm_up()
     _say("Starting Dagster and Spark; the first day waits for both.\n")
     from .ticking import run_ticks
 
@@ -121,18 +122,13 @@ def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
     _say(f"  state/     what ticks remember: {', '.join(pipeline.state_tables)}")
     _say("  _ledger/   a row for every committed tick")
     command = Path(sys.executable).parent / "hydrotick"
-    _say(f"\nMore days:                  {_relative(command)} demo --days 31")
-    _say(f"Lineage, runs and checks:   {_relative(command)} dev")
+    _say(f"\nMore days:                  {shown_file(command)} demo --days 31")
+    _say(f"Lineage, runs and checks:   {shown_file(command)} dev")
 
 
 def _shown(path: Path) -> str:
-    """The path as a person would write it: relative where that is shorter."""
-    return f"{_relative(path)}/"
-
-
-def _relative(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    """A directory as a person writes it."""
+    return f"{shown_file(path)}/"
 
 
 def _say(text: str, end: str = "\n") -> None:

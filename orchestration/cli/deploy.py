@@ -11,10 +11,11 @@ from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..deployment.changes import Change, change_of
+from ..deployment.changes import Change, change_of, read_by
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
 from ..deployment.seams import DeployOptions
+from ..project import project
 from ..project.arguments import add_yes, flow_parser, number_of, parsed
 from ..project.console import Console
 from ..runner.again import with_another_jvm
@@ -90,11 +91,16 @@ def rollback(arguments: Sequence[str]) -> int:
     console, runner = Console(options), TickRunner(settings)
     to = before(flow, runner)
     window = flow.ticks.calendar.window
-    since = to.last - to.commit.last
+    since = to.last + 1 - to.first
     console.say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}")
-    again = f"{window(to.commit.last + 1).key} to {window(to.last).key}" if since else "no tick"
+    again = f"{window(to.first).key} to {window(to.last).key}" if since else "no tick"
     tables = f"its tables are those of tick {window(to.commit.last).key}"
     console.say(f"  {tables}; {again} computed again")
+    if to.first <= to.commit.last:
+        first, last = window(to.first).key, window(to.commit.last).key
+        console.say(
+            f"  {first} to {last} were corrected since, so its tables of these do not serve"
+        )
     if not console.agreed():
         return 1
     began = time.monotonic()
@@ -150,6 +156,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:
     first = flow.ticks.calendar.window_of(options.first) if options.first else None
     found = change_of(flow, runner, DeployOptions(first, options.forward_only, options.from_now))
+    if found is not None and any(o.change == "gone" for o in found.difference.outputs.values()):
+        found = replace(found, read_by=read_by(found, project.current().flows))
     if found is None or options.compare is None:
         return found
     progress = _progress(flow, runner, time.monotonic(), print_error)

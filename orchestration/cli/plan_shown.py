@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.deployment import Deployment
@@ -45,7 +46,7 @@ def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
             for name, state in found.states.items()
         },
         _costs(change),
-    )
+    ) | {"notes": list(change.notes)}
 
 
 def first_as_json(flow: FlowAsset, first: WrittenDeployment) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def first_as_text(flow: FlowAsset, first: WrittenDeployment) -> str:
     lines += _section("states", slots or ["none"])
     lines += _section("cost", [_cost(made.costs.before, made.costs.after, "as written")])
     lines += _shards(made)
-    return "\n".join([*lines, *_section("notes", _notes(made))]) + "\n"
+    return "\n".join([*lines, *_section("notes", _notes(made.notes))]) + "\n"
 
 
 def as_text(change: Change, runner: TickRunner) -> str:
@@ -133,7 +134,7 @@ def as_text(change: Change, runner: TickRunner) -> str:
     lines += _section("states", _states(change, runner))
     lines += _section("cost", [_cost(*_costs(change), "before")])
     lines += _shards(change.target.deployment)
-    lines += _section("notes", _notes(change.target.deployment))
+    lines += _section("notes", _notes(change.notes))
     if change.is_nothing:
         lines += ["", "  No table changes: it would be deployed without computing anything."]
     return "\n".join(lines) + "\n"
@@ -147,8 +148,10 @@ def _cost(before: float, after: float, was: str) -> str:
     return f"a tick costs about {after:,.0f} rows ({was}: {before:,.0f})"
 
 
-def _notes(made: Deployment) -> list[str]:
-    lines = [line for note in made.notes for line in note.splitlines()]
+def _notes(notes: Iterable[str]) -> list[str]:
+    # They begin with their place, which is stored with the whole path of the file.
+    here = f"{Path.cwd()}/"
+    lines = [line.removeprefix(here) for note in notes for line in note.splitlines()]
     return lines or ["all of it is incremental"]
 
 
@@ -163,6 +166,8 @@ def _outputs(change: Change) -> list[str]:
 
 
 def _output(change: Change, name: str, output: ChangedOutput) -> str:
+    if output.change == "gone":
+        return "gone; its table is there for `hydrotick rollback`"
     says: str = output.change
     item = change.target.deployment.plan.typed.outputs[name].item
     if output.columns and isinstance(item, Row):

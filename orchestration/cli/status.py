@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.files import WrittenDeployment
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, shown_file
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
@@ -260,7 +260,7 @@ def _table(found: Sequence[FlowStatus]) -> str:
         last, deployed = flow.last or "–", flow.deployment or "–"
         counts = f"{deployed:>11}{flow.committed:>10,}{last:>18}{flow.open:>7,}"
         counts += f"{_duration(flow.lag_seconds):>8}"
-        lines.append(f"{flow.flow:<12}{counts}  {flow.tables}")
+        lines.append(f"{flow.flow:<12}{counts}  {shown_file(flow.tables)}")
         lines += [f"  {line}" for line in _details(flow)]
     return "\n".join(lines) + "\n"
 

@@ -105,7 +105,6 @@ def _job_of(
     flow: FlowAsset, runner: TickRunner
 ) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
     """The flow's job and the instance that records it, with what was left behind put right."""
-    runner.warm_up()
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
         refuse_lost_pipeline(instance, flow, runner)

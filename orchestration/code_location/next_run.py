@@ -155,4 +155,5 @@ def _busy(record: dg.RunRecord) -> str:
 def _up_to_date(calendar: Calendar, ready: Ready, tick: int) -> str:
     if ready.has_ended:
         return "complete: every tick of the flow is committed"
-    return f"up to date; tick {calendar.window(tick).key} is next: {ready.why}"
+    state = "held" if ready.held else "up to date"
+    return f"{state}; tick {calendar.window(tick).key} is next: {ready.why}"

@@ -6,7 +6,7 @@ state, what has to be computed for that, and from which rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from ..flows.landed_past import lost_past
+from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
 from ..project.began import STARTED_EMPTY, started_empty
 from ..project.programs import deployment_for, said_instead
 from .seams import DeployOptions, seams
@@ -56,8 +56,23 @@ class Change:
     """Of outputs that keep some of their past, the first tick that is restated."""
     lost: Mapping[str, str] = field(default_factory=dict)
     """The inputs whose landed past is not there, and why that is known."""
+    arrived: Mapping[str, AsArrived] = field(default_factory=dict)
+    """Of the inputs whose landed past is read, the rows that came late."""
     compared: Mapping[str, Changed] = field(default_factory=dict)
     """Of each output how the last ticks differ, if that was asked for."""
+    read_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of outputs that go, the flows of the project that read them."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of it beside what becomes of the tables, and of its late rows."""
+        readers = ((f"`{flow}`", name) for name, flows in self.read_by.items() for flow in flows)
+        waits = (
+            f"{flow} reads `{name}`, which goes: the ticks of {flow} fail until it reads another"
+            " input"
+            for flow, name in readers
+        )
+        return (*waits, *self.target.deployment.notes, *says_arrived(self.flow, self.arrived))
 
     @property
     def last(self) -> TickWindow:
@@ -136,10 +151,32 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
     if not lost:
-        return change
+        return replace(change, arrived=_arrived(change, runner))
     if not asked.from_now:
         raise _incomplete(flow, lost)
-    return _from_now(replace(change, lost=lost))
+    change = _from_now(replace(change, lost=lost))
+    return replace(change, arrived=_arrived(change, runner))
+
+
+def _arrived(change: Change, runner: TickRunner) -> Mapping[str, AsArrived]:
+    flow, ledger = change.flow, runner.pipeline(change.flow).ledger
+    names, plan = change.work.made_by.inputs, change.target.deployment.plan
+    reads = [read for read in ledger.last_reads() if read.name in names]
+    landings = runner.inputs(flow, plan, [read.name for read in reads]).landings
+    return as_arrived(landings.as_read(reads, runner.next_tick(flow)), ledger.commits())
+
+
+def read_by(change: Change, flows: Iterable[FlowAsset]) -> Mapping[str, tuple[str, ...]]:
+    """Of the outputs that go, the flows among these that read them."""
+    wanted = [(r, other.name) for other in flows for r in dict.fromkeys(other.reads.values())]
+    found = {
+        name: tuple(
+            other for read, other in wanted if (read.flow, read.output) == (change.flow.name, name)
+        )
+        for name, output in change.difference.outputs.items()
+        if output.change == "gone"
+    }
+    return {name: others for name, others in found.items() if others}
 
 
 def _with_what_began(before: Deployment, after: Deployment) -> Deployment:
@@ -155,10 +192,19 @@ def _compared(
     before: Deployment, after: Deployment, commit: Commit
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
+    from hydro_core.deploy.columns import in_the_order_of
     from hydro_core.deploy.difference import difference
+    from hydro_core.deploy.kept_plan import by_the_plan_that_serves, serves_on
     from hydro_core.trial import try_out
 
     found = difference(before, after, commit.tables)
+    kept = after
+    if serves_on(found):
+        kept = by_the_plan_that_serves(found)
+    elif found.turned:
+        kept = in_the_order_of(before, after, found.turned)
+    if kept is not after:
+        after, found = kept, difference(before, kept, commit.tables)
     trial = try_out(found)
     wrong = [*trial.outputs.values(), *trial.states.values()]
     if not wrong:

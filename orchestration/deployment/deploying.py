@@ -18,6 +18,7 @@ from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
+from ..flows.landed_past import as_arrived, refuse_gone
 from ..runner.beside import OnComputed, kept_for_checks, run_beside
 from ..runner.ranges import Ranges, ReadBatches
 from .changes import Change, Work
@@ -40,6 +41,8 @@ class Predecessor:
     target: WrittenDeployment
     commit: Commit
     """The last one that the earlier deployment has made."""
+    first: int
+    """The first tick that is computed again: after those, or the first that was read anew since."""
     last: int
 
 
@@ -110,6 +113,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"no deployment of `{flow.name}` serves yet",
             f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
         )
+    from hydro_core.spark.pipeline.rework import first_undone
+
     known = {commit.plan: commit for commit in runner.pipeline(flow).ledger.commits()}
     found = [
         (written, commit)
@@ -124,7 +129,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
         )
     target, commit = max(found, key=lambda one: one[0].number)
     last = runner.next_tick(flow) - 1
-    return Predecessor(serving, target, commit, last)
+    pipeline = _pipeline_of(runner, flow, target, commit)
+    return Predecessor(serving, target, commit, first_undone(runner.pipeline(flow), pipeline), last)
 
 
 def _no_way_back(message: str, cure: str) -> DataError:
@@ -138,23 +144,34 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
     from hydro_core.spark.executor.failed_job import told_failures
-    from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
     from hydro_core.spark.pipeline.rework import rollback
 
     from ..project.deployments import fitted
 
     serving, plan = runner.pipeline(flow), to.target.deployment.plan
-    places = places_in(to.commit, to.target.name)
-    target = pipeline_of(serving.directory, plan, to.target.name, runner.settings, places)
+    target = _pipeline_of(runner, flow, to.target, to.commit)
     target.step = serving.step
     with (
         told_faults(_named(serving)),
         told_failures(directory=serving.directory),
         rollback(serving, target) as rework,
     ):
+        if rework.is_complete:
+            return rework.replace()
         read = _as_read(runner, flow, rework, plan.graph.sources)
         ranges = Ranges(fitted(flow, plan), rework.beside, read, _quiet)
         return rework.replace(_compute(rework, ranges, computed, runner))
+
+
+def _pipeline_of(
+    runner: TickRunner, flow: FlowAsset, target: WrittenDeployment, commit: Commit
+) -> Pipeline:
+    """The pipeline of an earlier deployment, over the tables that a commit of its own names."""
+    from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
+
+    places = places_in(commit, target.name)
+    plan, where = target.deployment.plan, runner.directory(flow)
+    return pipeline_of(where, plan, target.name, runner.settings, places)
 
 
 @contextmanager
@@ -211,16 +228,20 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
 def _as_read(
     runner: TickRunner, flow: FlowAsset, rework: Rework, names: Collection[str]
 ) -> ReadBatches:
-    """Reads what has landed, as the ticks that are committed have found it.
+    """Reads what has landed as the ticks that are committed have read it, each row with the tick
+    with which it arrived.
 
     What has landed since comes with the ticks to come. An input that none has read is read as it is
     found first.
     """
-    ledger = rework.serving.ledger
+    kept = rework.kept
+    if kept is None:
+        raise AssertionError("a program that takes over reads what had been read")
     inputs = runner.inputs(flow, rework.target.plan, names)
-    seen = inputs.landings.as_read(ledger.last_reads())
-    # What arrived late with one of these ticks, for one before them, is late again.
-    seen = inputs.landings.look_again(rework.first, ledger, seen)
+    seen = inputs.landings.as_read([*kept.reads.values()], rework.last + 1, kept.dormant)
+    arrived = as_arrived(seen)
+    kept.untold.update(name for name, one in arrived.items() if one.untold)
+    refuse_gone(flow, seen, kept.reads, rework.first)
 
     def read(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
         return inputs.read(windows[0].tick, windows[-1].tick, seen)

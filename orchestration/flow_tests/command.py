@@ -6,12 +6,11 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from hydro_core.compile import Compiled
 from hydro_core.engines import Options
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, shown_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import program_of
 from hydro_core.running import run_items
@@ -70,7 +69,7 @@ def _judged(
             try:
                 tests = tests_in(file, there)
             except HydroError as error:
-                wrong[_shown(file)] = error
+                wrong[shown_file(file)] = error
                 continue
             for one in tests:
                 if one.flow.name not in names or one.flow.name in wrong:
@@ -94,8 +93,3 @@ def _program(
 
 def _run(program: Compiled, options: Options, ticks: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
     return run_items(program, ticks, options)
-
-
-def _shown(file: Path) -> str:
-    here = Path.cwd()
-    return str(file.relative_to(here) if file.is_relative_to(here) else file)

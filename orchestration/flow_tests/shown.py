@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, shown_file
 
 from .judge import MISSING, SAME, UNEXPECTED, JudgedTest, UnexpectedRows
 
@@ -66,7 +66,7 @@ def _test(one: JudgedTest) -> dict[str, Any]:
 
 
 def _failed(one: JudgedTest) -> Iterator[str]:
-    place = f"{one.test.span.file}:{one.test.span.line}"
+    place = f"{shown_file(one.test.span.file)}:{one.test.span.line}"
     yield f"FAILED {one.test.flow.name}: {one.test.name} ({place})"
     if one.error is not None:
         yield from (f"  {line}".rstrip() for line in str(one.error).splitlines())

@@ -1,19 +1,36 @@
-"""The landed past of a flow: whether what committed ticks have read is still there."""
+"""The landed past of a flow: whether what committed ticks have read is still there, and with which
+ticks its rows arrived.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
+from .noticed import noticed
+
 if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.store.input_reads import InputRead
     from hydro_core.spark.store.ledger import Commit
 
     from .flows import Flows
+
+
+@dataclass(frozen=True, slots=True)
+class AsArrived:
+    """The late rows of an input, by their ticks: those that are read again with the ticks with
+    which they arrived, and those of which nobody can tell any more which they are.
+    """
+
+    late: Mapping[int, int] = field(default_factory=dict)
+    untold: Mapping[int, int] = field(default_factory=dict)
 
 
 def lost_past(
@@ -25,17 +42,22 @@ def lost_past(
     """
     ledger = flows.pipeline(flow).ledger
     read = {one.name: one for one in ledger.last_reads()}
-    rows = rows_read(ledger.commits(), 0)
+    done, rows = flows.next_tick(flow), rows_read(ledger.commits(), 0)
     lost = {}
     for name in inputs:
         if name not in read:
             continue
         try:
-            there = flows.inputs(flow, plan, [name]).rows_there(name, read[name].version)
+            found = flows.inputs(flow, plan, [name])
+            seen = found.landings.as_read([read[name]], done)[name]
+            there = found.rows_there(name, seen.now.version)
         except HydroError as error:
             lost[name] = error.diagnostics[0].message
             continue
-        if there is not None and there < rows.get(name, 0):
+        gone = _gone(flow, seen, 0)
+        if gone:
+            lost[name] = f"input `{name}`: rows that committed ticks have read are gone: {gone}"
+        elif there is not None and there < rows.get(name, 0):
             lost[name] = (
                 f"input `{name}`: its landing has {there:,} rows, and committed ticks have read "
                 f"{rows[name]:,}"
@@ -43,22 +65,97 @@ def lost_past(
     return lost
 
 
-def rows_read(commits: Iterable[Commit], first: int) -> Mapping[str, int]:
-    """How many rows of each input the commits have read that made the ticks from `first` on.
+def refuse_gone(
+    flow: FlowAsset, seen: Mapping[str, Seen], reads: Mapping[str, InputRead], first: int
+) -> None:
+    """Refuses to compute ticks again as they had been read, where rows of theirs are gone.
 
-    Nothing where that cannot be told: one of them has made earlier ticks, too, or ticks that were
-    made again since, or has not counted them.
+    Raises:
+        DataError: which inputs, and which ticks (code `state`).
     """
-    made_by: dict[int, Commit] = {}
-    for commit in commits:
-        made_by = {tick: one for tick, one in made_by.items() if tick < commit.first}
-        made_by |= dict.fromkeys(commit.ticks, commit)
-    standing = {commit.sequence: commit for commit in made_by.values()}.values()
-    if sum(len(commit.ticks) for commit in standing) > sum(tick >= first for tick in made_by):
-        return {}
-    found: Counter[str] = Counter()
-    for read in (read for commit in standing for read in commit.inputs):
-        if read.rows is None:
-            return {}
-        found[read.name] += read.rows
+    lost = {name: _gone(flow, one, first) for name, one in seen.items() if name in reads}
+    lost = {name: gone for name, gone in lost.items() if gone}
+    if not lost:
+        return
+    listed = "; ".join(f"`{name}`: {gone}" for name, gone in lost.items())
+    raise DataError(
+        Diagnostic(
+            "state",
+            f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
+            f"the ticks would be computed again without them: {listed}",
+            help=f"land them again; or take them out of all outputs first: `hydrotick correct "
+            f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
+        )
+    )
+
+
+def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapping[str, AsArrived]:
+    """By input, what is read again of the rows that came late.
+
+    Args:
+        seen: the inputs as their ticks have read them.
+        commits: what the ledger says of them.
+    """
+    from hydro_core.spark.inputs.arrivals.displaced import untold
+    from hydro_core.spark.store.standing import late_by_tick
+
+    found = {}
+    for name, one in seen.items():
+        off = one.off
+        known = Counter(off.late.ticks[off.late.arrived < one.until].tolist())
+        gone = Counter(off.gone.ticks[off.gone.arrived != off.gone.ticks].tolist())
+        for file in off.files:
+            if file.state == "late" and file.arrived < one.until:
+                known.update(file.rows)
+        lost = untold(one.source, one.arrived, off)
+        # An earlier version has kept how many they are, and no more.
+        lost += late_by_tick(commits, name) - known - gone
+        found[name] = AsArrived(known - lost, lost)
     return found
+
+
+def says_arrived(flow: FlowAsset, found: Mapping[str, AsArrived]) -> Iterator[str]:
+    """The same in words: what is read again, and what cannot be told."""
+    for name, one in found.items():
+        if one.late:
+            said = noticed(flow.ticks.calendar, one.late, ()).says_late
+            yield (
+                f"`{name}` is read as it arrived: {said} came late, and are of the ticks with "
+                "which they arrived"
+            )
+        if one.untold:
+            said = noticed(flow.ticks.calendar, one.untold, ()).says_late
+            yield (
+                f"`{name}`: {said} came late, and which they are cannot be told any more: they are "
+                "read with their own ticks, where tables that stay have them later"
+            )
+
+
+def rows_read(commits: Sequence[Commit], first: int) -> Mapping[str, int]:
+    """How many rows of each input arrived with the ticks from `first` on; of some, nobody has
+    counted them.
+    """
+    from hydro_core.spark.store.standing import standing_counts
+
+    found = {}
+    for name, counts in standing_counts(commits).items():
+        rows = [rows for tick, rows in counts.items() if tick >= first]
+        if None not in rows:
+            found[name] = sum(n or 0 for n in rows)
+    return found
+
+
+def _gone(flow: FlowAsset, one: Seen, first: int) -> str:
+    """The rows that are gone which arrived with ticks from one on; empty where none are."""
+    from hydro_core.spark.store.input_reads import ChangedRange
+
+    off = one.off.gone
+    found = Counter(off.ticks[off.arrived >= first].tolist())
+    changes = (ChangedRange(tick, tick, rows) for tick, rows in sorted(found.items()))
+    return noticed(flow.ticks.calendar, {}, changes).says_changed
+
+
+def _earliest(seen: Mapping[str, Seen], first: int) -> int:
+    gone = [one.off.gone for one in seen.values()]
+    ticks: list[int] = [t for off in gone for t in off.ticks[off.arrived >= first].tolist()]
+    return min(ticks)

@@ -27,6 +27,8 @@ class Ready:
     calendar: Calendar
     until: int
     why: str
+    held: bool = False
+    """Whether it waits for rows that are gone."""
 
     @property
     def last(self) -> str | None:
@@ -60,7 +62,26 @@ class Ready:
         )
 
 
-def ready(flow: FlowAsset, latest: Latest, committed: CommittedTicks, now: datetime) -> Ready:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The flow waits at `tick`, the first that is not committed: rows that were read are gone."""
+
+    tick: int
+    why: str
+
+
+def _nothing_held() -> Held | None:
+    """Nothing that was read is gone."""
+    return None
+
+
+def ready(
+    flow: FlowAsset,
+    latest: Latest,
+    committed: CommittedTicks,
+    now: datetime,
+    held: Callable[[], Held | None] = _nothing_held,
+) -> Ready:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
     Args:
@@ -68,6 +89,7 @@ def ready(flow: FlowAsset, latest: Latest, committed: CommittedTicks, now: datet
         latest: asked of each landing that is waited for.
         committed: asked of each flow that is read.
         now: the time.
+        held: asked where an input holds the flow while rows that were read are gone.
     """
     calendar = flow.ticks.calendar
     until = calendar.closed(now)
@@ -89,6 +111,9 @@ def ready(flow: FlowAsset, latest: Latest, committed: CommittedTicks, now: datet
         landed = _landed(calendar, found)
         if landed < until:
             until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
+    waits = held() if any(one.removed == "hold" for one in flow.landings.values()) else None
+    if waits is not None and waits.tick <= until:
+        return Ready(calendar, waits.tick, waits.why, held=True)
     return Ready(calendar, until, why)
 
 

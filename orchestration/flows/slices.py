@@ -200,11 +200,18 @@ class FlowSlices:
     def _read_as_read(self, last: int, wanted: WantedRows) -> Mapping[int, list[Any]]:
         """The rows as the ticks have read them, those of earlier ticks that came late, too."""
         found = dict(self._read(wanted, self._as_read(last, wanted)))
+        known: dict[int, list[Any]] = {}
         for came, of, versions in self._late(wanted.name):
-            if wanted.first <= came <= last:
-                late = replace(wanted, first=of)
-                before, now = (self._read(late, iter([_Part(of, of, v)])) for v in versions)
-                rows = without(now.get(of, ()), before.get(of, ()))
+            if came > last:
+                continue
+            late = replace(wanted, first=of)
+            at = (self._version_at(wanted.name, of), *versions)
+            own, before, now = (self._read(late, iter([_Part(of, of, v)])).get(of, ()) for v in at)
+            read = known.setdefault(of, [*own])
+            # What had been read, and was away before it came, is back and not late.
+            rows = without(without(now, before), without(read, before))
+            read += rows
+            if wanted.first <= came:
                 found[came] = [*found.get(came, ()), *rows]
         return found
 
@@ -259,11 +266,12 @@ class FlowSlices:
 
     @cached_property
     def _made_by(self) -> Mapping[int, Commit]:
-        """The commit that made each tick, the latest where it was made again."""
+        """The commit that read each tick, the latest where it was read anew."""
+        from hydro_core.spark.store.standing import reading
+
         found: dict[int, Commit] = {}
-        for commit in self._commits:
-            if commit.inputs:
-                found |= dict.fromkeys(commit.ticks, commit)
+        for commit in reading(self._commits):
+            found |= dict.fromkeys(commit.ticks, commit)
         return found
 
     def came_late(self, name: str) -> bool:

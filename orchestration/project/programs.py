@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.deploy.records import FORMAT
 from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.plan.semantic_hash import program_hashes
@@ -20,7 +21,7 @@ from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.program import check_outputs, program_of
+from hydro_core.project.program import check_columns, program_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -48,7 +49,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
     alike = sharding_of(flow) == deployed.sharding
     if alike and _was_read_from(flow, deployed):
         check_declaration(flow, known.graph.sources, known.graph.sinks)
-        check_outputs(flow, known)
+        check_columns(flow, known)
         return None
     now = said(program_of(flow).typed)
     return None if alike and now == said(known) else now
@@ -61,6 +62,7 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     texts = texts_of(flow)
     return (
         bool(texts)
+        and deployed.format == FORMAT
         and texts == deployed.program.texts
         and deployed.versions.get(PACKAGE) == _release()
     )

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.project.flow_asset import Expect
 
 if TYPE_CHECKING:
-    import great_expectations as gx
     import pandas as pd
+
+    from .library import gx
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,7 @@ def laws_suite(flow: str) -> gx.ExpectationSuite:
     """The suite of a flow's state tables over `laws_frame`; each expectation's meta names its
     check.
     """
-    import great_expectations as gx
-    import great_expectations.expectations as gxe
+    from .library import gx, gxe
 
     return gx.ExpectationSuite(
         name=f"{flow}.laws",
@@ -113,7 +113,7 @@ def laws_suite(flow: str) -> gx.ExpectationSuite:
 
 def output_suite(flow: str, output: str, expected: Iterable[Expect]) -> gx.ExpectationSuite:
     """The suite of what the author expects of `output`, over the rows that one tick adds to it."""
-    import great_expectations as gx
+    from .library import gx
 
     return gx.ExpectationSuite(
         name=f"{flow}.{output}",
@@ -159,7 +159,7 @@ def _kinds(expect: Expect) -> dict[str, str]:
 
 
 def _expectations(expect: Expect) -> list[Any]:
-    import great_expectations.expectations as gxe
+    from .library import gxe
 
     column = expect.column
     made: dict[str, Callable[..., Any]] = {

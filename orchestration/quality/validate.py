@@ -8,9 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import great_expectations as gx
     import pandas as pd
-    from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+
+    from .library import ValidationResult, gx
 
 _SHOWN = 5
 """How many offending values a verdict quotes."""
@@ -73,7 +73,7 @@ def validate_rows(
 
 def _results(
     suite: gx.ExpectationSuite, frame: pd.DataFrame, index: str | None = None
-) -> Iterator[tuple[ExpectationValidationResult, dict[str, str]]]:
+) -> Iterator[tuple[ValidationResult, dict[str, str]]]:
     if not suite.expectations:
         return
     form: Any = "SUMMARY"
@@ -84,14 +84,14 @@ def _results(
         yield one, one.expectation_config.meta or {}
 
 
-def _compared(one: ExpectationValidationResult, row: Mapping[Hashable, Any]) -> dict[str, Any]:
+def _compared(one: ValidationResult, row: Mapping[Hashable, Any]) -> dict[str, Any]:
     """Of a row what an expectation compares in it."""
     config = one.expectation_config
     names = [v for key, v in config.kwargs.items() if "column" in key] if config else []
     return {name: row[name] for name in (*names, "problem") if name in row}
 
 
-def _seen(one: ExpectationValidationResult) -> dict[str, Any]:
+def _seen(one: ValidationResult) -> dict[str, Any]:
     problem = _error(one)
     if problem is not None:
         return {"problem": problem}
@@ -103,7 +103,7 @@ def _seen(one: ExpectationValidationResult) -> dict[str, Any]:
     return seen
 
 
-def _error(one: ExpectationValidationResult) -> str | None:
+def _error(one: ValidationResult) -> str | None:
     """Why an expectation could not be evaluated; Great Expectations nests it by metric or gives it
     flat.
     """
@@ -127,8 +127,7 @@ def _both(first: Verdict, second: Verdict) -> Verdict:
 
 @cache
 def _batch_definition() -> Any:
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
+    from .library import ProgressBarsConfig, gx
 
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)

@@ -6,7 +6,7 @@ their place by one commit. If one of them fails, everything is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -109,6 +109,7 @@ def _corrected(
     computed_again: Callable[[Sequence[TickWindow]], None],
 ) -> list[TickReport]:
     from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.inputs.arrivals.landings import look_again
     from hydro_core.spark.pipeline.rework import correction
 
     pipeline = flows.pipeline(flow)
@@ -119,27 +120,34 @@ def _corrected(
         told_failures(directory=pipeline.directory),
         correction(pipeline, first.tick if begin is None else begin) as rework,
     ):
-        before = flows.landings(flow).look_again(rework.first, pipeline.ledger, seen)
+        before = look_again(seen, rework.first)
         ranges = Ranges(flows.asset(flow), rework.beside, LandingReads(flows, flow, before), log)
-        reports = list(run_beside(rework, ranges, flows.project.range_ticks, computed_again))
+        reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
         if reports[-1].committed:
-            reports = _replaced(flows, flow, rework, reports)
+            gains = {name: one.gain for name, one in before.items()}
+            reports = _replaced(flows, flow, rework, (reports, gains))
             log(str(reports[-1].corrected))
         return reports
 
 
 def _replaced(
-    flows: Flows, flow: FlowAsset, rework: Rework, reports: Sequence[TickReport]
+    flows: Flows,
+    flow: FlowAsset,
+    rework: Rework,
+    made: tuple[Sequence[TickReport], Mapping[str, int | None]],
 ) -> list[TickReport]:
-    """The reports as they are once the ticks have taken the place of those before."""
+    """The reports as they are once the ticks have taken the place of those before; beside them, by
+    how many rows each input has more.
+    """
     pipeline, beside = rework.serving, rework.beside
+    reports, gains = made
     ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
         name: changed(pipeline.store, beside.store, spec, ranges)
         for name, spec in pipeline.output_tables.items()
     }
-    read = rows_read(pipeline.ledger.commits(since=rework.first), rework.first)
-    commit = rework.replace(kept_for_checks(rework))
+    read = rows_read(pipeline.ledger.commits(), rework.first)
+    commit = rework.replace(kept_for_checks(rework), gains)
     corrected = Corrected(
         span(report.window.key for report in reports),
         commit.sequence,

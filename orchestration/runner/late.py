@@ -28,8 +28,8 @@ def forget_lists(flows: Flows, flow: FlowAsset) -> None:
 
     directory = flows.directory(flow)
     reads = flows.deployments.ledger(flow).last_reads()
-    needed = {name for read in reads for name in (read.listing, read.accepted_listing)}
-    if needed != {None}:
+    needed = {name for read in reads for name in read.lists}
+    if needed:
         clear_listings(directory, needed)
 
 

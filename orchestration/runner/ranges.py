@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import Code, DataError, Diagnostic, HydroError, TransientError
+from hydro_core.errors import (
+    Code,
+    DataError,
+    Diagnostic,
+    HydroError,
+    InfrastructureError,
+    TransientError,
+)
 from hydro_core.faults import told_faults
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
@@ -38,6 +45,10 @@ class NotCommittedError(DataError):
         super().__init__(Diagnostic(code, report.problem, help=report.cure))
         self.report = report
         """That of their first tick."""
+
+
+class NotRunError(NotCommittedError, InfrastructureError):
+    """Ticks that were not committed, by no fault of any of them."""
 
 
 def _allowed(_: TickWindow) -> None:
@@ -86,6 +97,8 @@ class Ranges:
             reports = self._together(windows)
         except HydroError as error:
             report = report_of_error(windows[0], error, judged=is_of_the_tick(error))
+            if isinstance(error, InfrastructureError):
+                raise NotRunError(report, error.code) from error
             failed = NotCommittedError(report, error.code)
         else:
             if reports[0].committed:

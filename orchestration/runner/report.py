@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hydro_core.errors import HydroError
+from hydro_core.files.parquet import opened_parquet
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.ticks.calendar import TickWindow
@@ -323,7 +323,7 @@ def _columns(written: WrittenRows, *names: str) -> pa.Table:
     """Some columns of what a tick wrote."""
     if written.table is not None:
         return written.table.select(names)
-    files = [pq.ParquetFile(file).read(columns=list(names)) for file in written.files]
+    files = [opened_parquet(file).read(columns=list(names)) for file in written.files]
     schema = pa.schema([written.spec.arrow_schema.field(name) for name in names])
     return pa.concat_tables([part.cast(schema) for part in files] or [schema.empty_table()])
 

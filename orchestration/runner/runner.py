@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.flows import Flows
+from ..flows.held import refuse_held
 from ..flows.looking import LandingReads, look
 from ..flows.readiness import Ready
 from ..openlineage.events import Parent
@@ -71,10 +73,15 @@ class TickRunner(Flows):
         return self._committed(flow, flow.ticks.calendar.window(done - 1)) if done else None
 
     def warm_up(self) -> None:
-        """Starts in the background what the first tick would wait for: the checks' library."""
+        """Has what the first tick needs, and would wait for: what Spark starts with is made ready
+        here, since what is printed within a run of Dagster nobody sees; the checks' library is
+        loaded in the background.
+        """
+        ready_for(self.settings.spark)
         # It loads SQLAlchemy's mapper, and Dagster's storage fails while that is half loaded.
         importlib.import_module("sqlalchemy.orm")
-        threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
+        load = partial(importlib.import_module, "hydrotick.quality.library")
+        threading.Thread(target=load, daemon=True).start()
 
     def run(
         self, flow: FlowAsset, windows: Sequence[TickWindow], log: Log, parent: Parent | None = None
@@ -199,6 +206,7 @@ class TickRunner(Flows):
                 for window in (windows[0], windows[-1]):
                     ready.refuse(window)
                 reading = look(self, flow)
+                refuse_held(flow, reading.seen, windows[0].tick)
                 first = first_to_correct(self.asset(flow), reading.seen)
             except HydroError as error:
                 yield report_of_error(windows[0], error, judged=is_of_the_tick(error))

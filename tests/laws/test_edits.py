@@ -21,7 +21,7 @@ from hydro_core.optimize.optimizer import optimize
 from hydro_core.trial import Claim, ClaimMismatch, try_claims, try_out
 from tests.support.changes import CHANGES
 from tests.support.deployments import records
-from tests.support.edits import WORDS, Edit
+from tests.support.edits import TURNED, WORDS, Edit
 from tests.support.row_programs import MADE, Program, Step, random_program
 
 RUNS = 5
@@ -140,6 +140,35 @@ def test_what_is_kept_is_the_same(
     assert counted.same > 15
     assert counted.kept > 10
     assert len(counted.missed) <= 1
+
+
+def check_turned(seed: int) -> int:
+    """Whatever is named in another order is the same, unless the rules have more to say than they
+    are let: streams that feed themselves. How many outputs that is told of.
+    """
+    rng = Random(seed)
+    program = random_program(rng, rng.randint(3, 7))
+    other, used = edited(program, TURNED, rng)
+    before = deployed(program)
+    found = difference(before, deployed(other), records(before))
+    differ = wrong(found, seed)
+    assert not differ, f"seed {seed}, {used}: {differ}\n{program}\n{other}"
+    changes = {name: output.change for name, output in found.outputs.items()}
+    told = {*changes.values()} == {"same"}
+    assert told or not found.streams.complete, f"seed {seed}, {used}: {changes}\n{program}\n{other}"
+    return len(changes) if used and told else 0
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_is_named_in_another_order_is_the_same(number: int) -> None:
+    assert sum(check_turned(seed) for seed in range(12 * number, 12 * number + 12)) > 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(20))
+def test_what_is_named_in_another_order_is_the_same_a_thousand_times(number: int) -> None:
+    for seed in range(1000 + 50 * number, 1050 + 50 * number):
+        check_turned(seed)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,21 @@ DOUBLED = PROGRAM.replace(
     "payments -> with_columns(amount=lambda p: 2 * p.amount) -> persist()",
 )
 WITH_MORE = PROGRAM + "payments -> filter(lambda p: p.amount > 2) -> large\n"
+TURNED = """
+# The same as `COUNTED`, everything that has a name in another order.
+payments = source("amount long, user string")
+payments -> persist() -> aggregate(n=count(), by="user", total=sum("amount")) -> delta() -> totals
+payments -> prev() -> before
+"""
+WITHOUT = PROGRAM.replace("-> before", "-> null()")
+RENAMED = PROGRAM.replace("-> before", "-> earlier")
+ALL_RENAMED = RENAMED.replace("-> totals", "-> sums")
 
 
 def as_new(tmp_path: Path, text: str) -> Mapping[str, list[str]]:
     """What the pipeline of a program has that has always run."""
     flow, runner = opened(tmp_path / "as_new")
+    flow = replace(flow, expect={})
     rewrite(flow, text)
     list(run_ticks(flow, runner, LAST, lambda _: None, together=LAST + 1))
     return by_name(contents(flow, runner))

@@ -10,12 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
+from hydro_core.spark.pipeline.verify import verify
+from hydrotick.deployment.changes import Change, change_of
+from hydrotick.deployment.deploying import before, deploy, roll_back
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.flows.looking import look, missing, to_decide
 from hydrotick.flows.noticed import Noticed
 from hydrotick.project.settings import ProjectSettings
+from hydrotick.quality.facts import measure
 from hydrotick.runner.late import accept
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
+from tests.orchestration.changing import by_name
 from tests.orchestration.small import BATCHES, contents, small_flow
 
 DAYS = [f"2026-01-0{day}" for day in range(1, 10)]
@@ -32,10 +38,12 @@ IN_TIME = [(tick, *row) for tick, rows in enumerate(BATCHES) for row in rows]
 class Late:
     """The small flow with one policy, and what lands for it: a Delta table, or Parquet files."""
 
-    def __init__(self, home: Path, policy: str = "next", kind: str = "delta") -> None:
+    def __init__(
+        self, home: Path, policy: str = "next", kind: str = "delta", removed: str = "note"
+    ) -> None:
         self.project = ProjectSettings(home=home, spark_master="local[2]")
         flow = small_flow(home / "program")
-        landing = replace(flow.inputs["payments"], late=policy)
+        landing = replace(flow.inputs["payments"], late=policy, removed=removed)
         self.flow = replace(flow, inputs={"payments": landing})
         self.place = self.project.landing / "small" / "payments"
         self.kind, self.files = kind, 0
@@ -46,14 +54,17 @@ class Late:
         """As a new process does."""
         self.runner = TickRunner(self.project)
 
-    def land(self, rows: Sequence[Row]) -> None:
+    def land(self, rows: Sequence[Row], name: str = "") -> Path:
+        """Lands rows, of files in one of its own, by a name if it has one."""
         found = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
         table = pa.Table.from_pylist(found, schema=SCHEMA)
         if self.kind == "delta":
             write_deltalake(self.place, table, mode="append")
-            return
+            return self.place
         self.files += 1
-        pq.write_table(table, self.place / f"{self.files}.parquet")
+        file = self.place / (name or f"{self.files}.parquet")
+        pq.write_table(table, file)
+        return file
 
     def run(self, first: int, last: int) -> list[TickReport]:
         windows = [self.flow.ticks.calendar.window(tick) for tick in range(first, last + 1)]
@@ -70,6 +81,43 @@ class Late:
         reports = list(self.runner.correct(self.flow, window, lambda _: None))
         assert all(report.committed for report in reports), reports[-1].failure
         return reports
+
+    def edit(self, text: str) -> None:
+        """The program is another one now."""
+        Path(self.flow.program).write_text(text, encoding="utf-8")
+
+    def planned(self, **asked: object) -> Change:
+        """What `hydrotick plan` finds."""
+        found = change_of(self.flow, self.runner, DeployOptions(**asked))  # type: ignore[arg-type]
+        assert found is not None
+        return found
+
+    def deploy(self, text: str, **asked: object) -> Change:
+        """Edits the program and deploys it, as a new process does."""
+        self.edit(text)
+        self.open()
+        found = self.planned(**asked)
+        deploy(found, self.runner, lambda _: None)
+        self.open()
+        return found
+
+    def rollback(self) -> int:
+        """Goes back to the deployment before; gives the first tick that was computed again."""
+        self.open()
+        to = before(self.flow, self.runner)
+        roll_back(self.flow, self.runner, to, lambda _: None)
+        self.open()
+        return to.first
+
+    def verified(self) -> Late:
+        """The same; the tables and the ledger agree."""
+        assert verify(self.runner.directory(self.flow), measure).problems == ()
+        return self
+
+    @property
+    def by_name(self) -> Mapping[str, list[str]]:
+        """What is committed by what the tables are, wherever they stand."""
+        return by_name(self.contents)
 
     @property
     def waiting(self) -> Mapping[str, Noticed]:

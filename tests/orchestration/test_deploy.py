@@ -21,6 +21,7 @@ from tests.orchestration.changing import (
     DOUBLED,
     LAST,
     REFACTORED,
+    TURNED,
     WITH_MORE,
     as_new,
     by_name,
@@ -78,6 +79,43 @@ def test_a_refactored_program_keeps_its_tables(
     assert {n: r for n, r in by_name(contents(flow, runner)).items() if "outputs" in n} == {
         n: r for n, r in expected.items() if "outputs" in n
     }
+
+
+def test_the_order_of_what_has_a_name_does_not_matter(
+    served: tuple[FlowAsset, TickRunner], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = served
+    rewrite(flow, COUNTED)
+    assert main(["deploy", "small", "--yes"]) == 0
+    before = contents(flow, runner)
+    rewrite(flow, TURNED)
+    code, found = planned(capsys, "--compare", "2")
+    assert code == 0
+    outputs, states = found["outputs"], found["states"]
+    assert isinstance(outputs, dict)
+    assert isinstance(states, dict)
+    assert {o["change"] for o in outputs.values()} == {"same"}
+    assert {s["change"] for s in states.values()} == {"kept"}
+    assert all(o["proof"] for o in outputs.values())
+    assert main(["deploy", "small", "--yes"]) == 0
+    assert contents(flow, runner) == before
+    assert runner.deployments.undeployed(flow).says == ""
+    list(run_ticks(flow, runner, LAST, lambda _: None))
+    assert by_name(contents(flow, runner)) == as_new(tmp_path, COUNTED)
+
+    # with something new beside it, the plan is another, and outputs keep their columns' order
+    rewrite(flow, TURNED + "payments -> filter(lambda p: p.amount > 2) -> large\n")
+    outputs = planned(capsys)[1]["outputs"]
+    assert isinstance(outputs, dict)
+    assert {n: o["change"] for n, o in outputs.items()} == {
+        "totals": "same",
+        "before": "same",
+        "large": "new",
+    }
+    assert main(["deploy", "small", "--yes"]) == 0
+    assert verify(runner.directory(flow), measure).problems == ()
+    list(run_ticks(flow, runner, LAST + 1, lambda _: None))
+    assert [*rows_of(capsys, "totals", "--tick", DAYS[LAST])[0]] == ["user", "total", "n"]
 
 
 @pytest.mark.parametrize("text", [COUNTED, DOUBLED, WITH_MORE], ids=["column", "changed", "new"])

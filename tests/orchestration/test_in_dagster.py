@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.workspace.autodiscovery import loadable_targets_from_python_file
 from dagster.components.core.package_entry import discover_entry_point_package_objects
 from dagster.components.testing.utils import create_defs_folder_sandbox
 
@@ -114,8 +114,9 @@ def _shown(file: str) -> str:
 def test_the_definitions_on_the_page(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shop.parent)
     (shop.parent / "definitions.py").write_text(_shown("definitions.py"))
-    found = runpy.run_path("definitions.py")["defs"]
-    assert found.resolve_job_def("totals_job")
+    # As Dagster finds them in a file, which refuses one that has several.
+    (found,) = loadable_targets_from_python_file("definitions.py")
+    assert found.target_definition.resolve_job_def("totals_job")
 
 
 def test_the_component_on_the_page() -> None:

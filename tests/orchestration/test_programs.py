@@ -14,6 +14,8 @@ from hydro_core.deploy.said import said
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.project.program import program_of
+from hydro_core.types.ddl import to_ddl
+from hydrotick.project.deployments import Deployments
 from hydrotick.project.programs import deployment_for, said_instead
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
@@ -74,3 +76,40 @@ def test_a_text_that_does_not_say_all_is_read(deployed: Deployed) -> None:
     for more in ({"schemas": {"payments": "user string, amount int"}}, {"program": "a.b:flow"}):
         with pytest.raises(AssertionError, match="is read"):
             said_instead(replace(flow, **more), deployment)
+
+
+@pytest.mark.usefixtures("unread")
+def test_what_does_not_say_all_is_read_again(deployed: Deployed) -> None:
+    """Deployments of format 3 had lost `not null`."""
+    flow, deployment = deployed
+    with pytest.raises(AssertionError, match="is read"):
+        said_instead(flow, replace(deployment, format=3))
+
+
+@pytest.mark.parametrize("said_by", ["asset", "python"])
+def test_not_null_stays_deployed(
+    said_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process takes the draft that is there, and sees no change."""
+    flow = small_flow(tmp_path)
+    if said_by == "asset":
+        rewrite(flow, PROGRAM.replace('payments = source("user string, amount long")\n', ""))
+        flow = replace(flow, schemas={"payments": "user string not null, amount long"})
+    else:
+        (tmp_path / "required_flow.py").write_text(IN_PYTHON)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        flow = replace(flow, program="required_flow:flow", expect={})
+    for _ in range(3):
+        found = Deployments(tmp_path / "pipelines").prepared(flow)
+        assert found.number == 1
+        assert "user string not null" in to_ddl(found.deployment.plan.typed.schemas["payments"])
+    assert said_instead(flow, found.deployment) is None
+
+
+IN_PYTHON = """
+from hydro_core import Flow
+
+flow = Flow("small")
+payments = flow.source("payments", "user string not null, amount long")
+payments.persist().sink("kept")
+"""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from dataclasses import replace
 from decimal import Decimal
 
@@ -111,3 +113,19 @@ def test_a_missing_column_fails_and_says_so():
     )
     assert not verdict.passed
     assert "nope" in str(verdict.seen)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "from hydrotick.quality.suites import laws_suite; laws_suite('flow')",
+        "from hydrotick.quality.validate import _batch_definition; _batch_definition()",
+    ],
+)
+def test_the_library_is_loaded_where_the_main_module_has_no_file(made):
+    # So it is in a child of `multiprocessing`, which Dagster's default launcher starts for a run.
+    # Spark Connect, for which Great Expectations looks, ends such a process without a word.
+    words = [sys.executable, "-W", "ignore", "-c", f"{made}; print('made')"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout == "made\n", done.stderr
+    assert done.returncode == 0

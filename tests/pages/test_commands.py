@@ -5,38 +5,25 @@ has all of them.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import pytest
 
-from tests.pages.blocks import ALL, ROOT, Block
+from tests.pages.blocks import ROOT, Block
+from tests.pages.command_lines import SHELL, commands_of
 from tools.command_lines import names, parser_of, take
 
 pytestmark = pytest.mark.dagster
 
-SHELL = [block for block in ALL if block.language in ("sh", "console")]
 OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "dg", "git"}
 """Commands of others that a page may show."""
 
 
-def command_lines(block: Block) -> Iterator[list[str]]:
-    """The commands of a block; in a console they stand behind `$`, what they print below them."""
-    text = block.text.replace("\\\n", " ")
-    if block.language == "console":
-        text = "\n".join(re.findall(r"^\$ (.*)$", text, re.MULTILINE))
-    for line in text.splitlines():
-        for command in re.split(r" && | \|\|? ", line):
-            words = shlex.split(command, comments=True)
-            if words:
-                yield words
-
-
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
 def test_the_parsers_take_it(block: Block, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = list(command_lines(block))
-    assert lines
-    for words in lines:
+    commands = list(commands_of(block))
+    assert commands
+    for words in (command.words for command in commands):
         *settings, program = [w for i, w in enumerate(words) if _is_setting(words[:i])]
         if program.rpartition("/")[2] == "hydrotick":
             try:
@@ -51,7 +38,7 @@ def test_the_parsers_take_it(block: Block, capsys: pytest.CaptureFixture[str]) -
             assert all(re.search(rf"^{word}:", makefile, re.MULTILINE) for word in targets), words
 
 
-def _is_setting(before: list[str]) -> bool:
+def _is_setting(before: Sequence[str]) -> bool:
     """Whether all words before are `NAME=VALUE`, so that this one may be the program."""
     return all("=" in word for word in before)
 

@@ -11,7 +11,6 @@ import contextlib
 import io
 import json
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from tests.pages.blocks import ALL, Block, following, rewritten
+from tests.pages.command_lines import Command, commands_of
 from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
@@ -143,27 +143,23 @@ def _batches(text: str) -> dict[str, list[Any]]:
 def test_a_command_prints_what_the_page_says(
     block: Block, update_golden: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands about a program; those about a project are the concern of `test_commands`."""
+    """Commands about a program; those about a project are run in `tests/wheel`."""
     for other in ALL:
         if other.page == block.page and other.file and other.start < block.start:
             (tmp_path / other.file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / other.file).write_text(other.text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)[1:]
-    shown = "".join(
-        f"$ {command}\n{_printed(command, said)}"
-        for command, said in zip(parts[::2], parts[1::2], strict=True)
-    )
+    shown = "".join(f"$ {command.line}\n{_printed(command)}" for command in commands_of(block))
     if update_golden:
         rewritten(block, shown)
     else:
         assert shown == block.text
 
 
-def _printed(command: str, said: str) -> str:
-    words = shlex.split(command)
+def _printed(command: Command) -> str:
+    words = command.words
     if words[0] != "hydrotick" or words[1] not in COMMANDS:
-        return said
+        return str(command.shows)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         main(words[1:])

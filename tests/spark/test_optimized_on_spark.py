@@ -63,6 +63,14 @@ CASES = {
         "pa -> join(right=pb, how='outer') -> changes() -> outer\n"
         "pa -> join(right=pb, how='semi') -> delta() -> semi"
     ),
+    "sinks of one name": (
+        'a = source("k long, v long"); known = a -> persist()\n'
+        'a -> sink("o"); a -> sink("o"); known -> delta() -> sink("o")\n'
+        'a -> sort_by_key(lambda r: r.v) -> sink("p"); a -> sink("p")\n'
+        'known -> aggregate(by="k", n=count()) -> sink("q")\n'
+        'known -> aggregate(by="k", n=count()) -> sink("q")\n'
+        'known -> filter(lambda r: False) -> sink("h"); known -> sink("h"); known -> sink("h")'
+    ),
     "reachability": (
         'edges = source("(long, long)"); known = edges -> persist(); known -> reach\n'
         "reach -> map(lambda a, b: (b, a)) -> join(right=known) -> map(lambda k, p: p) -> reach\n"

@@ -89,6 +89,49 @@ PROGRAMS |= {
     f"x -> changes() -> changed\nx -> prev() -> before\n"
     for name, made in RESULTS.items()
 }
+CHANGING = {
+    "latest": 'pb -> latest(by="k", order="w")',
+    "count": 'b -> persist() -> aggregate(by="k", w=count())',
+    "window": "b -> window(2)",
+    "median": 'pb -> aggregate(by="k", w=median("w"))',
+    "difference": 'pb -> join(right=ps, on="k", how="anti")',
+}
+"""Streams of rows (k, w) that take rows back."""
+HOWS = ("inner", "left", "right", "outer", "semi", "anti")
+PROGRAMS |= {
+    f"{how} join with a changing side: {name}": BOTH
+    + "ps = b -> window(3) -> filter(lambda r: r.w == 1)\n"
+    + f'y = {made}\nx = pa -> join(right=y, on="k", how="{how}")\n'
+    + _reads("x")
+    for name, made in CHANGING.items()
+    for how in HOWS
+}
+PROGRAMS |= {
+    "both sides change": BOTH
+    + 'l = a -> window(2)\nr = pb -> latest(by="k", order="w")\n'
+    + 'x = l -> join(right=r, on="k", how="outer")\n'
+    + _reads("x"),
+    "a changing side on the left": BOTH
+    + 'r = pb -> latest(by="k", order="w")\nx = r -> join(right=pa, on="k", how="left")\n'
+    + _reads("x"),
+    "three streams": BOTH
+    + 'l = pb -> latest(by="k", order="w")\nc = pa -> aggregate(by="k", n=count())\n'
+    + 'x = pa -> join(right=l, on="k") -> join(right=c, on="k", how="left")\n'
+    + _reads("x"),
+    "all pairs": BOTH
+    + 'r = pb -> latest(by="k", order="w")\n'
+    + 'x = pa -> cross(right=r) -> map(lambda l, r: {"k": l.k, "v": l.v, "w": r.w})\n'
+    + _reads("x"),
+    "distinct": BOTH
+    + 'x = b -> persist() -> latest(by="k", order="w") -> select("w") -> unique()'
+    + ' -> select("w", k=lambda r: "x")\n'
+    + _reads("x"),
+    "distinct of a window": BOTH + "x = a -> window(2) -> unique()\n" + _reads("x"),
+    "difference of changing sides": BOTH
+    + 'r = pb -> latest(by="k", order="w") -> select("k")\n'
+    + 'x = pa -> select("k") -> difference(neg=r)\n'
+    + _reads("x"),
+}
 SIZES = (2, 3, 0, 1, 0, 3)
 
 

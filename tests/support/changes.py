@@ -192,6 +192,16 @@ def output_moved(program: Program, rng: Random) -> Program | None:
     return replace(program, outputs={**program.outputs, name: other})
 
 
+def parts_turned_for_good(program: Program, rng: Random) -> Program | None:
+    """Aggregates, or columns that are kept, are named in another order: ties may end otherwise."""
+    key = {"aggregate": "made", "select": "columns", "map": "columns"}
+    step = any_step(program, rng, *key)
+    if step is None:
+        return None
+    given = step.args[key[step.op]]
+    return program.replacing(step, step.with_(**{key[step.op]: tuple(reversed(given))}))
+
+
 CHANGES: Mapping[str, Edit] = {
     edit.__name__: edit
     for edit in (
@@ -209,6 +219,7 @@ CHANGES: Mapping[str, Edit] = {
         put_in,
         other_sum,
         output_moved,
+        parts_turned_for_good,
     )
 }
 """Edits that may change what a program does."""

@@ -223,6 +223,40 @@ def joined_in_turn(program: Program, rng: Random) -> Program | None:
     return program.replacing(step, turned, back)
 
 
+def parts_turned(program: Program, rng: Random) -> Program | None:
+    """Aggregates, or columns that are kept, are named in another order, and then put back."""
+    key = {"aggregate": "made", "select": "columns", "map": "columns"}
+    known = program.columns()
+    found = [s for s in program.steps if s.op in key and len(s.args[key[s.op]]) > 1]
+    found = [s for s in found if s.name in known]
+    if not found:
+        return None
+    step, name = rng.choice(found), next(program.fresh())
+    given = step.args[key[step.op]]
+    turned = replace(step, name=name).with_(**{key[step.op]: tuple(reversed(given))})
+    back = Step(step.name, "select", (name,), {"columns": known[step.name]})
+    return program.replacing(step, turned, back)
+
+
+def columns_turned(program: Program, rng: Random) -> Program | None:
+    """An operator that does not mind gets its columns in another order, and they are put back."""
+    known = program.columns()
+    asked = any_step(program, rng, *BY_NAME)
+    if asked is None or asked.name not in known or asked.inputs[0] not in known:
+        return None
+    names = program.fresh()
+    first, second = next(names), f"{next(names)}_turned"
+    of = known[asked.inputs[0]]
+    before = Step(first, "select", asked.inputs[:1], {"columns": tuple(reversed(of))})
+    turned = replace(asked, name=second, inputs=(first, *asked.inputs[1:]))
+    back = Step(asked.name, "select", (second,), {"columns": known[asked.name]})
+    return program.replacing(asked, before, turned, back)
+
+
+BY_NAME = ("persist", "old", "prev", "window", "unique", "delta", "filter", "aggregate", "join")
+"""Operators to which the order of columns is nothing."""
+
+
 WORDS: Mapping[str, Edit] = {
     edit.__name__: edit
     for edit in (
@@ -241,6 +275,12 @@ WORDS: Mapping[str, Edit] = {
         sum_turned,
         dead_column,
         joined_in_turn,
+        parts_turned,
+        columns_turned,
     )
 }
 """Edits after which a program does the same."""
+TURNED: Mapping[str, Edit] = {
+    edit.__name__: edit for edit in (parts_turned, columns_turned, sum_turned, reordered)
+}
+"""Those of them that name the same things in another order."""

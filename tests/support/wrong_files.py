@@ -57,6 +57,20 @@ INNER = pa.array([{"a": 1}, {"a": None}], pa.struct([("a", pa.int64())]))
 LISTED = pa.array([[{"a": 1}], [{"a": None}]], pa.list_(pa.struct([("a", pa.int64())])))
 MAP = pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64()))
 LARGE = pa.array([1, 2**64 - 1], pa.uint64())
+
+
+def tables(*parts: dict[str, Any]) -> Callable[[Path], Path]:
+    """A folder of Parquet files, in each of which are these columns."""
+
+    def write(folder: Path) -> Path:
+        for name, columns in zip("abc", parts, strict=False):
+            pq.write_table(pa.table({"day": DAYS, **columns}), folder / f"{name}.parquet")
+        return folder
+
+    return write
+
+
+_IN_B = r"the column `v` is missing in `.*b\."
 LOST = {"a_jsonl": lines({"day": DAYS[0], "v": 1}), "b_jsonl": lines({"v": 2})}
 CASES = {
     "null within, Parquet": (parquet(v=INNER), "v struct<a: long not null>", r"null.*\(at a\)"),
@@ -74,6 +88,27 @@ CASES = {
         "`day` holds numbers of ticks, but other rows times",
     ),
     "a file without the tick column": (text(**LOST), "v long", "a row has no tick: it is null"),
+    "a file without a column, Parquet": (tables({"v": [1, 2]}, {"w": [3, 4]}), "v long", _IN_B),
+    "a file without a column, CSV": (
+        text(a_csv="day,v\n0,1\n", b_csv="day\n0\n"),
+        "v long",
+        _IN_B,
+    ),
+    "a file without a column, JSON": (
+        text(a_jsonl=lines({"day": 0, "v": 1}, {"day": 0}), b_jsonl=lines({"day": 0}, {"day": 0})),
+        "v long",
+        _IN_B,
+    ),
+    "a file without any column, JSON": (
+        text(a_jsonl=lines({}, {}), c_jsonl=""),
+        "v long",
+        "the column `v` is missing\n",
+    ),
+    "a folder without a column": (
+        tables({"w": [1, 2]}, {"w": [3, 4]}),
+        "v long",
+        "the column `v` is missing\n",
+    ),
     "a null tick": (parquet(v=[1, 2], day=[DAYS[0], None]), "v long", "a row has no tick"),
     "a null tick, Delta": (delta(v=[1, 2], day=[DAYS[0], None]), "v long", "a row has no tick"),
     "a double": (parquet(v=[1, 2], day=[0.0, 1.0]), "v long", "`day` is double, which tells no"),

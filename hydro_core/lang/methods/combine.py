@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hydro_core.catalog import combine
 from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT
 
@@ -29,14 +31,15 @@ class CombineMethods(Methods[StreamT]):
         self,
         right: StreamT,
         *,
-        on: ColumnNames | None = None,
+        on: ColumnNames | Mapping[str, str] | None = None,
         how: str = "inner",
         suffix: str | None = None,
     ) -> StreamT:
         """Equi-join on the first field of pairs, or with `on` on columns of rows.
 
-        `how` is inner, left, right, outer, semi or anti; `suffix` renames columns of the right
-        that the left has too.
+        `on` is a column of both sides, a list of such, or `{left: right}` where their names
+        differ: the left's stay. `how` is inner, left, right, outer, semi or anti; `suffix` renames
+        columns of the right that the left has too.
         """
         return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix)
 

@@ -10,10 +10,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InternalSparkError
 from hydro_core.faults import fault_of
 from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
+from hydro_core.spark.session.internal import internal_error
 from hydro_core.spark.store.ledger import RESTORE, state_error
 
 _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
@@ -31,6 +32,7 @@ def told_failures(typed: Typed | None = None, directory: Path | None = None) -> 
     Raises:
         DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
         InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
+        InternalSparkError: Spark failed by a bug, its own or one of a plan of ours.
     """
     try:
         yield
@@ -38,7 +40,9 @@ def told_failures(typed: Typed | None = None, directory: Path | None = None) -> 
         raise _told(error, typed, directory) from error
 
 
-def _told(error: Exception, typed: Typed | None, directory: Path | None) -> DataError:
+def _told(
+    error: Exception, typed: Typed | None, directory: Path | None
+) -> DataError | InternalSparkError:
     # First of all: of what is gone, nothing else can be asked.
     ended = ended_jvm(error)
     if ended is not None:
@@ -52,4 +56,5 @@ def _told(error: Exception, typed: Typed | None, directory: Path | None) -> Data
             f"a file of the pipeline in {directory} cannot be read",
             RESTORE,
         )
-    return fault_of(error, vanished=True) or data_error(error, typed)
+    fault = fault_of(error, vanished=True)
+    return fault or internal_error(error) or data_error(error, typed)

@@ -1,8 +1,8 @@
 """The shell around the executor: runs ranges of ticks, wherever their past and results are.
 
 Here a job that failed because Spark could not tell what a function gives runs again, any other
-failure becomes an error for people, long ranges are run in parts, and a range in which a tick fails
-is run up to that tick.
+failure becomes an error for people or a bug, long ranges are run in parts, and a range in which a
+tick fails is run up to that tick.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def attempt(
     Raises:
         DataError: a tick failed (code `runtime`), or a stored file is broken (`state`).
         InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
+        InternalSparkError: Spark failed by a bug.
     """
 
     def run(in_python: FailedGuards) -> T:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
-from hydro_core.files.arrived import Arrived, arrive, is_exact
+from hydro_core.files.arrived import Arrived, arrive, is_exact, require_read
 from hydro_core.files.cut import Cut, InputSummary, Misfit
 from hydro_core.files.inputs import (
     NO_TICK,
@@ -25,7 +25,6 @@ from hydro_core.files.inputs import (
     refuse_early,
     refuse_mixed,
     refuse_untold,
-    require_columns,
 )
 from hydro_core.files.places import FoundFiles
 from hydro_core.files.rows import (
@@ -264,9 +263,11 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Path]) -> 
     unread, untold, names, early, rows, numbers, moments = told
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
-    there = dict.fromkeys(name for each in names for name in each[NAMES].split("\n"))
-    declared = arrived.columns if arrived.found.form.declared else ()
-    require_columns(arrived.file, declared, list(there))
+    if arrived.found.form.declared:
+        read: dict[Path, dict[str, None]] = {}
+        for each in names:
+            read.setdefault(files[each[FILE]], {}).update(dict.fromkeys(each[NAMES].split("\n")))
+        require_read(arrived, arrived.columns, read)
     if arrived.file.column is None:
         return
     if untold is not None or numbers + moments < rows:

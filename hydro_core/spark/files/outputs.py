@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.files.outputs import POSITION, OutputFolders, columns_of
 from hydro_core.files.outputs import TICK as OUTPUT_TICK
+from hydro_core.spark.frames.parquet import write_parquet
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.frames.types import item_type, spark_type
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.store.schema import stored
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import Row, Tuple
 
 RowCounts = Mapping[str, Mapping[int, int]]
@@ -37,7 +40,7 @@ def written(
     try:
         for name, output in outputs.items():
             frame = _written(output, first, last)
-            frame.write.option("compression", "snappy").parquet(str(staged[name]))
+            write_parquet(frame, staged[name], _declared(frame))
         yield staged
         for name, folder in folders.items():
             folder.mkdir(exist_ok=True)
@@ -47,6 +50,11 @@ def written(
     finally:
         for folder in staged.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _declared(frame: DataFrame) -> pa.Schema:
+    """The columns of a frame as files have them."""
+    return pa.schema([(f.name, arrow_type(item_type(f.dataType))) for f in frame.schema.fields])
 
 
 def _written(output: Relation, first: int, last: int) -> DataFrame:

@@ -107,7 +107,6 @@ class Inputs:
 def _session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, with settings of its own."""
     session = spark.newSession()
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     # What folders are called is text, and cast where it is wanted.
     session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
     return session

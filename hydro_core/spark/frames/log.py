@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.spark.frames.exploded import exploded
+from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL
 
 
@@ -14,7 +16,8 @@ def coming_and_going(rows: DataFrame, first: int, last: int) -> DataFrame:
         F.when(F.col(TICK) >= first, _event(TICK, 1)),
         F.when(F.col(UNTIL).between(first, last), _event(UNTIL, -1)),
     )
-    return rows.select(ITEM, F.inline(F.array_compact(events)).alias(TICK, COUNT))
+    each = F.inline(F.array_compact(events)).alias(TICK, COUNT)
+    return exploded(rows, [ITEM, each], reads=(TICK, UNTIL))
 
 
 def _event(at: str, n: int) -> Column:
@@ -33,8 +36,9 @@ def live_rows(log: DataFrame, t: int) -> DataFrame:
 
 def expanded(counted: DataFrame, count: str = COUNT) -> DataFrame:
     """Rows with a column `count` as that many rows without it."""
-    each = F.explode(F.array_repeat(F.lit(1), F.col(count).cast("int")))
-    return counted.withColumn(count, each).drop(count)
+    each = F.explode(F.array_repeat(F.lit(1), F.col(quoted(count)).cast("int"))).alias(count)
+    kept = [quoted(name) for name in counted.columns if name != count]
+    return exploded(counted, [*kept, each], reads=[quoted(count)]).drop(count)
 
 
 def consolidated(changes: DataFrame) -> DataFrame:

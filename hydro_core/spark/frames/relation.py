@@ -24,6 +24,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.frames.column_names import COUNT, ITEM, ORD, TICK, UNTIL
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.types.item import ItemType
 
 __all__ = ["COUNT", "FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Narrow", "Relation"]
@@ -92,8 +93,9 @@ class Relation:
             until = F.col(UNTIL) if self.kind is Kind.G else F.lit(FOREVER)
             start, end = F.greatest(F.col(TICK), F.lit(first)), F.least(until - 1, F.lit(last))
             times = F.explode(F.sequence(start.cast("long"), end.cast("long")))
-        order = [F.col(ORD)] if self.ordered else []
-        rows = frame.select(F.col(ITEM), times.alias(TICK), *order)
+        columns = [ITEM, times.alias(TICK), *([ORD] if self.ordered else [])]
+        several = first < last
+        rows = exploded(frame, columns, reads=self.times) if several else frame.select(*columns)
         return Relation(Kind.E, rows, self.item, self.ordered, lies_by=self.lies_by)
 
     def at(self, t: int) -> Relation:

@@ -52,26 +52,23 @@ class Batch:
 
     def within(self, first: int, last: int) -> Batch:
         """The items of some of the ticks."""
+        known = self.read.counts
+        counts = None if known is None else {t: n for t, n in known.items() if first <= t <= last}
+        total = None if counts is None else sum(counts.values())
+        read = replace(self.read, rows=total, counts=counts)
         if isinstance(self.rows, pa.Table):
             rows = self.rows.filter((pc.field(TICK) >= first) & (pc.field(TICK) <= last))
-            return replace(self, rows=rows, read=replace(self.read, rows=rows.num_rows))
-        there = F.col(TICK).between(first, last)
-        return replace(self, rows=self.rows.where(there), read=replace(self.read, rows=None))
+            return replace(self, rows=rows, read=replace(read, rows=rows.num_rows))
+        return replace(self, rows=self.rows.where(F.col(TICK).between(first, last)), read=read)
 
-    def with_late(self, rows: pa.Table | DataFrame, tick: int) -> Batch:
-        """The same with rows (item, t) of earlier ticks, which arrive at `tick`, after its own."""
-        if isinstance(rows, pa.Table):
-            arrive: Any = pa.repeat(pa.scalar(tick, pa.int64()), rows.num_rows)
-            items: Any = rows[ITEM]
-            late: pa.Table | DataFrame = pa.table({ITEM: items, TICK: arrive})
-        else:
-            late = rows.select(F.col(ITEM), F.lit(tick).cast("long").alias(TICK))
-        if isinstance(self.rows, pa.Table) and isinstance(late, pa.Table):
-            return replace(self, rows=pa.concat_tables([self.rows, late]))
-        frames = [rows for rows in (self.rows, late) if isinstance(rows, DataFrame)]
+    def with_rows(self, rows: pa.Table | DataFrame) -> Batch:
+        """The same with more rows (item, t), after its own; what is kept of the reading stays."""
+        if isinstance(self.rows, pa.Table) and isinstance(rows, pa.Table):
+            return replace(self, rows=pa.concat_tables([self.rows, rows.cast(self.rows.schema)]))
+        frames = [part for part in (self.rows, rows) if isinstance(part, DataFrame)]
         session = frames[0].sparkSession
-        own, come = (replace(self, rows=part).frame(session) for part in (self.rows, late))
-        return replace(self, rows=own.unionByName(come))
+        own, more = (replace(self, rows=part).frame(session) for part in (self.rows, rows))
+        return replace(self, rows=own.unionByName(more))
 
     @property
     def is_empty(self) -> bool:

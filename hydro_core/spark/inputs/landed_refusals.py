@@ -34,7 +34,7 @@ def as_changes(file: InputFile) -> Iterator[None]:
 def refuse_unfit(arrived: Arrived, before: InputRead | None) -> None:
     """Refuses an input that cannot be what the ticks are read from."""
     _refuse_another_kind(arrived.file, arrived.found, before)
-    require_columns(arrived.file, arrived.columns, arrived.found.names)
+    require_columns(arrived.file, arrived.columns, arrived.found.names, arrived.found.lacking)
     require_ticks(arrived.file, arrived.found.types)
 
 

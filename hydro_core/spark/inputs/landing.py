@@ -8,11 +8,12 @@ Delta table the version is fixed when a range is first read, and what an input o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
@@ -29,18 +30,23 @@ from hydro_core.files.rows import WantedColumns as Made
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
+from hydro_core.spark.inputs.arrivals.displaced import arriving, as_of, own_rows
 from hydro_core.spark.inputs.arrivals.landings import LandingTable, landings_of
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_untold, refuse_input
+from hydro_core.spark.inputs.miscounted import refuse_unlisted
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, tick_told
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.displaced import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,22 +157,26 @@ class InputBatches:
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
     def _batch(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
-        own = self._own(seen, ticks)
-        late = seen.arrivals.rows if ticks[0] == seen.until else None
-        batch = own if late is None else own.with_late(late, ticks[0])
+        own = self._as_they_lie(seen, ticks)
+        if seen.off.touch(*ticks):
+            own = _joined(own, own_rows(seen.source, seen.arrived, seen.off, ticks))
+        batch = _joined(own, _arriving(seen, ticks))
         early = 0 if ticks[0] else seen.source.early(seen.arrived)
         seen.refuse_changed()
-        noted = seen.noted(own.read, self._directory, first=ticks[0])
+        if not seen.off.touch(*ticks):
+            refuse_unlisted(seen, own.read, ticks)
+        noted = seen.noted(batch.read, self._directory, first=ticks[0])
         return replace(batch, read=replace(noted, early=early))
 
-    def _own(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
-        """The rows of the range itself."""
+    def _as_they_lie(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
+        """The rows of the range itself; none where not all of them are read with it."""
         source = seen.source
         file, item = source.file, source.item
         part = range_of(source, seen.arrived, ticks)
-        if file.column is None and ticks[0] > 0:
+        if (file.column is None and ticks[0] > 0) or seen.off.touch(*ticks):
             empty = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
-            return batch_of(file.name, empty, item, 0, replace(part.read, rows=0))
+            counts = dict.fromkeys(range(ticks[0], ticks[1] + 1), 0)
+            return batch_of(file.name, empty, item, 0, replace(part.read, rows=0, counts=counts))
         with as_changes(file):
             try:
                 if _is_whole(part):
@@ -251,9 +261,30 @@ def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
 
 def _counted(part: InputRange, counts: Counter[int]) -> InputRead:
     """What the ledger is to keep: how many rows there were, and the ticks that had none."""
-    ticks = range(0) if part.ticks is None else part.ticks.ticks
-    empty = tuple(tick for tick in ticks if not counts[tick])
-    return replace(part.read, rows=counts.total(), empty=empty)
+    ticks = range(1) if part.ticks is None else part.ticks.ticks
+    empty = () if part.ticks is None else tuple(tick for tick in ticks if not counts[tick])
+    known = {tick: counts[tick] for tick in ticks}
+    return replace(part.read, rows=counts.total(), empty=empty, counts=known)
+
+
+def _joined(batch: Batch, parts: Iterable[tuple[Rows, Counter[int]]]) -> Batch:
+    """The batch with more rows of its ticks."""
+    for rows, counts in parts:
+        known = Counter(batch.read.counts or {})
+        known.update(counts)
+        read = replace(batch.read, rows=known.total(), counts=dict(sorted(known.items())))
+        batch = replace(batch.with_rows(rows), read=read)
+    return batch
+
+
+def _arriving(seen: Seen, ticks: tuple[int, int]) -> Iterator[tuple[Rows, Counter[int]]]:
+    """The late rows that arrive with some ticks."""
+    rows = seen.arrivals.rows
+    if rows is None or not ticks[0] <= seen.until <= ticks[1]:
+        yield from arriving(seen.source, seen.arrived, seen.off, ticks)
+    else:
+        late = sum(seen.arrivals.late.values())
+        yield as_of(rows, seen.until), Counter({seen.until: late})
 
 
 def _of_range(part: InputRange) -> Sequence[Path]:

@@ -7,6 +7,7 @@ touched; what it gives is at hand for checks; the commit makes it part of the pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.functions.guards import recall
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
+from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
@@ -345,7 +347,7 @@ class Pipeline:
             item = self.plan.typed.types[Endpoint(sources[name].id)].item
             found[name] = data if isinstance(data, Batch) else batch_of(name, data, item, first)
         ticks_within(found, first, last)
-        return found
+        return {name: _counted(batch, (first, last)) for name, batch in found.items()}
 
     def _commit_ending_at(self, last: int) -> Commit | None:
         if last < 0:
@@ -358,6 +360,13 @@ class Pipeline:
                 "go back to the end of a committed range, or to the tick before it",
             )
         return found
+
+
+def _counted(batch: Batch, ticks: tuple[int, int]) -> Batch:
+    """The batch with the number of its rows at each tick; refused where another was noted."""
+    if not isinstance(batch.rows, pa.Table):
+        return batch
+    return replace(batch, read=refuse_miscounted(batch.read, batch.rows, ticks))
 
 
 def _not_next(message: str, cure: str) -> TransientError:

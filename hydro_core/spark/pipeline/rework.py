@@ -18,17 +18,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.functions.reruns import Rerun, added_up
+from hydro_core.spark.inputs.miscounted import refuse_gain, total
 from hydro_core.spark.pipeline.jobs import Tables
+from hydro_core.spark.pipeline.kept_reads import KeptReads, kept_since
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
-from hydro_core.spark.store.as_it_was import Base, base_before, begin, held_at, moved, summed
+from hydro_core.spark.store.as_it_was import Base, base_before, begin, moved
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.ledger import Commit, state_error
+from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.seam import join_at
+from hydro_core.spark.store.standing import standing_counts
 
 BESIDE = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
@@ -44,6 +49,8 @@ class Recomputed:
     """The one that has to be reached."""
     changed: int
     """The first of which somebody has seen another result; after `last`: none is."""
+    kept: KeptReads | None = None
+    """What is read as it had been; None: the ticks read what is landed now."""
 
 
 class Rework:
@@ -74,6 +81,8 @@ class Rework:
         self._taken = taken
         self._since = since
         """Of a deployment, the first tick of each of its outputs that is another than before."""
+        self.kept = past.kept
+        """What is read as it had been; None: the ticks read what is landed now."""
         self._now = serving.ledger.last
         self._made: list[str] = []
         self._started = datetime.now(UTC)
@@ -91,18 +100,25 @@ class Rework:
         made = self.beside.ledger.refresh()
         return not self._taken or (made is not None and made.last >= self.last)
 
-    def replace(self, checks: Mapping[str, Any] | None = None) -> Commit:
+    def replace(
+        self,
+        checks: Mapping[str, Any] | None = None,
+        gains: Mapping[str, int | None] = MappingProxyType({}),
+    ) -> Commit:
         """Puts the tables beside in the place of those that serve, by one row of the ledger.
 
         Args:
             checks: what the ledger keeps for the checks of the next tick; without it, what the last
                 commit beside has kept.
+            gains: how many rows more the ticks have of inputs that they read as landed now.
 
         Raises:
-            DataError: another writer was faster (code `state`); then nothing of this counts.
+            DataError: another writer was faster, or rows got lost or came twice (code `state`);
+                then nothing of this counts.
         """
         if self._decided or not self.is_complete:
             raise RuntimeError("what is taken over is complete, and taken over once")
+        self._refuse_miscounted(gains)
         self._take_over()
         commit = self._commit(checks)
         self.serving.ledger.append(commit)
@@ -118,6 +134,19 @@ class Rework:
         for name in self._made:
             self.target.store.tables[name].drop()
         self._end()
+
+    def _refuse_miscounted(self, gains: Mapping[str, int | None]) -> None:
+        """Raises where the ticks beside have not read what the ledger says that they have."""
+        beside = self.beside.ledger.commits(since=self.first) if self._taken else ()
+        made, serves = standing_counts(beside), standing_counts(self.serving.ledger.commits())
+        if self.kept is not None:
+            self.kept.refuse_unlike(made, serves)
+            return
+        for name, gain in gains.items():
+            ticks = range(self.first, self.last + 1)
+            before, after = (total(of.get(name, {}), ticks) for of in (serves, made))
+            if gain is not None and before is not None and after is not None:
+                refuse_gain(name, before, after, gain)
 
     def _take_over(self) -> None:
         for name, table in self.target.store.tables.items():
@@ -146,7 +175,7 @@ class Rework:
             last=self.last,
             plan=self.target.fingerprint,
             versions={name: table.version for name, table in tables.items()},
-            rows=_added_up(commits),
+            rows=self._rows(commits),
             inputs=tuple(self._reads(commits)),
             start=commits[0].start if commits else None,
             started=self._started,
@@ -155,6 +184,13 @@ class Rework:
             tables={name: table.spec.record() for name, table in tables.items()},
             reruns=self._reruns(now, made),
         )
+
+    def _rows(self, commits: Sequence[Commit]) -> Mapping[str, int]:
+        """How many rows the tables have of the commit's ticks; some may not have run again."""
+        if self._first_changed >= self.first:
+            return _added_up(commits)
+        tables = self.beside.store.tables
+        return {name: tables[name].rows_since(self._first_changed) for name in self._taken}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""
@@ -175,11 +211,15 @@ class Rework:
     def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
         """What has been read of the inputs: what ticks have read stands where a program changes."""
         read = {one.name: one for one in _read_in_all(commits)}
-        known = {one.name: one for one in self.serving.ledger.last_reads()}
-        if self._since is not None:
-            # How many rows they are of all its ticks, nobody has counted.
-            known = {name: replace(one, rows=None, late={}) for name, one in known.items()}
-            read |= known
+        if self.kept is None:
+            known = {one.name: one for one in self.serving.ledger.last_reads()}
+        else:
+            known = {name: one for name, (one, _) in self.kept.dormant.items()}
+            # How many rows they are of all its ticks, and of which, the ticks' own commits say.
+            read |= {
+                name: replace(one, rows=None, late={}, counts=None)
+                for name, one in self.kept.reads.items()
+            }
         for name in self.target.plan.graph.sources:
             if name in read or name in known:
                 yield read.get(name) or known[name]
@@ -252,23 +292,42 @@ def deployment(
         taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
         changed = {name: (since or {}).get(name, 0) for name in outputs}
         # A new state is of no tick that anybody has seen.
-        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1))
+        kept = kept_since(serving.ledger, target.plan.graph.sources)
+        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
         return Rework(serving, target, beside, past, taken, since=changed)
 
 
 def rollback(serving: Pipeline, target: Pipeline) -> Rework:
     """The tables of an earlier program as it left them, and the ticks since then by that program.
 
+    Where ticks were read anew since, they are computed again, too: what they have read by now is
+    not in the tables that the program left.
+
     Raises:
         DataError: its tables are not there any more, or another writer is at work (code `state`).
     """
     with _locked(serving):
         now = _committed(serving, 0)
-        base = _left_by(target, serving.ledger)
+        commits = serving.ledger.commits()
+        base, left = left_by(target.store, target.fingerprint, commits, now)
         beside = _begun(target, base)
         first = base.tick + 1
-        past = Recomputed(first, now.last, min(first, _undone_from(serving.ledger, base)))
+        kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
+        past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept)
         return Rework(serving, target, beside, past, tuple(target.store.tables))
+
+
+def first_undone(serving: Pipeline, target: Pipeline) -> int:
+    """The first tick that a rollback computes again; nothing is changed.
+
+    Raises:
+        DataError: the tables of the earlier program are not there any more (code `state`).
+    """
+    now = serving.ledger.refresh()
+    if now is None:
+        raise AssertionError("what nobody has committed has nothing before it")
+    base, _ = left_by(target.store, target.fingerprint, serving.ledger.commits(), now)
+    return base.tick + 1
 
 
 @contextmanager
@@ -294,27 +353,6 @@ def _begun(target: Pipeline, base: Base) -> Pipeline:
     beside = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
     begin(beside.store, beside.ledger, base, beside.fingerprint)
     return beside
-
-
-def _left_by(target: Pipeline, ledger: Ledger) -> Base:
-    """The tables of a program at its last commit."""
-    for commit in reversed(ledger.commits()):
-        if commit.plan == target.fingerprint:
-            held = held_at(target.store, commit)
-            if held is not None:
-                return Base(commit.last, held, commit, summed(target.store))
-            break
-    raise state_error(
-        "the tables of the deployment before are not there any more",
-        "deploy its program again: what is missing is computed from the landed past",
-    )
-
-
-def _undone_from(ledger: Ledger, base: Base) -> int:
-    """The first tick that some commit after that of the base has made."""
-    sequence = -1 if base.commit is None else base.commit.sequence
-    later = [c.first for c in ledger.commits() if c.sequence > sequence and c.ticks]
-    return min(later, default=base.tick + 1)
 
 
 def _committed(pipeline: Pipeline, first: int) -> Commit:
@@ -350,5 +388,8 @@ def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
         rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
         empty = (*(before.empty if before else ()), *read.empty)
         late = read.late if before is None else before.late
-        found[read.name] = replace(read, rows=rows, empty=empty, late=late)
+        counts = read.counts
+        if before is not None and counts is not None:
+            counts = None if before.counts is None else {**before.counts, **counts}
+        found[read.name] = replace(read, rows=rows, empty=empty, late=late, counts=counts)
     return tuple(found.values())

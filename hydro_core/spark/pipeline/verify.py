@@ -19,6 +19,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
+from hydro_core.files.parquet import has_int96, parquet_format
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
@@ -137,6 +138,7 @@ class _Table:
         known = commit.checks.get("tables", {}).get(name)
         self._measure = measure if known and self._record else None
         self._known, self._keys = int(known["keys"]) if known else 0, 0
+        self._int96 = 0
         self.counted: Counter[str] = Counter()
         self.notes: list[str] = []
 
@@ -169,11 +171,26 @@ class _Table:
             if problem is not None:
                 whole = False
                 yield problem
+        if self._int96:
+            self.notes.append(
+                f"the table {self.path} has {self._int96} file(s) with timestamps as INT96, which "
+                "other readers take for other times before 1677-09-21 and after 2262-04-11: "
+                "`hydrotick compact` writes them again"
+            )
         if whole:
             wrong = list(self._rows(ticks, commits, summed))
             yield from wrong
             if self._measure is not None and self._keys % 2**64 != self._known and not wrong:
-                yield f"the table {self.path} has other values than those that were committed"
+                yield from self._other_values()
+
+    def _other_values(self) -> Iterator[str]:
+        if not self._int96:
+            yield f"the table {self.path} has other values than those that were committed"
+            return
+        self.notes.append(
+            f"the table {self.path} has other values than those that were summed up when they were "
+            "committed: times in INT96 were read as others then, or values were changed since"
+        )
 
     def _file(self, file: Mapping[str, Any], ticks: Counter[int]) -> str | None:
         """What is wrong with a file; where nothing is, its rows are added to those of the ticks."""
@@ -185,6 +202,7 @@ class _Table:
             return f"the file {path} has {size:,} bytes, its table says {file['size_bytes']:,}"
         try:
             found = self._ticks(path)
+            self._int96 += has_int96(path)
         except (OSError, pa.ArrowException, KeyError) as error:
             return f"the file {path} cannot be read: {_first_line(error)}"
         rows, known = found.total(), file["num_records"]
@@ -200,7 +218,7 @@ class _Table:
 
         spec = recorded_table(self._name, self._record) if self._measure else None
         schema = None if spec is None else spec.arrow_schema
-        data = ds.dataset(str(path), schema=schema, format="parquet")
+        data = ds.dataset(str(path), schema=schema, format=parquet_format())
         found: Counter[int] = Counter()
         for batch in data.to_batches():
             ticks = batch.column(self._tick).fill_null(-1).to_numpy(zero_copy_only=False)

@@ -26,6 +26,7 @@ from hydro_core.files.unreadable import CUT_OFF
 from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
+from hydro_core.spark.session.internal import first_cause
 
 MARKER = "hydrotick-failure:"
 AS_JSON = {
@@ -36,7 +37,9 @@ AS_JSON = {
 _LONGEST_TEXT = 4_000
 _SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
-_LINK = re.compile(r"An error occurred while calling \S+\s*")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_DATA_STATE = re.compile(r"SQLSTATE: 22\w{3}")
+"""The class of SQL states of values for which an expression has no result."""
 _SMALLER = "take doubles, or decimals of fewer digits, instead"
 _FAULTS_OF_DATA = {
     "ARITHMETIC_OVERFLOW": (
@@ -201,39 +204,28 @@ def _texts(error: BaseException) -> Iterator[str]:
 
 
 def _own_words(error: BaseException) -> DataError:
-    """Spark's message: its first paragraph, without places in Java."""
+    """What Spark raised first, without places in Java."""
+    cause = first_cause(error)
+    named = _CONDITION.search(cause)
     condition = error.getCondition() if isinstance(error, PySparkException) else None
-    total = _SUM.search(str(error)) if condition == "CAST_OVERFLOW" else None
+    condition = condition or (named and named[1]) or ""
+    total = _SUM.search(cause) if condition == "CAST_OVERFLOW" else None
     if total:
         reason, helps = sum_beyond(total[1])
         return _data_error("runtime", f"the tick failed: {reason}", helps)
-    fault = _FAULTS_OF_DATA.get((condition or "").partition(".")[0])
+    fault = _FAULTS_OF_DATA.get(condition.partition(".")[0])
     if fault:
         reason, helps = fault
         return _data_error("runtime", f"the tick failed: {reason}", helps)
     unread = _UNREAD.search("\n".join(_texts(error)))
     if unread:
         file = unquote(urlparse(unread[1]).path)
-        cause = "it is damaged, or not what its name says"
-        return _data_error("input", f"`{file}` cannot be read: {cause}", CUT_OFF)
-    own = [line for text in _causes(error) for line in text.splitlines()]
-    lines = [line for line in own if not re.match(r"\s*(at |\.\.\. \d+ more)", line)]
-    first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
-    said = shortened(re.sub(r" SQLSTATE: .*", "", first))
+        reason = "it is damaged, or not what its name says"
+        return _data_error("input", f"`{file}` cannot be read: {reason}", CUT_OFF)
+    said = shortened(re.sub(r" SQLSTATE: .*", "", cause) or type(error).__name__)
+    if _DATA_STATE.search(cause):
+        return _data_error("runtime", f"the tick failed: {said}", cure("ValueError", ""))
     return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}", help=_SPARK))
-
-
-def _causes(error: BaseException) -> Iterator[str]:
-    """What Java says of its first cause, where it raised something; else the error's own words,
-    without those of the link to it, which name no cause.
-    """
-    for found in _chain(error):
-        if isinstance(found, Py4JJavaError):
-            cause = found.java_exception
-            while cause.getCause() is not None:
-                cause = cause.getCause()
-            yield str(cause.toString())
-    yield _LINK.sub("", str(error))
 
 
 def _data_error(code: Literal["input", "runtime"], message: str, helps: str) -> DataError:

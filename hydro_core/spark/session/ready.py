@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hydro_core.errors import Diagnostic, InfrastructureError
-from hydro_core.settings import MEBIBYTE
+from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.jars import DELTA_VERSION, delta_jars
 from hydro_core.spark.session.java import (
     JDK_PACKAGE,
@@ -45,6 +45,11 @@ class NotReadyError(InfrastructureError):
 
     def __init__(self, message: str, cure: str) -> None:
         super().__init__(Diagnostic(code="config", message=message, help=cure))
+
+
+def ready_for(settings: SparkSettings) -> SparkRuntime:
+    """What a session of these settings needs; see `made_ready`."""
+    return made_ready(settings.share or default_share(), settings.java_home)
 
 
 def made_ready(share: Path, wanted_java: Path | None = None) -> SparkRuntime:

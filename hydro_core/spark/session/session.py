@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.gateway import with_fewer_calls
-from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
     SessionError,
     discard_jvm,
@@ -25,7 +24,7 @@ from hydro_core.spark.session.launch import (
     package_archive,
     runs_jobs,
 )
-from hydro_core.spark.session.ready import made_ready
+from hydro_core.spark.session.ready import ready_for
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -61,6 +60,17 @@ _MEANING = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.caseSensitive": "true",
 }
+
+PARQUET = {
+    # Microseconds, as timestamps are: INT96, Spark's default, is read as other times by others.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Dates are those of one calendar, before 1582-10-15 too.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+}
+"""How Parquet is written and read; whoever writes sets it on the session, which may be another."""
 
 _LEAN = {
     # Where in our code each column was made: three calls of the JVM for every one.
@@ -123,8 +133,7 @@ def start_session(
     """
     _silence_query_log()
     _refuse_connect(settings.master)
-    share = settings.share or default_share()
-    java_home, jars = made_ready(share, settings.java_home)
+    java_home, jars = ready_for(settings)
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
     with_fewer_calls(context._jvm)  # noqa: SLF001 - Spark offers no question for it
@@ -143,6 +152,7 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
         "spark.master": settings.master,
         **_DELTA,
         **_MEANING,
+        **PARQUET,
         **_LEAN,
         **_LONG_LIFE,
         "spark.databricks.delta.properties.defaults.checkpointInterval": str(

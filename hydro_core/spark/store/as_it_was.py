@@ -22,6 +22,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hydro_core.errors import DataError
+from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.store import Store
@@ -55,7 +56,7 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
     if now is None or first == 0:
         return NO_BASE
     tables, summed_to = store.tables, summed(store)
-    if all(_has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
+    if all(has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
         files = {name: tuple(table.files()) for name, table in tables.items()}
         return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
     for commit in _standing(ledger.commits()):
@@ -80,7 +81,7 @@ def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:
         since = min(since, commit.first)
 
 
-def _has_changes_since(
+def has_changes_since(
     table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]
 ) -> bool:
     """Whether the table's rows tell what it held after the tick."""
@@ -151,7 +152,8 @@ def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> Data
         return replace(file, path=here)
     here = here.with_name(f"{uuid.uuid4()}.parquet")
     column = table.spec.tick
-    rows = ds.dataset(file.path, table.spec.arrow_schema).to_table(filter=ds.field(column) <= tick)
+    whole = ds.dataset(file.path, table.spec.arrow_schema, format=parquet_format())
+    rows = whole.to_table(filter=ds.field(column) <= tick)
     if rows.num_rows == 0:
         return None
     pq.write_table(rows, here)

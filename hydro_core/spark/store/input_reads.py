@@ -8,6 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+Counts = Mapping[int, int | None]
+"""How many rows of an input have arrived with each tick; None: nobody has counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedRange:
@@ -51,6 +54,20 @@ class InputRead:
     """The same of files: since `listing`."""
     early: int = 0
     """How many rows are from before the first tick, and so of none; counted with that tick."""
+    counts: Mapping[int, int] | None = None
+    """How many rows arrived with each tick that was read; None: ticks were read as they had been
+    before, or nobody has counted.
+    """
+    deviations: str | None = None
+    """The name of the list, beside the ledger, of what was read otherwise than it is landed."""
+    accepted_deviations: str | None = None
+    """The same where somebody has accepted what came since."""
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The lists beside the ledger that it names."""
+        named = self.listing, self.accepted_listing, self.deviations, self.accepted_deviations
+        return tuple(name for name in named if name is not None)
 
 
 INPUT_COLUMNS: list[tuple[str, pa.DataType]] = [
@@ -70,13 +87,17 @@ INPUT_COLUMNS: list[tuple[str, pa.DataType]] = [
     ("accepted_version", pa.int64()),
     ("accepted_listing", pa.string()),
     ("early", pa.int64()),
+    ("counts", pa.map_(pa.int64(), pa.int64())),
+    ("deviations", pa.string()),
+    ("accepted_deviations", pa.string()),
 ]
 """The fields of an input read, as the ledger has them."""
 
 
 def row_of(read: InputRead) -> dict[str, Any]:
     """An input read as the ledger has it."""
-    return {**asdict(read), "late": sorted(read.late.items())}
+    counts = None if read.counts is None else sorted(read.counts.items())
+    return {**asdict(read), "late": sorted(read.late.items()), "counts": counts}
 
 
 def read_of(found: Mapping[str, Any]) -> InputRead:
@@ -86,6 +107,7 @@ def read_of(found: Mapping[str, Any]) -> InputRead:
             **found,
             "empty": tuple(found.get("empty") or ()),
             "late": dict(found.get("late") or {}),
+            "counts": None if found.get("counts") is None else dict(found["counts"]),
             "early": found.get("early") or 0,
             "changed": tuple(ChangedRange(**change) for change in found.get("changed") or ()),
         }

@@ -25,7 +25,7 @@ from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.names import readable
 from hydro_core.types.arrow import arrow_type
-from hydro_core.types.ddl import parse_ddl, to_ddl
+from hydro_core.types.ddl import parse_stored, stored_ddl
 from hydro_core.types.item import (
     BOOLEAN,
     LONG,
@@ -120,7 +120,7 @@ class TableSpec:
         return {
             "role": self.role,
             "of": self.of,
-            "item": to_ddl(self.item),
+            "item": stored_ddl(self.item),
             "ordered": self.ordered,
             "mode": self.mode.value,
             "kind": self.kind.name,
@@ -134,7 +134,7 @@ def recorded_table(name: str, record: Mapping[str, Any]) -> TableSpec:
         name=name,
         role=record["role"],
         of=record["of"],
-        item=parse_ddl(record["item"]),
+        item=parse_stored(record["item"]),
         ordered=record["ordered"],
         mode=Mode(record["mode"]),
         kind=Kind[record["kind"]],

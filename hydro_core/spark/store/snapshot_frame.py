@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import expanded
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.store.schema import TableSpec
@@ -26,4 +27,5 @@ def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> Da
         tick, *names, F.sum(count).over(in_time).alias(count), until.alias("until")
     ).where(F.col(count) > 0)
     ticks = F.explode(F.sequence(F.col(tick), F.col("until") - 1)).alias(tick)
-    return expanded(there.select(ticks, *names, count), count)
+    kept = [ticks, *names, count]
+    return expanded(exploded(there, kept, reads=(tick, "until")), count)

@@ -16,11 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.files.parquet import opened_parquet, parquet_format
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.paths import literal
@@ -146,6 +146,7 @@ class Store:
         was joined stays, since the last commit speaks of it.
         """
         for name, table in self.tables.items():
+            table.without_int96()
             if not self._summed_up(table, last):
                 table.compact(2)
             step(f"compacted {name}")
@@ -181,8 +182,11 @@ class Store:
         `before` is the last tick that is not being written.
         """
         need = {table: table.small_files() for table in self.tables.values()}
-        most = max(need, key=lambda table: need[table], default=None)
-        if most is None or need[most] < self._compact_every:
+        full = [table for table in need if need[table] >= self._compact_every]
+        # INT96 is for `compact`, which leaves no sums of rows that were read as other times.
+        fit = (table for table in sorted(full, key=need.__getitem__)[::-1] if not table.has_int96())
+        most = next(fit, None)
+        if most is None:
             return
         try:
             if not self._summed_up(most, before):
@@ -243,7 +247,7 @@ class Store:
             return table.rows
         count = table.spec.count_column
         return sum(
-            pc.sum(pq.ParquetFile(file.path).read(columns=[count])[count]).as_py() or 0
+            pc.sum(opened_parquet(file.path).read(columns=[count])[count]).as_py() or 0
             for file in table.files()
         )
 
@@ -327,7 +331,7 @@ def _rows(
 
 def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
     paths = [str(file.path) for file in files]
-    return ds.dataset(paths, schema=table.spec.arrow_schema, format="parquet")
+    return ds.dataset(paths, schema=table.spec.arrow_schema, format=parquet_format())
 
 
 @contextmanager

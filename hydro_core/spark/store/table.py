@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -27,6 +29,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
+from hydro_core.files.parquet import copy_parquet, has_int96, parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import RESTORE, state_error
@@ -230,6 +233,37 @@ class StoredTable:
                 table.optimize.compact(target_size=tier)
                 table.update_incremental()
 
+    def has_int96(self) -> bool:
+        """Whether a file has timestamps as INT96."""
+        return any(file.path.exists() and has_int96(file.path) for file in self.files())
+
+    def without_int96(self) -> None:
+        """Puts files of microseconds in the place of those that have timestamps as INT96.
+
+        Spark wrote these once. It reads them right, and so are they read here; but delta-rs, which
+        joins files, takes them for other times, as other readers do.
+        """
+        table = self._open()
+        old = [file for file in self.files() if file.path.exists() and has_int96(file.path)]
+        if not old:
+            return
+        actions: list[AddAction | RemoveAction] = []
+        for file in old:
+            made = self.path / f"part-{uuid.uuid4()}.parquet"
+            copy_parquet(file.path, made, self.spec.arrow_schema)
+            made_file = replace(file, path=made, size=made.stat().st_size)
+            actions += [
+                self._adding(made_file, changes=False),
+                self._removing(file, changes=False),
+            ]
+        table.create_write_transaction(
+            actions,
+            "append",
+            table.schema(),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
+
     def sum_up(self, rows: pa.Table, tick: int) -> None:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
@@ -262,6 +296,12 @@ class StoredTable:
         """The number of rows of the version that was seen last."""
         return sum(file.rows or 0 for file in self.files())
 
+    def rows_since(self, tick: int) -> int:
+        """The number of rows of a tick and those after it."""
+        files = [str(f.path) for f in self.files() if f.last is None or f.last >= tick]
+        rows = ds.dataset(files, schema=self.spec.arrow_schema, format=parquet_format())
+        return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
+
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
         found: Any = self._open().schema().to_arrow()
@@ -286,7 +326,7 @@ class StoredTable:
         rows = pq.read_metadata(file).num_rows
         return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
 
-    def _adding(self, file: DataFile) -> AddAction:
+    def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
         tick = self.spec.tick
         statistics: dict[str, Any] = {"nullCount": {tick: 0}}
         if file.rows is not None:
@@ -298,13 +338,13 @@ class StoredTable:
             file.size,
             {},
             int(time.time() * 1000),
-            True,
+            changes,
             json.dumps(statistics),
         )
 
-    def _removing(self, file: DataFile) -> RemoveAction:
+    def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
         path = str(file.path.relative_to(self.path))
-        return RemoveAction(path, True, int(time.time() * 1000), file.size)
+        return RemoveAction(path, changes, int(time.time() * 1000), file.size)
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
         first_line = str(error).strip().partition("\n")[0]

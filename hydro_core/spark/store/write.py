@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.few_rows import collect
 from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
+from hydro_core.spark.frames.parquet import write_parquet
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
@@ -51,7 +52,7 @@ class WrittenRows:
         """The rows as an Arrow table with the columns of the stored table."""
         if self.table is not None:
             return self.table
-        parts = [pq.ParquetFile(file).read() for file in self.files]
+        parts = [opened_parquet(file).read() for file in self.files]
         schema = self.spec.arrow_schema
         return pa.concat_tables([part.cast(schema) for part in parts] or [schema.empty_table()])
 
@@ -180,9 +181,7 @@ def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -
     if spec.has_unknown:
         frame = _typed(frame, spec.spark_schema)
     staged = table.path / STAGED / f"{first}-{last}-{uuid.uuid4().hex[:12]}"
-    writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    writer.parquet(str(staged))
-    rows = {file: pq.read_metadata(file).num_rows for file in sorted(staged.glob("*.parquet"))}
+    rows = write_parquet(frame, staged, spec.arrow_schema)
     for file in (file for file, count in rows.items() if count == 0):
         file.unlink()
     files = tuple(file for file, count in rows.items() if count)

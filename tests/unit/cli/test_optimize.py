@@ -39,6 +39,20 @@ def test_sexpr(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"; notify\n{PLAN}\n"
 
 
+def test_sinks_of_one_name_are_one_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "twice.hydro"
+    file.write_text('a = source("long")\na -> sink("o"); a -> sink("o")\n', encoding="utf-8")
+    assert main(["optimize", str(file), "--format", "sexpr"]) == 0
+    assert capsys.readouterr().out == "; o\n(union a a)\n"
+    assert main(["optimize", str(file), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outputs"] == {"o": "(union a a)"}
+    assert found["cost_after"] == found["cost_before"]
+    assert main(["optimize", str(file), "--explain"]) == 0
+
+
 def test_json_with_an_explanation(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["optimize", chat, "--format", "json", "--explain"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from hydro_core.compile import compile_text
+from hydro_core.deploy.columns import in_the_order_of
 from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import Difference, Disproved, difference
 from hydro_core.deploy.make import deployment_of
@@ -175,3 +176,24 @@ def test_the_columns_of_a_changed_output_are_told_too() -> None:
     found = changed(BEFORE, other)
     assert outputs(found)["totals"] == "changed"
     assert found.outputs["totals"].columns == ("m", "n")
+
+
+def test_columns_in_another_order_are_the_same() -> None:
+    after = """
+    known = users -> persist()
+    orders -> join(right=known, on="user") -> select("country", "user", "product", "amount")
+      -> german
+    orders -> persist() -> aggregate(by="product", n=count(), total=sum("amount")) -> totals
+    orders -> select("user") -> persist() -> unique() -> delta() -> firsts
+    """
+    old, new = deployed(BEFORE), deployed(after)
+    found = difference(old, new, records(old))
+    assert set(outputs(found).values()) == {"same"}
+    assert found.turned == ("german", "totals")
+    as_stored = in_the_order_of(old, new, found.turned)
+    assert as_stored.plan.typed.outputs == old.plan.typed.outputs
+    again = difference(old, as_stored, records(old))
+    assert set(outputs(again).values()) == {"same"}
+    assert not again.turned
+    assert not again.wanted.outputs
+    assert all(again.proofs[name] for name in outputs(again))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,9 +52,9 @@ def test_each_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     opened: list[Path] = []
 
     class Noted(pq.ParquetFile):
-        def __init__(self, file: Path) -> None:
+        def __init__(self, file: Path, **options: Any) -> None:
             opened.append(file)
-            super().__init__(file)
+            super().__init__(file, **options)
 
     monkeypatch.setattr(pq, "ParquetFile", Noted)
     found = _found(tmp_path)

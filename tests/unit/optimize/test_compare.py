@@ -148,13 +148,85 @@ DIFFERENT = {
         "persist() -> fold(1, lambda a, r: a + r.amount, commutative=True)",
     ),
     "once or as often as it comes": ("persist()", "persist() -> unique()"),
+    **{
+        f"where it fails: {title}": case
+        for title, case in {
+            "a test turned round": (
+                "filter(lambda r: r.amount != 0 and 6 // r.amount > 1)",
+                "filter(lambda r: 6 // r.amount > 1 and r.amount != 0)",
+            ),
+            "filters turned round": (
+                "filter(lambda r: r.amount != 0) -> filter(lambda r: 6 // r.amount > 1)",
+                "filter(lambda r: 6 // r.amount > 1) -> filter(lambda r: r.amount != 0)",
+            ),
+            "one of two tests first": (
+                "filter(lambda r: r.amount != 0 and 6 // r.amount > 1)",
+                "filter(lambda r: 6 // r.amount > 1) -> filter(lambda r: r.amount != 0)",
+            ),
+            "an alternative turned round": (
+                "filter(lambda r: r.amount == 0 or 6 // r.amount > 1)",
+                "filter(lambda r: 6 // r.amount > 1 or r.amount == 0)",
+            ),
+            "a column that nobody reads": (
+                "with_columns(x=lambda r: 6 // r.amount) -> select('user')",
+                "select('user')",
+            ),
+            "a column that no aggregate reads": (
+                "with_columns(x=lambda r: 6 // r.amount) -> aggregate(by='user', n=count())",
+                "aggregate(by='user', n=count())",
+            ),
+            "a filter before a column": (
+                "with_columns(x=lambda r: 6 // r.amount) -> filter(lambda r: r.amount != 0)",
+                "filter(lambda r: r.amount != 0) -> with_columns(x=lambda r: 6 // r.amount)",
+            ),
+            "a tick later": (
+                "prev() -> map(lambda r: 6 // r.amount)",
+                "map(lambda r: 6 // r.amount) -> prev()",
+            ),
+            "what is new alone": (
+                "unique() -> delta() -> map(lambda r: 6 // r.amount)",
+                "unique() -> map(lambda r: 6 // r.amount) -> delta()",
+            ),
+            "sums of fewer keys": (
+                "aggregate(by='user', n=sum('amount')) -> filter(lambda r: r.user == 'ann')",
+                "filter(lambda r: r.user == 'ann') -> aggregate(by='user', n=sum('amount'))",
+            ),
+            "before a join that drops rows": (
+                "filter(lambda r: 6 // r.amount > 1) -> join(right=users, on='user', how='semi')",
+                "join(right=users, on='user', how='semi') -> filter(lambda r: 6 // r.amount > 1)",
+            ),
+            "what is not there asked": (
+                "map(lambda r: r if r.at else None) -> map(lambda r: None if r is None else r.at)",
+                "map(lambda r: r if r.at else None) -> map(lambda r: r.at)",
+            ),
+        }.items()
+    },
+}
+FAIL_ALIKE = {
+    "a test apart": (
+        "filter(lambda r: r.amount != 0 and 6 // r.amount > 1)",
+        "filter(lambda r: r.amount != 0) -> filter(lambda o: 6 // o.amount > 1)",
+    ),
+    "a test that never fails, turned round": (
+        "filter(lambda r: r.user == 'ann' and r.amount != 0)",
+        "filter(lambda r: r.amount != 0) -> filter(lambda r: r.user == 'ann')",
+    ),
+    "over all of history, and at once": (
+        "persist() -> filter(lambda r: 6 // r.amount > 1)",
+        "filter(lambda r: 6 // r.amount > 1) -> persist()",
+    ),
+    "the same, of rows that are narrowed": (
+        "persist() -> aggregate(by='user', n=sum('amount'))",
+        "select('user', 'amount') -> persist() -> aggregate(by='user', n=sum('amount'))",
+    ),
 }
 
 
 def same(one: str, other: str) -> bool:
     programs = [infer(parse(SOURCES + dedent(text))) for text in (one, other)]
     ends = [typed.graph.sinks["out"][0].inputs[0] for typed in programs]
-    return compare(programs).same(ComparedStream(0, ends[0]), ComparedStream(1, ends[1]))
+    found, pair = compare(programs), [ComparedStream(i, end) for i, end in enumerate(ends)]
+    return found.same(*pair) and found.fail_alike(*pair)
 
 
 @pytest.mark.parametrize("case", SAME.values(), ids=SAME)
@@ -167,6 +239,11 @@ def test_something_else_that_looks_alike(case: tuple[str, str]) -> None:
     one, other = (f"orders -> {text} -> out" for text in case)
     assert same(one, one)
     assert not same(one, other)
+
+
+@pytest.mark.parametrize("case", FAIL_ALIKE.values(), ids=FAIL_ALIKE)
+def test_what_fails_in_the_same_ticks_is_the_same(case: tuple[str, str]) -> None:
+    assert same(*(f"orders -> {text} -> out" for text in case))
 
 
 def test_cycles_that_start_from_something_else_are_different() -> None:

@@ -22,7 +22,7 @@ sample_keys: 4
 shards: {count: 4, on: {payments: [user, day]}, replicate: []}
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
-  payments: {path: payments, column: day, wait: landed, late: correct}
+  payments: {path: payments, column: day, wait: landed, late: correct, removed: hold}
 schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
 outputs: {totals: Everything.}
 expect:
@@ -70,7 +70,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         sample_keys=4,
         shards=Shards(4, {"payments": ("user", "day")}),
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
-        inputs={"payments": Landing("payments", "day", "landed", "correct")},
+        inputs={"payments": Landing("payments", "day", "landed", "correct", "hold")},
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
         outputs={"totals": "Everything."},
         expect={

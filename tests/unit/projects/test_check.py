@@ -14,7 +14,7 @@ from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
 from hydrotick.project.programs import plan_as_written
 
 PROGRAM = """
-payments = source("user string, day date, amount long, rate double, paid boolean")
+payments = source("user string not null, day date, amount long, rate double, paid boolean")
 payments -> totals
 """
 
@@ -80,6 +80,10 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
             "`inputs.payments.late`: there is no 'corect' | did you mean `correct`?",
         ),
         (
+            {"inputs": {"payments": Landing("p", "day", removed="holt")}},  # type: ignore[arg-type]
+            "`inputs.payments.removed`: there is no 'holt' | did you mean `hold`?",
+        ),
+        (
             {"inputs": {"payments": Landing("p", wait="landed")}},
             "`inputs.payments.wait`: nothing tells which ticks have landed | say which `column`",
         ),
@@ -102,6 +106,18 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
         (
             {"inputs": {"payments": Landing("s3a://[bucket/payments", "day")}},
             "`inputs.payments.path`: s3a://[bucket/payments is no URL | write a path",
+        ),
+        (
+            {"inputs": {"payments": Landing("payments", "day", optional=("amont",))}},
+            "optional`: the program declares no column `amont` of it | did you mean `amount`?",
+        ),
+        (
+            {"inputs": {"payments": Landing("payments", "day", optional=("rate", "day"))}},
+            "`inputs.payments.optional`: `day` tells the ticks, so no file may lack it",
+        ),
+        (
+            {"inputs": {"payments": Landing("payments", "day", optional=("user",))}},
+            "`inputs.payments.optional`: `user` is null where a file lacks it, and declared",
         ),
     ],
 )

@@ -75,8 +75,8 @@ def test_a_difference_is_a_table_that_can_be_read(
     )
     assert outcome(folder, wrong) == 1
     said = capsys.readouterr().out
-    place = f"{folder / 'tests.yaml'}:2"
-    assert said.startswith(f"FAILED totals: they add up ({place})\n")
+    place = (folder / "tests.yaml").relative_to(Path.cwd())
+    assert said.startswith(f"FAILED totals: they add up ({place}:2)\n")
     assert "  tick 1, `totals` (line 8): `-` is expected and missing, `+` is not expected\n" in said
     assert "\n0 passed, 1 failed in " in said
     table = (

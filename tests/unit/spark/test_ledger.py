@@ -29,7 +29,10 @@ def commit(sequence: int, first: int | None = None, last: int | None = None) -> 
         plan="abc",
         versions={"outputs/out": sequence + 1, "state/members": 3},
         rows={"outputs/out": 17, "state/members": 0},
-        inputs=(InputRead("messages", 5, "/landing/messages", 8), InputRead("users")),
+        inputs=(
+            InputRead("messages", 5, "/landing/messages", 8, counts={0: 5, 1: 0}),
+            InputRead("users", deviations="1", accepted_deviations="2"),
+        ),
         start=NOW,
         end=NOW,
         started=NOW,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hydro_core.errors import TypeProblem
-from hydro_core.types.ddl import parse_ddl, to_ddl
+from hydro_core.types.ddl import parse_ddl, parse_stored, stored_ddl, to_ddl
 from hydro_core.types.item import (
     LONG,
     STRING,
@@ -18,12 +21,48 @@ from hydro_core.types.item import (
     Scalar,
     Tuple,
 )
-from tests.support.values import types
+from tests.support.values import names, scalar_types, types
 
 
 @given(types)
 def test_reads_what_it_prints(item: ItemType) -> None:
     assert parse_ddl(to_ddl(item)) == item
+
+
+stored_types = st.recursive(
+    scalar_types,
+    lambda inner: st.one_of(
+        inner.map(Array),
+        st.lists(inner, max_size=3).map(lambda ts: Tuple(tuple(ts))),
+        st.lists(inner, max_size=3).map(
+            lambda ts: Row(tuple(Field(f"_{i}", t, bool(i % 2)) for i, t in enumerate(ts, 1)))
+        ),
+        st.lists(
+            st.builds(Field, st.one_of(st.just(""), names), inner, st.booleans()),
+            max_size=3,
+            unique_by=lambda field: field.name,
+        ).map(lambda fields: Row(tuple(fields))),
+    ),
+    max_leaves=5,
+)
+
+
+@given(stored_types)
+@example(Row((Field("decimal", Tuple(())),)))
+@example(Row((Field("", Tuple(())),)))
+@example(Row((Field("_1", LONG, nullable=False),)))
+def test_what_is_stored_loses_nothing(item: ItemType) -> None:
+    """The text says whether columns may be null, which equality does not look at."""
+    found = parse_stored(stored_ddl(item))
+    assert found == item
+    assert str(found) == str(item)
+
+
+def test_a_wide_schema_is_read_in_no_time() -> None:
+    text = ", ".join(f"c{i} long" for i in range(9_000))
+    began = time.process_time()
+    parse_ddl(text)
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -83,6 +122,7 @@ def test_reads(text: str, expected: ItemType) -> None:
         ("a long; b long", "cannot be read at '; b long'"),
         ("long)", "`\\)` is not a type"),
         ("'a' long", "is not a name"),
+        ("`` long", "a column has no name"),
     ],
 )
 def test_refuses(text: str, said: str) -> None:

@@ -1,17 +1,14 @@
-"""Bags of rows compared by their hashes: which rows are new, and which ticks have lost some."""
+"""Bags of rows compared by their hashes: which are not among others."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.store.input_reads import ChangedRange
-from hydro_core.ticks.tick_range import Numbers
 
 Mask = npt.NDArray[np.bool_]
 
@@ -25,22 +22,11 @@ def unmatched(rows: Any, others: Any) -> Mask:
     rank = places - np.maximum.accumulate(np.where(begins, places, 0))
     keys, counts = np.unique(others, return_counts=True)
     at = np.searchsorted(keys, ordered)
-    known = np.append(keys, 0)[at] == ordered
+    known = np.append(keys, keys[:1])[at] == ordered if len(keys) else np.zeros(len(rows), np.bool_)
     there = np.where((at < len(keys)) & known, np.append(counts, 0)[at], 0)
     found: Mask = np.empty(len(rows), np.bool_)
     found[order] = rank >= there
     return found
-
-
-def changes_of(gone: Hashed, new: Numbers) -> list[ChangedRange]:
-    """The ticks that have lost rows, with how many are gone, and how many of those new are theirs.
-
-    Args:
-        gone: the rows that are there no more.
-        new: the ticks of the rows that were not there.
-    """
-    removed, added = Counter(gone.ticks.tolist()), Counter(new.tolist())
-    return joined(ChangedRange(tick, tick, removed[tick], added[tick]) for tick in removed)
 
 
 def joined(changes: Iterable[ChangedRange]) -> list[ChangedRange]:
@@ -53,22 +39,6 @@ def joined(changes: Iterable[ChangedRange]) -> list[ChangedRange]:
         elif change != last:
             found[-1] = _both(last, change)
     return found
-
-
-def within(ticks: Numbers, changes: Sequence[ChangedRange]) -> Mask:
-    """Which of the ticks have changed."""
-    found: Mask = np.zeros(len(ticks), np.bool_)
-    for change in changes:
-        found |= (ticks >= change.first) & (ticks <= change.last)
-    return found
-
-
-def before(changes: Iterable[ChangedRange], tick: int) -> tuple[ChangedRange, ...]:
-    """The changes of the ticks before one."""
-    found = [change for change in changes if change.first < tick]
-    return tuple(
-        change if change.last < tick else ChangedRange(change.first, tick - 1) for change in found
-    )
 
 
 def _both(one: ChangedRange, other: ChangedRange) -> ChangedRange:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hydro_core.files.inputs import InputFile
-from hydro_core.spark.inputs.arrivals.look import snapshot_read
-from hydro_core.spark.inputs.arrivals.seen import Seen, again, seen
-from hydro_core.spark.inputs.arrivals.source import LandingSource
+from hydro_core.spark.inputs.arrivals.judged import Arrivals
+from hydro_core.spark.inputs.arrivals.look import Known, known_of
+from hydro_core.spark.inputs.arrivals.seen import Seen, again, as_read, looked_at, seen
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.item import ItemType
 
@@ -29,6 +30,8 @@ class LandingTable:
     column: str | None = None
     numbered: Calendar | None = None
     """Whose ticks the column has the numbers of; None: those of who reads."""
+    optional: frozenset[str] = frozenset()
+    """The declared columns that files may lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +73,22 @@ class Landings:
             refuse_unfit(found[name].arrived, known.get(name))
         return found
 
-    def look_again(
-        self, first: int, ledger: Ledger, as_of: Mapping[str, Seen]
+    def as_read(
+        self,
+        reads: Sequence[InputRead],
+        until: int,
+        dormant: Mapping[str, tuple[InputRead, int]] = MappingProxyType({}),
     ) -> Mapping[str, Seen]:
-        """The landings as they were seen, before committed ticks are computed again.
-
-        What came for ticks before these arrives with the first of them: what is late by now, and
-        what had arrived late with one of these ticks.
-
-        Args:
-            first: the first tick that is computed again.
-            ledger: what has been committed.
-            as_of: what was seen.
-        """
-        last, then = ledger.last_reads(), {read.name: read for read in ledger.reads_at(first - 1)}
-        late = {
-            read.name
-            for commit in ledger.commits(since=first)
-            for read in commit.inputs
-            if any(tick < first for tick in read.late)
-        }
-        before = [then.get(r.name, r) if r.name in late else r for r in last]
-        found, now = (self.look(first, reads, as_of) for reads in (before, last))
-        return {name: again(one, now[name]) for name, one in found.items()}
-
-    def as_read(self, reads: Sequence[InputRead]) -> Mapping[str, Seen]:
-        """The landings as they were read last, as far as that is there: nothing of it is late.
+        """The landings as the committed ticks have read them, as far as that is there: every row
+        arrives with the tick with which it arrived, and none that came since.
 
         An input that was not read is as it is now.
+
+        Args:
+            reads: what was read of the inputs for the last tick.
+            until: the first tick that is not committed.
+            dormant: inputs that earlier ticks alone have read, with the first that has not. They
+                are as they are now; what came for the earlier ones is late for the next tick.
 
         Raises:
             DataError: an input is not there, or has other columns (`input`).
@@ -107,20 +98,35 @@ class Landings:
         for name, source in self.sources.items():
             source.refuse_missing()
             read, directory = known.get(name), self.directory
-            if read is None or directory is None:
-                found[name] = seen(source, None, 0, directory)
-                continue
-            was = snapshot_read(source, read, directory)
-            is_known = was is not None and (was.version is not None or was.listing is not None)
-            arrived = source.arrived(was if is_known else None)
-            refuse_unfit(arrived, read)
-            now = source.snapshot(arrived)
-            if now.listing is not None:
-                # A file that was written anew since is read as it is: it is all that there is.
-                before = None if was is None else was.listing
-                now = replace(now, listing=source.described(arrived, now.listing, before))
-            found[name] = Seen(source, -1, arrived, now)
+            with as_changes(source.file):
+                if read is not None and directory is not None:
+                    found[name] = as_read(source, _known(source, read, directory), until)
+                elif name in dormant and directory is not None:
+                    read, first = dormant[name]
+                    one = looked_at(source, _known(source, read, directory), first)
+                    off = one.off.put_off(first)
+                    found[name] = replace(one, arrivals=Arrivals(deviations=off))
+                else:
+                    found[name] = looked_at(source, None, 0)
+            refuse_unfit(found[name].arrived, read)
         return found
+
+
+def look_again(seen: Mapping[str, Seen], first: int) -> Mapping[str, Seen]:
+    """The landings as they were seen, before committed ticks are computed again.
+
+    What came for ticks before these arrives with the first of them: what is late by now, and what
+    had arrived late with one of these ticks.
+
+    Args:
+        seen: what was seen, by all that was read of it.
+        first: the first tick that is computed again.
+    """
+    return {name: again(one, first) for name, one in seen.items()}
+
+
+def _known(source: LandingSource, read: InputRead, directory: Path) -> Known:
+    return known_of(source, read, directory) or Known(Snapshot(read.kind or ""))
 
 
 def landings_of(
@@ -141,7 +147,7 @@ def landings_of(
     """
     sources = {
         name: LandingSource(
-            InputFile(name, str(where.path), where.column),
+            InputFile(name, str(where.path), where.column, where.optional),
             items[name],
             spark,
             calendar,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -139,15 +140,18 @@ class Listing:
 
     def saved(self, directory: Path) -> str:
         """Puts the list below a pipeline's directory, if it is not there; gives its name."""
-        table = self._table()
-        name = _digest(table)
-        place = directory / LISTINGS / f"{name}.parquet"
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            scratch = place.with_suffix(f".{os.getpid()}.tmp")
-            pq.write_table(table, scratch)
-            scratch.replace(place)
-        return name
+        return save(self._table(), directory)
+
+    def rows_at(self, ticks: range) -> Counter[int] | None:
+        """How many rows the files have of some ticks; None: not the rows of all are kept."""
+        found = Counter[int]()
+        for entry in self.entries.values():
+            if entry.rows is None:
+                return None
+            own = entry.rows.ticks
+            own = own[(own >= ticks.start) & (own < ticks.stop)]
+            found.update(dict(zip(*(part.tolist() for part in _counts(own)), strict=True)))
+        return found
 
     def _table(self) -> pa.Table:
         rows = [
@@ -164,6 +168,18 @@ class Listing:
         ]
         table = pa.Table.from_pylist(rows, schema=_SCHEMA)
         return table.replace_schema_metadata({_READ_AS: self.read_as.encode()})
+
+
+def save(table: pa.Table, directory: Path) -> str:
+    """Puts a list below a pipeline's directory, if it is not there; gives its name."""
+    name = _digest(table)
+    place = directory / LISTINGS / f"{name}.parquet"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = place.with_suffix(f".{os.getpid()}.tmp")
+        pq.write_table(table, scratch)
+        scratch.replace(place)
+    return name
 
 
 def listing_of(files: Sequence[Path], base: str, read_as: str) -> Listing:
@@ -205,6 +221,10 @@ def _saved(place: Path) -> Listing | None:
     }
     metadata = table.schema.metadata or {}
     return Listing(Path(), entries, metadata.get(_READ_AS, b"").decode())
+
+
+def _counts(ticks: Numbers) -> Any:
+    return np.unique(ticks, return_counts=True)
 
 
 def _rows(row: Mapping[str, Any]) -> Hashed | None:

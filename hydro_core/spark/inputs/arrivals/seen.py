@@ -5,19 +5,16 @@ What is read is what was seen, whatever lands meanwhile: that is for the next lo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.files.arrived import Arrived
-from hydro_core.spark.inputs.arrivals.difference import before, joined
-from hydro_core.spark.inputs.arrivals.look import (
-    NOTHING_NEW,
-    Arrivals,
-    Look,
-    snapshot_accepted,
-    snapshot_read,
-)
+from hydro_core.spark.inputs.arrivals.deviations import Deviations
+from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
+from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
+from hydro_core.spark.inputs.arrivals.look import Known, Look, accepted_of, known_of
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 
@@ -34,22 +31,31 @@ class Seen:
     """What came for earlier ticks since the input was read last."""
     undecided: Arrivals = NOTHING_NEW
     """What of it came since somebody accepted what was there; else all of it."""
-    pending: tuple[ChangedRange, ...] = ()
-    """What had been found changed before, and was not computed again since."""
+    gain: int | None = None
+    """How many rows more than before its ticks have, where they are computed again; None: that is
+    not known, or they are not.
+    """
+
+    @property
+    def off(self) -> Deviations:
+        """Where what is read differs from what lies there."""
+        return self.arrivals.deviations
 
     @property
     def changed(self) -> tuple[ChangedRange, ...]:
         """The ticks whose rows are not what they were when they were read."""
-        return tuple(joined((*self.pending, *self.undecided.changed)))
+        return self.arrivals.changed
 
     def noted(self, read: InputRead, directory: Path | None, *, first: int) -> InputRead:
         """What the ledger is to keep of a reading that begins with the tick `first`."""
         listing = self.now.listing
-        name = None if listing is None or directory is None else listing.saved(directory)
-        late = self.arrivals.late if first == self.until else {}
-        rows = None if read.rows is None else read.rows + sum(late.values())
         return replace(
-            read, rows=rows, table=self.now.table, listing=name, late=late, changed=self.changed
+            read,
+            table=self.now.table,
+            listing=None if listing is None or directory is None else listing.saved(directory),
+            late=self.off.late_at(first),
+            changed=self.changed,
+            deviations=None if directory is None else self.off.saved(directory),
         )
 
     def accepted(self, read: InputRead, directory: Path) -> InputRead:
@@ -58,8 +64,10 @@ class Seen:
         return replace(
             read,
             changed=(),
+            counts=None,
             accepted_version=self.now.version,
             accepted_listing=None if listing is None else listing.saved(directory),
+            accepted_deviations=self.off.accept().saved(directory),
         )
 
     def refuse_changed(self) -> None:
@@ -82,17 +90,47 @@ class Seen:
             )
 
 
-def again(one: Seen, last: Seen) -> Seen:
-    """What is seen before committed ticks are computed again, and what is changed in those before.
+def again(one: Seen, first: int) -> Seen:
+    """An input as it was seen, before committed ticks are computed again.
 
     Args:
-        one: the input by what had been read of it before the first of these ticks.
-        last: the input by what was read of it last.
+        one: the input as it was seen by all that had been read of it.
+        first: the first tick that is computed again.
     """
-    # Ticks of which rows were added, too, have these withheld, whatever has been accepted.
-    withheld = [change for change in one.arrivals.changed if change.added != 0]
-    changed = tuple(joined((*last.undecided.changed, *withheld)))
-    return replace(one, undecided=Arrivals(changed=changed), pending=last.pending)
+    off = one.off.again_from(first)
+    more = one.off.gain_from(first)
+    late = sum(one.arrivals.late.values())
+    arrivals = Arrivals(late=off.late_at(first), changed=off.changed, deviations=off)
+    gain = None if more is None else more + late
+    return replace(one, until=first, arrivals=arrivals, undecided=NOTHING_NEW, gain=gain)
+
+
+def as_read(source: LandingSource, known: Known, until: int) -> Seen:
+    """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
+    the version that was read, files as they are now, without what came since. So is a table whose
+    files of then were joined and removed.
+    """
+    arrived = None
+    with suppress(FileNotFoundError):
+        arrived = None if known.snapshot.version is None else source.arrived(known.snapshot)
+    if arrived is not None and all(file.exists() for file in arrived.found.files):
+        now = replace(known.snapshot, table=arrived.found.table)
+        off = in_columns_of(source, arrived, known.off)
+        found = Arrivals(changed=off.changed, deviations=off)
+        return Seen(source, until, arrived, now, found)
+    return looked_at(source, known, until)
+
+
+def looked_at(source: LandingSource, known: Known | None, until: int) -> Seen:
+    """An input as it is now, with what came for the ticks before `until`."""
+    arrived = source.arrived()
+    now = source.snapshot(arrived)
+    if now.listing is not None:
+        before = None if known is None else known.snapshot.listing
+        now = replace(now, listing=source.described(arrived, now.listing, before))
+    if known is None:
+        return Seen(source, until, arrived, now)
+    return Seen(source, until, arrived, now, Look(source, (arrived, now), until).since(known))
 
 
 def seen(
@@ -116,14 +154,19 @@ def seen(
     """
     arrived = source.arrived(as_of)
     now = as_of or source.snapshot(arrived)
-    last = None if read is None or directory is None else snapshot_read(source, read, directory)
+    known = None if read is None or directory is None else known_of(source, read, directory)
     if not to_tell and as_of is None and now.listing is not None and directory is not None:
-        old = None if last is None else last.listing
+        old = None if known is None else known.snapshot.listing
         now = replace(now, listing=source.described(arrived, now.listing, old))
-    if read is None or last is None or directory is None or until == 0:
+    if read is None or known is None or directory is None or until == 0:
         return Seen(source, until, arrived, now)
     look = Look(source, (arrived, now), until)
-    arrivals = look.since(last)
-    accepted = snapshot_accepted(source, read, directory)
-    undecided = arrivals if accepted is None else look.since(accepted)
-    return Seen(source, until, arrived, now, arrivals, undecided, before(read.changed, until))
+    accepted = accepted_of(source, read, directory)
+    if accepted is None:
+        found = look.since(known)
+        return Seen(source, until, arrived, now, found, found)
+    undecided = look.since(accepted)
+    # What was accepted is late, too; its rows are read when they arrive.
+    late = undecided.deviations.late_at(until)
+    found = replace(undecided, late=late, rows=None)
+    return Seen(source, until, arrived, now, found, undecided)

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+Ends = tuple[int, int] | None
+"""The first and the last of some ticks; None: all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What lay in a landing: a version of a Delta table, or files as they were."""
@@ -72,6 +76,11 @@ class LandingSource:
     def columns(self) -> Mapping[str, ItemType]:
         """The columns that the items are made of."""
         return declared_columns(self.item) or {}
+
+    @property
+    def read_as(self) -> str:
+        """The columns that rows, and so their hashes, are of."""
+        return f"{self.file.column}: {self.item}"
 
     @property
     def is_there(self) -> bool:
@@ -133,39 +142,33 @@ class LandingSource:
         found = arrived.found
         if found.version is not None:
             return Snapshot(found.kind, found.version, found.table)
-        read_as = f"{self.file.column}: {self.item}"
         return Snapshot(
-            found.kind, listing=listing_of(found.files, base_of(self.file.path), read_as)
+            found.kind, listing=listing_of(found.files, base_of(self.file.path), self.read_as)
         )
-
-    def ticks_before(self, until: int | None) -> TickRange | None:
-        """The ticks before `until`, or all; None: no column tells them, all is of tick 0."""
-        if self.file.column is None:
-            return None
-        return self.ticks(0, None if until is None else until - 1)
 
     def ticks(self, first: int, last: int | None) -> TickRange:
         """Some ticks, as the tick column tells them."""
         return TickRange(first, last, self.calendar, self.numbered)
 
-    def rows(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> pa.Table:
-        """The rows (item, t) of some files that are of the ticks before `until`, or of all."""
-        if not files:
+    def rows(self, arrived: Arrived, files: Sequence[Path], ticks: Ends) -> pa.Table:
+        """The rows (item, t) of some files that are of some ticks, or of all."""
+        if not self._has(files, ticks):
             nothing: Any = pa.array([], arrow_type(self.item))
             return pa.table({ITEM: nothing, TICK: pa.array([], pa.int64())})
-        read = read_here(arrived, self._made, self.ticks_before(until), files)
+        read = read_here(arrived, self._made, self._within(ticks), files)
         return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
 
     def many(
-        self, arrived: Arrived, files: Sequence[Path], until: int
+        self, arrived: Arrived, files: Sequence[Path], ticks: Ends
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
-        ticks = self.ticks_before(until)
-        return read_by_pieces(self.spark, arrived, self._made, files, ticks)
+        if not self._has(files, ticks):
+            return self.rows(arrived, [], ticks), Counter()
+        return read_by_pieces(self.spark, arrived, self._made, files, self._within(ticks))
 
-    def hashed(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> Hashed:
+    def hashed(self, arrived: Arrived, files: Sequence[Path], ticks: Ends) -> Hashed:
         """The hashes of the same rows."""
-        table = self.rows(arrived, files, until)
+        table = self.rows(arrived, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
 
     def described(self, arrived: Arrived, now: Listing, before: Listing | None) -> Listing:
@@ -225,6 +228,16 @@ class LandingSource:
     def tick_of(self, value: Any) -> int | None:
         """The tick of what the tick column holds."""
         return None if value is None else tick_told(value, self.calendar, self.numbered)
+
+    def _has(self, files: Sequence[Path], ticks: Ends) -> bool:
+        """Whether some of the files may have rows of the ticks: without a column, all is of 0."""
+        return bool(files) and (self.file.column is not None or ticks is None or ticks[0] == 0)
+
+    def _within(self, ticks: Ends) -> TickRange | None:
+        """Some ticks, or all; None: no column tells them."""
+        if self.file.column is None:
+            return None
+        return self.ticks(0, None) if ticks is None else self.ticks(*ticks)
 
     @property
     def _made(self) -> WantedColumns:

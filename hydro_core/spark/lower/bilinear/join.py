@@ -12,16 +12,12 @@ from hydro_core.spark.lower.bilinear.pairing import key_types, paired
 from hydro_core.spark.lower.items.columns import convert, key_fields, key_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
-from hydro_core.spark.lower.relations.changes import (
-    told,
-    unmatched,
-    unmatched_by,
-    weighed,
-)
+from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches, changed_pairs
 from hydro_core.spark.lower.relations.conditions import Keys, guarded
 from hydro_core.spark.lower.relations.matching import anti_join, semi_join
 from hydro_core.spark.lower.relations.narrowing import meeting
-from hydro_core.spark.lower.relations.product import Range, pairs, product, ticks_of
+from hydro_core.spark.lower.relations.product import pairs, product, ticks_of
 from hydro_core.spark.lower.relations.rows import united
 from hydro_core.types.item import ItemType
 
@@ -35,12 +31,13 @@ def join(step: Step) -> Relation:
     looked_up = join_with_versions(step, how, keys)
     if looked_up is not None:
         return looked_up
-    if how == "semi":
-        return semi_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
-    if how == "anti":
-        lies_by = _lies_by(step)
-        return unmatched_by(
-            step, keys, lambda: anti_join(left, right, keys, ticks).with_(lies_by=lies_by)
+    if how in ("semi", "anti"):
+        lies_by, wanted = _lies_by(step), how == "semi"
+        matched = semi_join if wanted else anti_join
+        return told(
+            step,
+            lambda: matched(left, right, keys, ticks).with_(lies_by=lies_by),
+            lambda: changed_matches(left, right, keys, ticks, wanted=wanted),
         )
     return told(step, lambda: _pairs(step, keys), lambda: _changes_of_pairs(step, keys))
 
@@ -65,18 +62,18 @@ def _pairs(step: Step, keys: Keys) -> Relation:
 
 
 def _changes_of_pairs(step: Step, keys: Keys) -> DataFrame:
-    """How a padded join of histories changes: pairs never go."""
+    """How the pairs change, and the rows without a partner that stay."""
     left, right = step.inputs
-    new = Range(step.first, step.last, additions=True)
-    both = product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, new)
-    frames = [weighed(both.new(step.first).frame, 1)]
-    kept = _KEPT[step.arg("how")]
+    ticks, kept = ticks_of(step), _KEPT.get(step.arg("how"), ())
+    frames = [changed_pairs(left, right, keys, lambda x, y: _of_pair(step, x, y), ticks)]
     if 0 in kept:
         alone = paired(step, F.col(ITEM), None).alias(ITEM)
-        frames.append(unmatched(left, right, keys, step.first).select(alone, TICK, COUNT))
+        rows = changed_matches(left, right, keys, ticks, wanted=False)
+        frames.append(rows.select(alone, TICK, COUNT))
     if 1 in kept:
         alone = paired(step, None, F.col(ITEM)).alias(ITEM)
-        frames.append(unmatched(right, left, keys[::-1], step.first).select(alone, TICK, COUNT))
+        rows = changed_matches(right, left, keys[::-1], ticks, wanted=False)
+        frames.append(rows.select(alone, TICK, COUNT))
     return united(frames)
 
 

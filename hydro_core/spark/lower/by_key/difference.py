@@ -8,7 +8,9 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.lower.items.columns import at, common, convert, type_at
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import unmatched_by
+from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches
+from hydro_core.spark.lower.relations.conditions import Keys
 from hydro_core.spark.lower.relations.cover import key_struct
 from hydro_core.spark.lower.relations.matching import anti_join, selected
 from hydro_core.spark.lower.relations.product import ticks_of
@@ -21,7 +23,7 @@ def anti_join_(step: Step) -> Relation:
     mine = type_at(pos.item, 0)
     to = common(mine, neg.item)
     keys = ([convert(at(F.col(ITEM), pos.item, 0), mine, to)], [convert(F.col(ITEM), neg.item, to)])
-    return unmatched_by(step, keys, lambda: anti_join(pos, neg, keys, ticks_of(step)))
+    return _without_match(step, keys)
 
 
 @lowers("difference")
@@ -32,7 +34,16 @@ def difference(step: Step) -> Relation:
     if step.is_tick and pos.distinct is not None and pos.item == to:
         return _without(step, pos.distinct, convert(F.col(ITEM), neg.item, to))
     keys = ([convert(F.col(ITEM), pos.item, to)], [convert(F.col(ITEM), neg.item, to)])
-    return unmatched_by(step, keys, lambda: anti_join(pos, neg, keys, ticks_of(step)))
+    return _without_match(step, keys)
+
+
+def _without_match(step: Step, keys: Keys) -> Relation:
+    (pos, neg), ticks = step.inputs, ticks_of(step)
+    return told(
+        step,
+        lambda: anti_join(pos, neg, keys, ticks),
+        lambda: changed_matches(pos, neg, keys, ticks, wanted=False),
+    )
 
 
 def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:

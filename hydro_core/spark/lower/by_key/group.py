@@ -10,12 +10,13 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.materialize import counted
-from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes_of_pairs import changed_keys
 from hydro_core.spark.lower.relations.cover import cover, key_struct
 from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
 from hydro_core.spark.lower.relations.product import product, ticks_of
@@ -34,8 +35,19 @@ def unique(step: Step) -> Relation:
         items = step.input.frame.select(key_struct([F.col(ITEM)]).alias(ITEM)).distinct()
         rows = items.select(ITEM, tick)
         return step.relation(Kind.E, rows.select(item, TICK)).with_(distinct=rows)
+    return told(step, lambda: _there(step, item), lambda: _changed_items(step, item))
+
+
+def _there(step: Step, item: Column) -> Relation:
+    """Each item as long as it is there."""
     found = cover(step.input, [F.col(ITEM)])
     return step.relation(found.kind, found.frame.select(item, *found.times))
+
+
+def _changed_items(step: Step, item: Column) -> DataFrame:
+    """Which items come to be there, and which are there no more: (item, t, n)."""
+    changes = changed_keys(step.input, [F.col(ITEM)], ticks_of(step))
+    return changes.frame.select(item, TICK, COUNT)
 
 
 def _first_of_each(step: Step) -> Relation:

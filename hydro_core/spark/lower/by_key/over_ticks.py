@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.frames.types import spark_type
@@ -71,7 +72,8 @@ def partial_results(along: Merging | Replaying, keys: GroupKeys, rows: DataFrame
     """
     if isinstance(along, Merging) and along.one_by_one:
         each = F.array_repeat(F.signum(COUNT).cast("long"), F.abs(COUNT).cast("int"))
-        rows = rows.withColumn(COUNT, F.explode(each))
+        kept = [name for name in rows.columns if name != COUNT]
+        rows = exploded(rows, [*kept, F.explode(each).alias(COUNT)], reads=(COUNT,))
     return along.partial(keys, rows)
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import live
 from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
@@ -144,6 +145,7 @@ def _changes(step: Step, moves: DataFrame) -> DataFrame:
         F.struct(F.col(ROW).alias("w"), F.lit(1).cast("long").alias(COUNT)),
         F.struct(F.col(BEFORE).alias("w"), F.lit(-1).cast("long").alias(COUNT)),
     )
-    each = moves.where(is_change).select(TICK, F.explode(moved).alias("c"))
+    moving = moves.where(is_change)
+    each = exploded(moving, [TICK, F.explode(moved).alias("c")], reads=(ROW, BEFORE))
     there = each.where(F.col("c.w").isNotNull())
     return there.select(F.col("c.w.x").alias(ITEM), TICK, F.col(f"c.{COUNT}").alias(COUNT))

@@ -6,6 +6,7 @@ from pyspark.sql import Column, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.functions.array_udf import scanned_in_python
 from hydro_core.spark.lower.items.columns import key_of, literal, make_tuple, reversed_order
@@ -101,7 +102,7 @@ def _scan(step: Step, keys: list[Column], value: Column, of: ItemType, acc: Item
     both = grouped.withColumn("accs", accs).withColumn("orders", orders)
     zipped = F.explode(F.arrays_zip("accs", "orders")).alias("z")
     names = [f"k{i}" for i in range(len(keys))]
-    rows = both.select(TICK, *names, zipped).select(
+    rows = exploded(both, [TICK, *names, zipped], reads=("accs", "orders")).select(
         TICK, *names, F.col("z.accs").alias(ACC), F.col("z.orders").alias(ORD)
     )
     made = keyed_item(step, acc) if keys else F.col(ACC)

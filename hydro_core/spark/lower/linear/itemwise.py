@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 
 from hydro_core.catalog.refusals import undeclared
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.functions.apply import apply_predicate
 from hydro_core.spark.lower.failure import fail
@@ -152,8 +153,12 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
             parts = F.array()
     relation = step.input
     if not relation.ordered:
-        return of_input(step, relation.frame.select(F.explode(parts).alias(ITEM), *relation.beside))
+        each = F.explode(parts).alias(ITEM)
+        return of_input(
+            step, exploded(relation.frame, [each, *relation.beside], reads=(TICK, ITEM))
+        )
     beside = (*relation.times, *relation.carried)
-    frame = relation.frame.select(F.posexplode(parts).alias("part", ITEM), *beside, ORD)
+    each = F.posexplode(parts).alias("part", ITEM)
+    frame = exploded(relation.frame, [each, *beside, ORD], reads=(TICK, ITEM))
     order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
     return of_input(step, frame.select(ITEM, *beside, order))

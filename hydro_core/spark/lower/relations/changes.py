@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Lowered, Step, as_kind, lower
-from hydro_core.spark.lower.relations.conditions import Keys, all_of
-from hydro_core.spark.lower.relations.narrowing import keys_alone, with_keys_of, without_keys_of
 from hydro_core.types.item import ItemType
 
 
@@ -30,38 +28,6 @@ def changes_of(relation: Relation, first: int) -> Relation:
 def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
     """The rows as changes (item, t, n), n of each, at the tick in the column `at`."""
     return rows.select(ITEM, F.col(at).alias(TICK), F.lit(n).cast("long").alias(COUNT))
-
-
-def unmatched(
-    left: Relation,
-    right: Relation,
-    keys: Keys,
-    first: int,
-) -> DataFrame:
-    """How a history's rows whose key is not in another history change: (item, t, n).
-
-    A row comes if it has no match then, and goes with its first match: of rows from before the
-    range only those are looked at that have it now.
-    """
-    new, mine, theirs = left.new(first), keys[0], keys[1]
-    of_new = with_keys_of(keys_alone(new.frame, mine), theirs)(right.frame)
-    met = _with_first(new.frame, mine, _firsts(of_new, theirs), "left")
-    stays = F.col(FIRST).isNull() | (F.col(FIRST) > F.col(TICK))
-    comes = met.where(stays)
-    later = comes.where(F.col(FIRST).isNotNull())
-    added = right.new(first).frame
-    before = with_keys_of(keys_alone(added, theirs), theirs)(right.past(first).frame)
-    firsts = _firsts(without_keys_of(keys_alone(before, theirs), theirs)(added), theirs)
-    earlier = _with_first(left.past(first).frame, mine, firsts, "inner")
-    return (
-        weighed(comes, 1).union(weighed(later, -1, at=FIRST)).union(weighed(earlier, -1, at=FIRST))
-    )
-
-
-def unmatched_by(step: Step, keys: Keys, rows: Callable[[], Relation]) -> Relation:
-    """What is wanted of the rows of a history without a match in another."""
-    left, right = step.inputs
-    return told(step, rows, lambda: unmatched(left, right, keys, step.first))
 
 
 def told(step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]) -> Relation:
@@ -84,22 +50,6 @@ def _telling(step: Step, rows: Relation, changes: Relation) -> Relation:
         frame = changes.frame.select(ITEM, TICK, F.col(TICK).alias(UNTIL)).where(F.lit(False))
         rows = Relation(Kind.G, frame, step.item)
     return as_kind(rows, Kind.G, step.first).with_(changes=changes.with_(carried=(COUNT,)))
-
-
-FIRST = "met"
-"""The tick of the first match."""
-
-
-def _firsts(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
-    """The tick at which each key is first there."""
-    named = [k.alias(f"k{i}") for i, k in enumerate(keys)]
-    return frame.groupBy(*named).agg(F.min(TICK).alias(FIRST))
-
-
-def _with_first(frame: DataFrame, keys: Sequence[Column], firsts: DataFrame, how: str) -> DataFrame:
-    """The rows, each with the tick `first` of its key."""
-    same = [k.eqNullSafe(F.col(f"k{i}")) for i, k in enumerate(keys)]
-    return frame.join(firsts, all_of(same), how)
 
 
 def as_changes(item: ItemType, frame: DataFrame) -> Relation:

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Relation
 
 
@@ -37,7 +38,8 @@ def _islands(frame: DataFrame) -> DataFrame:
         F.struct(F.col(TICK).alias(TICK), F.lit(1).alias(COUNT)),
         F.struct(F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)),
     )
-    points = frame.select(ITEM, F.explode(ends).alias("e")).select(ITEM, f"e.{TICK}", f"e.{COUNT}")
+    each = exploded(frame, [ITEM, F.explode(ends).alias("e")], reads=(TICK, UNTIL))
+    points = each.select(ITEM, f"e.{TICK}", f"e.{COUNT}")
     net = points.groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
     in_time = Window.partitionBy(ITEM).orderBy(TICK)
     running = net.withColumn("after", F.sum(COUNT).over(in_time))

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.relations.as_of import as_of, is_there, pays
 from hydro_core.spark.lower.relations.conditions import Keys, all_of, equal_keys
@@ -136,7 +137,8 @@ def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
         F.struct(F.col("before").alias("a"), F.col("start").alias("b")),
         F.when(F.col("is_last"), F.struct(F.col("all_end").alias("a"), F.lit(FOREVER).alias("b"))),
     )
-    gaps = marked.select(*names, F.explode(found).alias("g"))
+    reads = ("before", "start", "is_last", "all_end")
+    gaps = exploded(marked, [*names, F.explode(found).alias("g")], reads=reads)
     return gaps.where(F.col("g.a") < F.col("g.b")).select(
         *names, F.col("g.a").alias("r_t"), F.col("g.b").alias("r_until")
     )

@@ -1,0 +1,56 @@
+"""How Arrow opens Parquet here: timestamps that are stored as INT96 are read in microseconds.
+
+Spark and Hive write INT96 unless they are told otherwise. It holds any time; but Arrow makes
+nanoseconds of it by default, which wrap around before 1677-09-21 and after 2262-04-11, in silence.
+Whoever reads a file that others may have written opens it here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyarrow.dataset import Dataset, ParquetFileFormat
+
+# Arrow's datasets (with pandas) are loaded where they read something.
+
+_UNIT = "us"
+
+
+def opened_parquet(file: Path) -> pq.ParquetFile:
+    """A file, to be read by itself."""
+    return pq.ParquetFile(file, coerce_int96_timestamp_unit=_UNIT)
+
+
+def parquet_format() -> ParquetFileFormat:
+    """The form of the files of a dataset."""
+    from pyarrow.dataset import ParquetFileFormat
+
+    return ParquetFileFormat(coerce_int96_timestamp_unit=_UNIT)
+
+
+def delta_rows(table: DeltaTable) -> Dataset:
+    """The rows of a Delta table."""
+    from pyarrow.dataset import ParquetReadOptions
+
+    options = ParquetReadOptions(dictionary_columns=None, coerce_int96_timestamp_unit=_UNIT)
+    rows: Any = table.to_pyarrow_dataset(parquet_read_options=options)
+    return rows  # type: ignore[no-any-return]
+
+
+def copy_parquet(file: Path, to: Path, schema: pa.Schema) -> None:
+    """Writes the rows of a file into another, in these types."""
+    with opened_parquet(file) as opened, pq.ParquetWriter(to, schema) as writer:
+        for batch in opened.iter_batches():
+            writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+
+
+def has_int96(file: Path) -> bool:
+    """Whether a file has timestamps as INT96, by its footer."""
+    schema = pq.read_metadata(file).schema
+    return any(schema.column(i).physical_type == "INT96" for i in range(len(schema)))

@@ -1,0 +1,64 @@
+"""Parquet as Spark writes it for us: what is written is what was declared, and nothing else.
+
+Spark's default for timestamps is INT96, which most other readers take for nanoseconds: they see
+another time before 1677-09-21 and after 2262-04-11. The options that decide are a session's, and a
+session may be the user's own; so they are set before each write, and footers are read after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.spark.session.session import PARQUET
+
+
+def write_parquet(frame: DataFrame, folder: Path, declared: pa.Schema) -> Mapping[Path, int]:
+    """Writes the rows into files of a folder, and gives how many each has.
+
+    Raises:
+        DataError: the files have other columns or types than those (code `state`).
+    """
+    conf = frame.sparkSession.conf
+    for option, value in PARQUET.items():
+        if conf.get(option, None) != value:
+            conf.set(option, value)
+    writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer.option("compression", "snappy").parquet(str(folder))
+    footers = {file: pq.read_metadata(file) for file in sorted(folder.glob("*.parquet"))}
+    for file, footer in footers.items():
+        _refuse_others(file, footer.schema.to_arrow_schema(), declared)
+    return {file: footer.num_rows for file, footer in footers.items()}
+
+
+def _refuse_others(file: Path, found: pa.Schema, declared: pa.Schema) -> None:
+    """Refuses a file that has other columns, or other types, than those that are declared."""
+    is_there = {field.name: _bare(field.type) for field in found}
+    wanted = {field.name: _bare(field.type) for field in declared}
+    if list(is_there.items()) == list(wanted.items()):
+        return
+    differ = [n for n in (*wanted, *is_there) if is_there.get(n) != wanted.get(n)]
+    name = differ[0] if differ else next(iter(wanted))
+    raise DataError(
+        Diagnostic(
+            "state",
+            f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
+            f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
+            help="take options of `spark.sql.parquet` out of Spark's configuration",
+        )
+    )
+
+
+def _bare(of: pa.DataType) -> str:
+    """The type without the names of elements, and without what may be null."""
+    if pa.types.is_list(of):
+        return f"array<{_bare(of.value_type)}>"
+    if pa.types.is_struct(of):
+        fields = (of.field(i) for i in range(of.num_fields))
+        return f"struct<{', '.join(f'{field.name}: {_bare(field.type)}' for field in fields)}>"
+    return str(of)

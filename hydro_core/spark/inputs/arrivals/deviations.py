@@ -1,0 +1,325 @@
+"""Where what ticks have read of an input differs from what lies in its landing.
+
+What has been read is what was landed when it was looked at last, each row at its own tick, but for
+these: rows that came `late` and arrived with a later tick, rows that are `gone` since they were
+read, and rows that are `waiting`: they came where others went, and no tick has read them. So what
+serves can be told from the landing at any time, and read again as it arrived.
+
+Rows are known by their hashes. Of files that are too large for that, the files are known. The list
+stands beside the ledger, named by what it holds; it grows with the rows that differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hydro_core.spark.inputs.arrivals.difference import Mask, joined, unmatched
+from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
+from hydro_core.spark.store.input_reads import ChangedRange
+from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.ticks.tick_range import Numbers
+
+Places = npt.NDArray[np.signedinteger[Any]]
+"""Places of rows."""
+
+_NEVER = -1
+"""Arrived with no tick."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OffRows:
+    """Rows by their own ticks and hashes, the ticks with which they arrived (-1: none), and whether
+    somebody has accepted that they differ.
+    """
+
+    ticks: Numbers
+    hashes: Any
+    arrived: Numbers
+    accepted: Mask
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def where(self, mask: Mask | Places) -> OffRows:
+        """Some of the rows, by whether each is one of them, or by their places."""
+        return OffRows(self.ticks[mask], self.hashes[mask], self.arrived[mask], self.accepted[mask])
+
+    def plus(self, *others: OffRows) -> OffRows:
+        """These rows and others."""
+        several = [self, *(other for other in others if len(other))]
+        if len(several) == 1:
+            return self
+        return OffRows(*(np.concatenate(part) for part in zip(*map(_parts, several), strict=True)))
+
+    def without(self, hashes: Any) -> OffRows:
+        """The rows without some, each as often as it is named."""
+        return self.where(unmatched(self.hashes, hashes)) if len(self) and len(hashes) else self
+
+    def at(self, ticks: Numbers) -> Mask:
+        """Which rows are of some ticks of their own."""
+        return np.isin(self.ticks, ticks)
+
+
+def off_rows(rows: Hashed, arrived: int | Numbers | None = None) -> OffRows:
+    """Rows that arrived with a tick, or each with one; None: each with its own."""
+    came: Any = rows.ticks if arrived is None else arrived
+    ticks = np.asarray(rows.ticks, np.int64)
+    return OffRows(
+        ticks,
+        np.asarray(rows.hashes, np.uint64),
+        np.broadcast_to(np.asarray(came, np.int64), ticks.shape).copy(),
+        np.zeros(len(ticks), np.bool_),
+    )
+
+
+NONE_OFF = off_rows(Hashed(np.array([], np.int64), np.array([], np.uint64)))
+
+
+@dataclass(frozen=True, slots=True)
+class OffFile:
+    """A file of which the rows of committed ticks, `first` to `last`, are late, gone or waiting."""
+
+    path: str
+    """Below the landing; empty: which file it is, is not known."""
+    first: int
+    last: int
+    state: Literal["late", "gone", "waiting"]
+    size: int = 0
+    written: int = 0
+    arrived: int = _NEVER
+    """The tick with which its rows arrived, if they were late."""
+    rows: Mapping[int, int] = field(default_factory=dict)
+    """How many late rows each tick has; of files that came together, the first has those of all."""
+    accepted: bool = False
+
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        """What tells it from others, as far as the file system tells."""
+        return self.path, self.size, self.written
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it is gone, and nobody has accepted that."""
+        return self.state == "gone" and not self.accepted
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether it has rows of some of the ticks that differ."""
+        return self.first <= last and first <= self.last
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deviations:
+    """What differs of an input; `read_as` names the columns that the hashes are of."""
+
+    late: OffRows = NONE_OFF
+    gone: OffRows = NONE_OFF
+    waiting: OffRows = NONE_OFF
+    files: tuple[OffFile, ...] = ()
+    read_as: str = ""
+    item: str = ""
+    """The type of the items that are hashed, as DDL."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all is read as it lies there."""
+        return not (len(self.late) or len(self.gone) or len(self.waiting) or self.files)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something waits, and nobody has accepted it."""
+        waiting = bool((~self.waiting.accepted).any())
+        return waiting or any(f.state == "waiting" and not f.accepted for f in self.files)
+
+    @property
+    def changed(self) -> tuple[ChangedRange, ...]:
+        """The ticks that have lost rows, or may have, as far as nobody has accepted it."""
+        gone = Counter(self.gone.ticks[~self.gone.accepted].tolist())
+        waits = Counter(self.waiting.ticks[~self.waiting.accepted].tolist())
+        rows = [ChangedRange(tick, tick, gone[tick], waits[tick]) for tick in gone]
+        open_files = (f for f in self.files if f.state != "late" and not f.accepted)
+        return tuple(joined([*rows, *(ChangedRange(f.first, f.last) for f in open_files)]))
+
+    def late_at(self, tick: int) -> Mapping[int, int]:
+        """How many rows arrived late with a tick, by their own ticks."""
+        found = Counter(self.late.ticks[self.late.arrived == tick].tolist())
+        for file in self.files:
+            if file.state == "late" and file.arrived == tick:
+                found.update(file.rows)
+        return dict(sorted(found.items()))
+
+    def touch(self, first: int, last: int) -> bool:
+        """Whether not all rows of some ticks are read with these."""
+        rows = (self.late.ticks, self.waiting.ticks)
+        return any(((ticks >= first) & (ticks <= last)).any() for ticks in rows) or any(
+            file.state == "late" and file.holds(first, last) for file in self.files
+        )
+
+    @property
+    def elsewhere(self) -> OffRows:
+        """The landed rows that are not read with their own tick."""
+        return self.late.plus(self.waiting)
+
+    def accept(self) -> Deviations:
+        """The same, accepted: nobody is told of it any more."""
+        return replace(
+            self,
+            gone=_all_accepted(self.gone),
+            waiting=_all_accepted(self.waiting),
+            files=tuple(f if f.state == "late" else replace(f, accepted=True) for f in self.files),
+        )
+
+    def put_off(self, tick: int) -> Deviations:
+        """The same, where rows that would arrive with a tick do not: what looks next finds them
+        late.
+        """
+        is_late = self.late.arrived == tick
+        waiting = replace_arrived(self.late.where(is_late), _NEVER)
+        files = (
+            replace(f, state="waiting", arrived=_NEVER)
+            if f.state == "late" and f.arrived == tick
+            else f
+            for f in self.files
+        )
+        return replace(
+            self,
+            late=self.late.where(~is_late),
+            waiting=self.waiting.plus(waiting),
+            files=tuple(files),
+        )
+
+    def again_from(self, first: int) -> Deviations:
+        """What differs once the ticks from `first` on are computed again from what is landed: what
+        is late for earlier ticks, and has not arrived before, arrives with it.
+        """
+        late = self.late.where(self.late.ticks < first)
+        gone = self.gone.where(self.gone.arrived < first)
+        waiting = self.waiting.where(self.waiting.ticks < first)
+        # Where nothing is missing then, nothing waits for it.
+        settled = ~waiting.accepted & ~waiting.at(gone.ticks[~gone.accepted])
+        settled &= ~within(waiting.ticks, [f for f in self.files if f.is_missed])
+        came = replace_arrived(waiting.where(settled), first)
+        found = replace(
+            self,
+            late=replace_arrived(late, np.minimum(late.arrived, first)).plus(came),
+            gone=gone,
+            waiting=waiting.where(~settled),
+            files=tuple(
+                _again(file, first)
+                for file in self.files
+                # What is gone and had arrived since is not read any more.
+                if file.first < first and (file.state != "gone" or file.arrived < first)
+            ),
+        )
+        return NO_DEVIATIONS if found.is_nothing else found
+
+    def gain_from(self, first: int) -> int | None:
+        """How many rows more than before that reads, without what is late by now; None: files that
+        changed do not tell.
+        """
+        if any(file.state != "late" for file in self.files):
+            return None
+        waited = len(self.waiting) - len(self.again_from(first).waiting)
+        return waited - int((self.gone.arrived >= first).sum())
+
+    def saved(self, directory: Path) -> str | None:
+        """Puts the list below a pipeline's directory, and gives its name; None: nothing differs."""
+        if self.is_nothing:
+            return None
+        parts = [getattr(self, kind) for kind in _KINDS]
+        whole = NONE_OFF.plus(*parts)
+        kinds = np.repeat(np.arange(len(_KINDS), dtype=np.int8), [len(part) for part in parts])
+        # The same list has the same name, in whatever order its rows were found.
+        order = np.lexsort((whole.arrived, whole.hashes, whole.ticks, kinds))
+        table = pa.table(
+            {
+                "kind": pa.array(kinds[order]),
+                "tick": pa.array(whole.ticks[order]),
+                "hash": pa.array(whole.hashes[order]),
+                "arrived": pa.array(whole.arrived[order]),
+                "accepted": pa.array(whole.accepted[order]),
+            }
+        )
+        files = [{**asdict(f), "rows": sorted(f.rows.items())} for f in self.files]
+        known = {"files": files, "read_as": self.read_as, "item": self.item}
+        table = table.replace_schema_metadata({_KNOWN: json.dumps(known).encode()})
+        return save(table, directory)
+
+
+NO_DEVIATIONS = Deviations()
+"""What has been read is what lies there."""
+_KINDS = ("late", "gone", "waiting")
+_KNOWN = b"deviations"
+
+
+def saved_deviations(directory: Path, name: str | None) -> Deviations:
+    """A list that was saved below a pipeline's directory.
+
+    Raises:
+        DataError: it is not there any more (code `state`).
+    """
+    if name is None:
+        return NO_DEVIATIONS
+    place = directory / LISTINGS / f"{name}.parquet"
+    try:
+        table = pq.ParquetFile(place).read()
+    except FileNotFoundError:
+        raise state_error(
+            f"{place} is gone, which tells what ticks have read otherwise than it is landed",
+            RESTORE,
+        ) from None
+    known = json.loads((table.schema.metadata or {})[_KNOWN])
+    columns = [table[n].to_numpy() for n in ("tick", "hash", "arrived", "accepted")]
+    whole, kinds = OffRows(*columns), table["kind"].to_numpy()
+    parts = [whole.where(kinds == number) for number in range(len(_KINDS))]
+    files = (OffFile(**{**f, "rows": dict(f["rows"])}) for f in known["files"])
+    late, gone, waiting = parts
+    return Deviations(late, gone, waiting, tuple(files), known["read_as"], known["item"])
+
+
+def untold_gone(changed: Iterable[ChangedRange]) -> Iterator[OffFile]:
+    """Ticks that have changed, and nobody knows by which rows."""
+    yield from (OffFile("", change.first, change.last, "gone") for change in changed)
+
+
+def replace_arrived(rows: OffRows, arrived: int | Numbers) -> OffRows:
+    """The rows as if they had arrived with another tick."""
+    came = np.broadcast_to(np.asarray(arrived, np.int64), rows.ticks.shape).copy()
+    return OffRows(rows.ticks, rows.hashes, came, rows.accepted)
+
+
+def within(ticks: Numbers, files: Sequence[OffFile]) -> Mask:
+    """Which ticks are some that files differ at."""
+    found: Mask = np.zeros(len(ticks), np.bool_)
+    for file in files:
+        found |= (ticks >= file.first) & (ticks <= file.last)
+    return found
+
+
+def _again(file: OffFile, first: int) -> OffFile:
+    if file.state == "late":
+        rows = {tick: n for tick, n in file.rows.items() if tick < first}
+        cut = replace(file, arrived=min(file.arrived, first), rows=rows)
+        return replace(cut, last=min(file.last, first - 1))
+    if file.last < first:
+        return file
+    # A part of it is not what it was as a whole: it is not known when it comes back.
+    whole = file.state == "waiting"
+    return replace(file, path=file.path if whole else "", last=first - 1)
+
+
+def _all_accepted(rows: OffRows) -> OffRows:
+    return OffRows(rows.ticks, rows.hashes, rows.arrived, np.ones(len(rows), np.bool_))
+
+
+def _parts(rows: OffRows) -> tuple[Any, ...]:
+    return rows.ticks, rows.hashes, rows.arrived, rows.accepted

@@ -1,0 +1,81 @@
+"""Errors within Spark: what it says is its own fault, and plans of ours that it refuses.
+
+No data causes them and no other try mends them. They are bugs, so they are no `HydroError`: nobody
+searches for a tick at fault, and they reach whoever reads them with their traceback.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+
+from hydro_core.errors import InternalSparkError
+
+_INTERNAL = re.compile(r"\[INTERNAL_ERROR\w*(?:\.\w+)*\]|SQLSTATE: XX\d{3}")
+_CAUSE = re.compile(r"^\s*Caused by: (.+)$", re.MULTILINE)
+_WRONG_CODE = re.compile(
+    r"(?:java\.lang\.(?:NullPointerException|ClassCastException|AssertionError"
+    r"|(?:Array|String)?IndexOutOfBoundsException|UnsupportedOperationException)"
+    r"|scala\.MatchError|scala\.NotImplementedError)\b"
+)
+"""What Java raises where code takes a value for what it is not."""
+_OF_FILES = re.compile(
+    r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)"
+)
+"""Errors of files, whatever Java raised when it met them."""
+_WRONG_PLAN = "42"
+"""The class of SQL states of queries that mean nothing."""
+
+
+def internal_error(error: BaseException) -> InternalSparkError | None:
+    """The bug that an exception of Spark tells of; None where it tells of something else."""
+    told = "\n".join(_texts(error))
+    if _OF_FILES.search(told):
+        return None
+    cause = first_cause(error)
+    if not (_INTERNAL.search(told) or _WRONG_CODE.match(cause) or _refused(error)):
+        return None
+    found = InternalSparkError(
+        f"{cause}\nThis is a bug: the data is not at fault, and to run it again does not help. "
+        "Please report it, with the program and what stands above."
+    )
+    found.__cause__ = error
+    return found
+
+
+def first_cause(error: BaseException) -> str:
+    """What Spark raised first, in its own words: the class of the error and its message."""
+    told = list(_texts(error))
+    causes = [cause for text in told for cause in _CAUSE.findall(text)]
+    named = [cause for cause in causes if _INTERNAL.search(cause)]
+    if causes:
+        return str((named or causes)[-1]).strip()
+    lines = [line.strip() for text in told for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if _INTERNAL.search(line)), next(iter(lines), ""))
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether Spark does not understand the plan."""
+    return any(
+        isinstance(found, AnalysisException) and (found.getSqlState() or "").startswith(_WRONG_PLAN)
+        for found in _chain(error)
+    )
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    """All that the exceptions say, with what Java says of their causes."""
+    for found in _chain(error):
+        if isinstance(found, Py4JJavaError):
+            yield str(found.java_exception)
+        yield str(found)
+        if isinstance(found, PySparkException):
+            yield str(getattr(found, "_stackTrace", None) or "")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

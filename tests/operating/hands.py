@@ -1,0 +1,341 @@
+"""Operates real flows: each operation as a process of its own would, over one Spark session.
+
+Nothing is kept between two operations but what lies on the disk. What writes the ledger is called
+below the command line, where no run of Dagster has to be recorded; all else is the command itself.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
+
+from hydro_core.cli.main import main
+from hydro_core.errors import HydroError
+from hydro_core.project.flow_asset import FlowAsset, FlowOutput, Landing, Ticks
+from hydro_core.spark.pipeline.prepared import Prepared
+from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.rows import rows_at
+from hydro_core.spark.pipeline.verify import verify
+from hydrotick.deployment.changes import change_of
+from hydrotick.deployment.deploying import before, deploy, roll_back
+from hydrotick.deployment.seams import DeployOptions
+from hydrotick.project import project
+from hydrotick.project.project import Project
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.quality.facts import measure
+from hydrotick.runner.correction import planned
+from hydrotick.runner.runner import TickRunner
+from tests.operating.model import TICKS, ByTick
+from tests.operating.programs import Values, columns_of, outputs_of
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+_TICKS = Ticks(_START, "1d", _START + timedelta(days=TICKS))
+_AXIS = _TICKS.calendar
+_DEEP = 5
+"""A lock is not taken more often within itself."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a flow declares of an input: the flow that feeds it, if one does; what becomes of
+    late rows, and whether the flow waits while rows are gone.
+    """
+
+    late: str
+    fed_by: str = ""
+    holds: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of an operation."""
+
+    code: int = 0
+    said: str = ""
+    is_killed: bool = False
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A row of the ledger with ticks: the first and last, and late rows by input."""
+
+    first: int
+    last: int
+    late: Mapping[str, ByTick]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What `status` says of a flow."""
+
+    code: int
+    flow: Mapping[str, Any]
+
+    def late(self, name: str) -> ByTick:
+        """The late rows of an input, by ticks."""
+        found = self.flow["late"].get(name, {})
+        return {tick_of(key): rows for key, rows in found.get("ticks", {}).items()}
+
+    def arrived(self, name: str) -> ByTick:
+        """What arrived late with the last commit."""
+        found = self.flow["late"].get(name, {})
+        return {tick_of(key): rows for key, rows in found.get("arrived", {}).items()}
+
+    def changed(self, name: str) -> list[tuple[int, int, int | None]]:
+        """The ticks that are told as changed, and how many rows they lost."""
+        found = self.flow["late"].get(name, {}).get("changed", ())
+        return [(tick_of(c["first"]), tick_of(c["last"]), c["removed"]) for c in found]
+
+
+class NotCommittedError(Exception):
+    """A tick was reported as failed."""
+
+
+class KilledError(BaseException):
+    """The process ends here, as far as the flow can tell."""
+
+
+@dataclass
+class Hands:
+    """Operates the flows of one project.
+
+    Args:
+        home: of the project.
+        declared: of each flow its inputs.
+        sample_keys: for how many keys ticks are judged by the program.
+    """
+
+    home: Path
+    declared: Mapping[str, Mapping[str, Declared]]
+    sample_keys: int = 0
+    settings: ProjectSettings = field(init=False)
+
+    is_recorded: ClassVar[bool] = False
+    """Whether Dagster has records of what failed and of what was killed."""
+
+    def __post_init__(self) -> None:
+        self.settings = ProjectSettings(
+            home=self.home, spark_master="local[2]", sample_keys=self.sample_keys
+        )
+        (self.home / "programs").mkdir(parents=True)
+        (self.home / "copies").mkdir()
+
+    def write(self, name: str, text: str) -> None:
+        """Edits the program of a flow."""
+        self._program(name).write_text(text, encoding="utf-8")
+
+    def landing(self, flow: str, name: str) -> Path:
+        """Where rows of an input land."""
+        return self.settings.landing / flow / name
+
+    def asset(self, name: str) -> FlowAsset:
+        """The flow as its folder declares it."""
+        inputs: dict[str, Landing | FlowOutput] = {}
+        for given, of in self.declared[name].items():
+            late: Any = of.late
+            inputs[given] = (
+                FlowOutput(of.fed_by, "o", late=late)
+                if of.fed_by
+                else Landing(f"{name}/{given}", "tick", late=late, **_removed(of))
+            )
+        return FlowAsset(name=name, program=self._program(name), ticks=_TICKS, inputs=inputs)
+
+    def tick(self, name: str, first: int, last: int, kill: int = 0) -> Done:
+        """As `backfill --to`."""
+
+        def run(flow: FlowAsset, runner: TickRunner) -> None:
+            windows = [_AXIS.window(tick) for tick in range(first, last + 1)]
+            for report in runner.run(flow, windows, lambda _: None):
+                if not report.committed:
+                    raise NotCommittedError(f"tick {report.window.key}: {report.problem}")
+
+        return self._guarded(name, run, kill)
+
+    def correct(self, name: str, first: int, kill: int = 0) -> Done:
+        """As `correct --from`."""
+
+        def run(flow: FlowAsset, runner: TickRunner) -> None:
+            plan = planned(runner, flow, _AXIS.window(first).key)
+            for report in runner.correct(flow, plan.asked, lambda _: None):
+                if not report.committed:
+                    raise NotCommittedError(f"tick {report.window.key}: {report.problem}")
+
+        return self._guarded(name, run, kill)
+
+    def plan(self, name: str, *, as_text: bool) -> Done:
+        """What deploying would do."""
+        return self.command("plan", name, style="text" if as_text else "json")
+
+    def deploy(self, name: str, kill: int = 0) -> Done:
+        """As `deploy --yes`."""
+
+        def run(flow: FlowAsset, runner: TickRunner) -> None:
+            change = change_of(flow, runner, DeployOptions())
+            if change is not None:
+                deploy(change, runner, lambda _: None)
+
+        return self._guarded(name, run, kill)
+
+    def rollback(self, name: str, kill: int = 0) -> Done:
+        """As `rollback --yes`."""
+
+        def run(flow: FlowAsset, runner: TickRunner) -> None:
+            roll_back(flow, runner, before(flow, runner), lambda _: None)
+
+        return self._guarded(name, run, kill)
+
+    def compact(self, name: str, keep_hours: int, kill: int = 0) -> Done:
+        """As `compact --keep-hours`."""
+        if not kill:
+            return self.command("compact", name, "--keep-hours", str(keep_hours))
+
+        def run(flow: FlowAsset, runner: TickRunner) -> None:
+            runner.pipeline(flow).compact(keep_hours)
+
+        return self._guarded(name, run, kill)
+
+    def command(self, *words: str, style: str = "json") -> Done:
+        """A command of the project, in this process."""
+        flows = [self.asset(name) for name in self.declared]
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.object(project, "current", return_value=Project(self.settings, flows)),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            code = main([*words, "--format", style])
+        return Done(code, out.getvalue() if code == 0 or out.getvalue() else err.getvalue())
+
+    def status(self, name: str) -> Told:
+        """What `status` says."""
+        done = self.command("status", name)
+        return Told(done.code, json.loads(done.said)["flows"][0])
+
+    def copy(self, name: str) -> Done:
+        """Copies the pipeline."""
+        shutil.rmtree(self._copy(name), ignore_errors=True)
+        return self.command("copy", name, str(self._copy(name)))
+
+    def put_back(self, name: str) -> None:
+        """Puts the copy in the place of the pipeline."""
+        there = self.settings.pipelines / name
+        shutil.rmtree(there)
+        shutil.copytree(self._copy(name), there)
+
+    def outputs(self, name: str, text: str) -> dict[str, list[list[Values]]]:
+        """All outputs at every committed tick, as `show` reads them."""
+        flow, runner = self._opened(name)
+        pipeline, done = runner.pipeline(flow), runner.next_tick(flow)
+        found: dict[str, list[list[Values]]] = {}
+        for output in pipeline.output_tables:
+            columns = columns_of(text, output) if output in outputs_of(text) else ()
+            found[output] = [
+                [
+                    tuple(row.get(c, "no such column") for c in columns)
+                    for row in rows_at(pipeline, output, tick).rows
+                ]
+                for tick in range(done)
+            ]
+        return found
+
+    def done(self, name: str) -> int:
+        """How many ticks are committed."""
+        flow, runner = self._opened(name)
+        return runner.next_tick(flow)
+
+    def number(self, name: str) -> int | None:
+        """The number of the deployment that serves."""
+        flow, runner = self._opened(name)
+        serving = runner.deployments.serving(flow)
+        return None if serving is None else serving.number
+
+    def sequence(self, name: str) -> int:
+        """The number of the ledger's last row."""
+        flow, runner = self._opened(name)
+        last = runner.deployments.ledger(flow).last
+        return -1 if last is None else last.sequence
+
+    def commits(self, name: str, after: int) -> list[Committed]:
+        """The rows of the ledger after one that have ticks."""
+        flow, runner = self._opened(name)
+        return [
+            Committed(one.first, one.last, {read.name: dict(read.late) for read in one.inputs})
+            for one in runner.deployments.ledger(flow).commits()
+            if one.sequence > after and one.ticks
+        ]
+
+    def problems(self, name: str) -> Sequence[str]:
+        """What `status --verify` finds."""
+        return verify(self.settings.pipelines / name, measure).problems
+
+    def _program(self, name: str) -> Path:
+        return self.home / "programs" / f"{name}.hydro"
+
+    def _copy(self, name: str) -> Path:
+        return self.home / "copies" / name
+
+    def _opened(self, name: str) -> tuple[FlowAsset, TickRunner]:
+        """The flow as a new process finds it."""
+        return self.asset(name), TickRunner(self.settings)
+
+    def _guarded(self, name: str, run: Callable[[FlowAsset, TickRunner], None], kill: int) -> Done:
+        flow, runner = self._opened(name)
+        try:
+            if not kill:
+                run(flow, runner)
+            else:
+                with _dying(runner, flow, kill):
+                    run(flow, runner)
+        except (HydroError, NotCommittedError) as error:
+            return Done(1, str(error))
+        except KilledError as killed:
+            return Done(-9, f"killed at `{killed}`", is_killed=True)
+        return Done()
+
+
+def _removed(of: Declared) -> dict[str, Any]:
+    return {"removed": "hold"} if of.holds else {}
+
+
+@contextmanager
+def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
+    """Ends at the n-th step that a pipeline tells of, and nothing is tidied up after it."""
+    pipeline, steps = runner.pipeline(flow), 0
+
+    def step(name: str) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == nth:
+            Rework.abandon = lambda self: None  # type: ignore[method-assign]
+            Prepared.abandon = lambda self: None  # type: ignore[method-assign]
+            raise KilledError(name)
+
+    abandons = Rework.abandon, Prepared.abandon
+    pipeline.step = step
+    try:
+        yield
+    except KilledError:
+        # As the end of the process does.
+        for _ in range(_DEEP):
+            pipeline.lock.release()
+        raise
+    finally:
+        Rework.abandon, Prepared.abandon = abandons  # type: ignore[method-assign]
+
+
+def tick_of(key: str) -> int:
+    """The tick of a key."""
+    return _AXIS.window_of(key).tick
+
+
+def key_of(tick: int) -> str:
+    """The key of a tick; also of the one after the last."""
+    return f"{_START + timedelta(days=tick):%Y-%m-%d}"

@@ -1,0 +1,116 @@
+"""Landings as outside systems write them: files of several kinds, or a Delta table.
+
+What lands together is a file, or the rows of a table that have its number.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
+
+from tests.operating.model import Row, Rows
+from tests.operating.programs import COLUMNS
+
+KINDS = ("parquet", "csv", "jsonl", "delta")
+
+
+class Place:
+    """The landing of one input, and what lies there by its own account.
+
+    Args:
+        path: a folder.
+        input_name: whose rows land there.
+        kind: one of `KINDS`.
+    """
+
+    def __init__(self, path: Path, input_name: str, kind: str) -> None:
+        self.path, self.kind = path, kind
+        self.names = ("tick", *COLUMNS[input_name])
+        self.files: list[list[Row]] = []
+        self.there: set[int] = set()
+        self._aside = path.with_name(f"{path.name}-aside")
+        path.mkdir(parents=True)
+        self._aside.mkdir()
+
+    def rows(self) -> Rows:
+        """All that lies there."""
+        return Counter(row for number in self.there for row in self.files[number])
+
+    def land(self, rows: Sequence[Row]) -> None:
+        """A file comes."""
+        number = len(self.files)
+        self.files.append(list(rows))
+        self.there.add(number)
+        if self.kind == "delta":
+            write_deltalake(self.path, self._table(number), mode="append")
+        else:
+            self._write(number)
+
+    def remove(self, number: int) -> None:
+        """A file goes, and is kept elsewhere."""
+        self.there.discard(number)
+        if self.kind == "delta":
+            DeltaTable(self.path).delete(f"file = {number}")
+        else:
+            shutil.move(self._file(number), self._aside)
+
+    def restore(self, number: int) -> None:
+        """It is put back as it was."""
+        self.there.add(number)
+        if self.kind == "delta":
+            write_deltalake(self.path, self._table(number), mode="append")
+        else:
+            shutil.move(self._aside / self._file(number).name, self.path)
+
+    def rewrite(self, number: int, rows: Sequence[Row]) -> None:
+        """A file has other rows from now on."""
+        self.files[number] = list(rows)
+        if self.kind == "delta":
+            table, only = self._table(number), f"file = {number}"
+            write_deltalake(self.path, table, mode="overwrite", predicate=only)
+        else:
+            self._write(number)
+
+    def touch(self, number: int) -> None:
+        """A file is written anew with the same rows; a table is compacted."""
+        if self.kind == "delta":
+            DeltaTable(self.path).optimize.compact()
+        else:
+            now = self._file(number).stat().st_mtime_ns
+            os.utime(self._file(number), ns=(now + 10**9, now + 10**9))
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"{number:03}.{self.kind}"
+
+    def _table(self, number: int) -> pa.Table:
+        rows = [dict(zip(self.names, row, strict=True)) for row in self.files[number]]
+        types = [pa.int64(), pa.string(), pa.int64()]
+        schema = pa.schema([pa.field(n, of) for n, of in zip(self.names, types, strict=True)])
+        table = pa.Table.from_pylist(rows, schema=schema)
+        if self.kind == "delta":
+            numbers = pa.array([number] * len(rows), pa.int64())
+            table = table.append_column(pa.field("file", pa.int64()), numbers)
+        return table
+
+    def _write(self, number: int) -> None:
+        beside = self._aside / "beside"
+        rows = self.files[number]
+        match self.kind:
+            case "parquet":
+                pq.write_table(self._table(number), beside)
+            case "csv":
+                with beside.open("w", encoding="utf-8", newline="") as file:
+                    csv.writer(file).writerows([self.names, *rows])
+            case _:
+                lines = (json.dumps(dict(zip(self.names, row, strict=True))) for row in rows)
+                beside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        beside.replace(self._file(number))

@@ -1,0 +1,155 @@
+"""Makes stories of seeds, and smaller ones of those that fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from random import Random
+
+from tests.operating.known import HOLD_IS_THERE
+from tests.operating.landing import KINDS
+from tests.operating.model import TICKS, Row
+from tests.operating.programs import FAMILIES, FEEDS
+from tests.operating.story import FEED, MAIN, Op, Setting, Story
+
+_WEIGHTS = {
+    "land": 6,
+    "late": 5,
+    "remove": 3,
+    "restore": 4,
+    "rewrite": 3,
+    "touch": 1,
+    "tick": 10,
+    "correct": 3,
+    "accept": 2,
+    "edit": 1,
+    "deploy": 5,
+    "rollback": 3,
+    "compact": 2,
+    "copy": 1,
+    "put back": 1,
+}
+_KEYS = "xyz"
+_HOLD = 0.15
+"""How many inputs let their flow wait while rows are gone."""
+
+
+def story_of(seed: int, length: int = 14) -> Story:
+    """The story of a seed."""
+    rng = Random(seed)
+    family = FAMILIES[rng.choice(list(FAMILIES))]
+    kinds = {name: rng.choice(KINDS) for name in family.inputs}
+    if rng.random() < 0.2:
+        kinds["a"] = "flow"
+    late = {name: rng.choice(("next", "next", "correct", "refuse")) for name in family.inputs}
+    holds = frozenset(name for name in family.inputs if rng.random() < _HOLD and HOLD_IS_THERE)
+    setting = Setting(
+        family.versions,
+        late,
+        kinds,
+        feed=rng.choice(list(FEEDS)),
+        feed_late=rng.choice(("next", "correct")),
+        sample_keys=rng.choice((0, 8)),
+        refactored=family.refactored,
+        holds=holds - {name for name, kind in kinds.items() if kind == "flow"},
+    )
+    return Story(setting, tuple(_Teller(rng, setting).ops(length)))
+
+
+class _Teller:
+    """Makes operations that mostly apply: it counts ticks and files, roughly."""
+
+    def __init__(self, rng: Random, setting: Setting) -> None:
+        self.rng, self.setting = rng, setting
+        is_fed = "flow" in setting.kinds.values()
+        self.flows = [MAIN, FEED] if is_fed else [MAIN]
+        self.done = dict.fromkeys(self.flows, 0)
+        places = [(MAIN, name) for name, kind in setting.kinds.items() if kind != "flow"]
+        self.places = [*places, *([(FEED, "a")] if is_fed else [])]
+        self.files = dict.fromkeys(self.places, 0)
+        self.gone: dict[tuple[str, str], list[int]] = {place: [] for place in self.places}
+
+    def ops(self, length: int) -> list[Op]:
+        """So many operations, after what every story begins with."""
+        found = [self._landed(place, 0, 4) for place in self.places for _ in range(2)]
+        found += [self._ticked(flow) for flow in reversed(self.flows)]
+        names = list(_WEIGHTS)
+        while len(found) < length:
+            (what,) = self.rng.choices(names, [_WEIGHTS[name] for name in names])
+            op = self._one(what)
+            found += [op] if op is not None else []
+        return [*found, *(Op("tick", 1, flow) for flow in reversed(self.flows))]
+
+    def _one(self, what: str) -> Op | None:
+        rng, done = self.rng, self.done
+        flow = rng.choice(self.flows)
+        match what:
+            case "tick":
+                return self._ticked(flow)
+            case "correct":
+                return Op(what, rng.randrange(done[flow] or 1), flow, kill=self._kill())
+            case "edit" | "deploy":
+                number = rng.randrange(len(self.setting.versions))
+                return Op(what, number, kill=self._kill() if what == "deploy" else 0)
+            case "compact":
+                return Op(what, rng.choice((168, 168, 0)), kill=self._kill())
+            case "rollback":
+                return Op(what, kill=self._kill())
+            case "accept" | "copy" | "put back":
+                return Op(what)
+        return self._moved(what, rng.choice(self.places))
+
+    def _moved(self, what: str, place: tuple[str, str]) -> Op | None:
+        """Something with files."""
+        (flow, name), gone, done = place, self.gone[place], self.done[place[0]]
+        number = self.rng.randrange(self.files[place])
+        match what:
+            case "land":
+                return self._landed(place, done, done + 3)
+            case "late":
+                return self._landed(place, 0, max(1, done))
+            case "restore":
+                return Op(what, gone.pop(), flow, name) if gone else None
+            case "remove":
+                gone.append(number)
+            case "rewrite":
+                return Op(what, number, flow, name, self._rows(0, done + 1))
+        return Op(what, number, flow, name)
+
+    def _ticked(self, flow: str) -> Op:
+        number = self.rng.choice((1, 1, 2, 3))
+        most = self.done[FEED] if flow == MAIN and FEED in self.done else TICKS
+        self.done[flow] = min(most, self.done[flow] + number)
+        return Op("tick", number, flow, kill=self._kill())
+
+    def _kill(self) -> int:
+        return self.rng.randint(1, 6) if self.rng.random() < 0.12 else 0
+
+    def _landed(self, place: tuple[str, str], first: int, end: int) -> Op:
+        self.files[place] += 1
+        flow, name = place
+        return Op("land", 0, flow, name, self._rows(first, end))
+
+    def _rows(self, first: int, end: int) -> tuple[Row, ...]:
+        rng = self.rng
+        return tuple(
+            (rng.randrange(first, max(end, first + 1)), rng.choice(_KEYS), rng.randint(0, 5))
+            for _ in range(rng.randint(1, 4))
+        )
+
+
+def shrunk(story: Story, fails: Callable[[Story], bool], seconds: float) -> Story:
+    """The story without what it needs not to fail, as far as that is found in some seconds."""
+    end = time.monotonic() + seconds
+    size = max(1, len(story.ops) // 2)
+    while size:
+        start = len(story.ops)
+        while start > 0 and time.monotonic() < end:
+            start -= size
+            ops = (*story.ops[: max(0, start)], *story.ops[max(0, start) + size :])
+            less = Story(story.setting, ops)
+            if len(ops) < len(story.ops) and fails(less):
+                story = less
+                start = min(start, len(story.ops))
+        size //= 2
+    return story

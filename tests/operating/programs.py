@@ -1,0 +1,199 @@
+"""Small programs, each with the edits that a team makes of it: what flows of the stories run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from hydro_core.compile import Compiled, compile_text
+from hydro_core.reference.interpreter import run_ticks
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.item import Row
+from hydro_core.types.json import to_json
+from hydro_core.types.values import RowItem
+
+COLUMNS = {"a": ("k", "v"), "b": ("k", "w")}
+"""What rows of the inputs have beside their tick."""
+_SOURCES = 'a = source("k string, v long")\n'
+_BOTH = _SOURCES + 'b = source("k string, w long")\nhb = b -> persist()\n'
+
+
+@dataclass(frozen=True)
+class Family:
+    """A program and its edits: the first version is deployed first."""
+
+    versions: tuple[str, ...]
+    refactored: frozenset[tuple[int, int]] = frozenset()
+    """Pairs of versions that say the same in other words."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return ("a", "b") if self.versions[0].startswith(_BOTH) else ("a",)
+
+
+def _of_one(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+    return Family(tuple(_SOURCES + text + "\n" for text in versions), frozenset(same))
+
+
+def _of_two(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+    return Family(tuple(_BOTH + text + "\n" for text in versions), frozenset(same))
+
+
+FAMILIES: Mapping[str, Family] = {
+    "stateless": _of_one(
+        "a -> filter(lambda r: r.v > 0) -> o",
+        "a -> filter(lambda r: r.v > 1) -> o",
+        "a -> filter(lambda r: r.v > 0) -> with_columns(d=lambda r: r.v * 2) -> o",
+        "a -> filter(lambda r: not r.v <= 0) -> o",
+        "a -> filter(lambda r: r.v > 0) -> o\na -> filter(lambda r: r.v == 0) -> zero",
+        same=[(0, 3)],
+    ),
+    "persist": _of_one(
+        "a -> persist() -> o",
+        "a -> persist() -> filter(lambda r: r.v > 1) -> o",
+        "a -> filter(lambda r: r.v > 1) -> persist() -> o",
+        'a -> persist() -> o\na -> persist() -> aggregate(by="k", n=count()) -> counts',
+        'a -> select("k") -> persist() -> o',
+        same=[(1, 2)],
+    ),
+    "totals": _of_one(
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o',
+        'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o',
+        'a -> persist() -> aggregate(by="k", s=max("v")) -> o',
+        'h = a -> persist()\nh -> aggregate(by="k", s=sum("v")) -> o',
+        'a -> filter(lambda r: r.v > 1) -> persist() -> aggregate(by="k", s=sum("v")) -> o',
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> delta() -> o',
+        same=[(0, 3)],
+    ),
+    "news": _of_one(
+        "a -> persist() -> unique() -> delta() -> o",
+        "a -> persist() -> unique() -> o",
+        "a -> unique() -> o",
+        'a -> select("k") -> persist() -> unique() -> delta() -> o',
+        "a -> persist() -> unique() -> delta() -> o\na -> prev() -> before",
+    ),
+    "before": _of_one(
+        "a -> prev() -> o\na -> persist() -> old() -> p",
+        "a -> prev() -> filter(lambda r: r.v > 1) -> o\na -> persist() -> old() -> p",
+        "a -> filter(lambda r: r.v > 1) -> prev() -> o\na -> persist() -> old() -> p",
+        "a -> prev() -> prev() -> o\na -> persist() -> old() -> p",
+        same=[(1, 2)],
+    ),
+    "window": _of_one(
+        'a -> window(2) -> aggregate(by="k", s=sum("v")) -> o',
+        'a -> window(3) -> aggregate(by="k", s=sum("v")) -> o',
+        'a -> window(2) -> aggregate(by="k", s=sum("v"), n=count()) -> o',
+        "a -> window(2) -> o",
+    ),
+    "latest": _of_one(
+        'a -> persist() -> latest(by="k", order="v") -> o',
+        'a -> filter(lambda r: r.v < 4) -> persist() -> latest(by="k", order="v") -> o',
+        'a -> persist() -> latest(by="k", order="v") -> with_columns(d=lambda r: r.v + 1) -> o',
+        'a -> persist() -> latest(by="k", order="v") -> delta() -> o',
+    ),
+    "median": _of_one(
+        'a -> persist() -> aggregate(by="k", m=median("v")) -> o',
+        'a -> persist() -> aggregate(by="k", m=median("v"), n=count()) -> o',
+        'a -> persist() -> filter(lambda r: r.v > 1) -> aggregate(by="k", m=median("v")) -> o',
+    ),
+    "several": _of_one(
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
+        "a -> filter(lambda r: r.v > 2) -> big",
+        'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\n'
+        "a -> filter(lambda r: r.v > 2) -> big",
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
+        "a -> filter(lambda r: r.v > 3) -> big",
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
+        "a -> filter(lambda r: r.v > 2) -> big\na -> persist() -> unique() -> seen",
+    ),
+    "outputs": _of_one(
+        "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> p",
+        "a -> persist() -> o",
+        "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> q",
+    ),
+    "join": _of_two(
+        'a -> persist() -> join(right=hb, on="k") -> o',
+        'a -> persist() -> join(right=hb, on="k") -> filter(lambda r: r.v > r.w) -> o',
+        'a -> persist() -> join(right=hb, on="k") -> delta() -> o',
+        'ha = a -> persist()\nha -> join(right=hb, on="k") -> o',
+        'a -> join(right=hb, on="k") -> o',
+        'a -> persist() -> join(right=hb, on="k")\n'
+        '  -> aggregate(by="k", s=sum("v"), n=count()) -> o',
+        same=[(0, 3)],
+    ),
+    "anti": _of_two(
+        'a -> persist() -> join(right=hb, on="k", how="anti") -> o',
+        'a -> join(right=hb, on="k", how="anti") -> o',
+        'a -> persist() -> filter(lambda r: r.v > 1)\n  -> join(right=hb, on="k", how="anti") -> o',
+        'a -> persist() -> join(right=hb, on="k", how="semi") -> o',
+    ),
+    "left": _of_two(
+        'l = hb -> latest(by="k", order="w")\na -> join(right=l, on="k", how="left") -> o',
+        'l = hb -> aggregate(by="k", w=max("w"))\na -> join(right=l, on="k", how="left") -> o',
+        'l = hb -> latest(by="k", order="w")\n'
+        'a -> persist() -> join(right=l, on="k", how="left") -> o',
+    ),
+    "sides": _of_two(
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\nhb -> unique() -> p',
+        'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\nhb -> unique() -> p',
+        'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\nhb -> unique() -> delta() -> p',
+    ),
+}
+FEEDS: Mapping[str, str] = {
+    "o": _SOURCES + "a -> filter(lambda r: r.v >= 0) -> o\n",
+    "sums": _SOURCES
+    + 'a -> persist() -> aggregate(by="k", v=sum("v")) -> delta() -> select("k", "v") -> o\n',
+}
+"""Programs of flows that feed another one: their output has the columns of the input `a`."""
+
+Values = tuple[Any, ...]
+"""The columns of a row, without its tick."""
+Batch = Mapping[str, Sequence[Values]]
+Outputs = Mapping[str, list[Values]]
+
+
+def run(text: str, batches: Sequence[Batch]) -> list[Outputs]:
+    """The outputs of the program at every tick, by the reference interpreter: rows in an order."""
+    compiled = _compiled(text)
+    ticks = [
+        TickInput(
+            {
+                name: [RowItem(zip(COLUMNS[name], row, strict=True)) for row in rows]
+                for name, rows in batch.items()
+            }
+        )
+        for batch in batches
+    ]
+    found = run_ticks(compiled.typed, compiled.strata, ticks)
+    return [{name: _rows(text, name, items) for name, items in tick.items()} for tick in found]
+
+
+def columns_of(text: str, output: str) -> tuple[str, ...]:
+    """The columns of an output."""
+    item = _compiled(text).typed.outputs[output].item
+    assert isinstance(item, Row)
+    return tuple(item.names)
+
+
+def outputs_of(text: str) -> set[str]:
+    """The names of the outputs."""
+    return set(_compiled(text).typed.outputs)
+
+
+def in_order(rows: Sequence[Values]) -> list[Values]:
+    """The rows in an order that does not depend on the one that they have."""
+    return sorted(rows, key=repr)
+
+
+@cache
+def _compiled(text: str) -> Compiled:
+    return compile_text(text)
+
+
+def _rows(text: str, output: str, items: Sequence[Any]) -> list[Values]:
+    item = _compiled(text).typed.outputs[output].item
+    names = columns_of(text, output)
+    found = (to_json(one, item) for one in items)
+    return in_order([tuple(row[name] for name in names) for row in found])

@@ -1,0 +1,114 @@
+"""Bugs that Spark meets are told as bugs, and what the machine does is no tick's fault."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
+
+from hydro_core.errors import (
+    DataError,
+    Diagnostic,
+    HydroError,
+    InfrastructureError,
+    InternalSparkError,
+)
+from hydro_core.plan.parts import in_parts
+from hydro_core.spark.executor.failed_job import told_failures
+
+LOST = (
+    "[INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find _extract_k#7L in [t#8L]. SQLSTATE: XX000"
+)
+TRACE = f"""An error occurred while calling o1.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: {LOST}
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:2935)
+Caused by: org.apache.spark.SparkException: {LOST}
+\tat org.apache.spark.sql.catalyst.expressions.BindReferences$.bind(BoundAttribute.scala:109)
+"""
+WITHIN = TRACE.replace(LOST, "it ends")
+
+
+def told(text: str) -> Exception:
+    with pytest.raises(Exception, match=r".") as caught, told_failures():
+        raise Py4JError(text)
+    return caught.value
+
+
+def test_an_internal_error_is_a_bug_with_the_first_cause_and_its_traceback() -> None:
+    found = told(TRACE)
+    assert isinstance(found, InternalSparkError)
+    assert not isinstance(found, HydroError)
+    assert str(found).startswith(f"org.apache.spark.SparkException: {LOST}\n")
+    assert "report it" in str(found)
+    assert isinstance(found.__cause__, Py4JError)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        'java.lang.NullPointerException: Cannot invoke "Object.toString()"',
+        "java.lang.ClassCastException: class A cannot be cast to class B",
+        "scala.MatchError: ArrayType(NullType,true)",
+    ],
+)
+def test_code_that_takes_a_value_for_another_is_a_bug(cause: str) -> None:
+    found = told(f"{WITHIN}Caused by: {cause}\n\tat A.b(A.java:1)\n")
+    assert isinstance(found, InternalSparkError)
+    assert str(found).startswith(f"{cause}\n")
+
+
+class _RefusedError(AnalysisException):
+    def getSqlState(self) -> str:  # noqa: N802 - Spark's name
+        return "42703"
+
+
+def test_a_plan_that_spark_refuses_is_a_bug() -> None:
+    with pytest.raises(InternalSparkError, match="no column `x`"), told_failures():
+        raise _RefusedError("there is no column `x`")
+
+
+OVERFLOW = "org.apache.spark.SparkArithmeticException: [ARITHMETIC_OVERFLOW] long overflow."
+NO_NUMBER = """org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] \
+The value 'x' of the type "STRING" cannot be cast. SQLSTATE: 22018"""
+UNREAD = """org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] \
+Encountered error while reading file file:/a/b.parquet. SQLSTATE: KD001
+Caused by: java.lang.UnsupportedOperationException: not a file"""
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind", "says"),
+    [
+        (OVERFLOW, DataError, "an integer is beyond 64 bits"),
+        (NO_NUMBER, DataError, "The value 'x'"),
+        (UNREAD, DataError, "/a/b.parquet"),
+        ("java.lang.OutOfMemoryError: Java heap space", InfrastructureError, "Java heap space"),
+    ],
+)
+def test_what_is_no_bug_stays_an_error_for_people(
+    cause: str, kind: type[DataError], says: str
+) -> None:
+    found = told(f"{WITHIN}Caused by: {cause}\n")
+    assert type(found) is kind
+    assert says in str(found)
+    assert "o1.getResult" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InternalSparkError("a bug"),
+        InfrastructureError(Diagnostic("runtime", "the disk is full", help="make room")),
+    ],
+)
+def test_what_no_tick_can_cause_is_told_at_once(error: Exception) -> None:
+    tried: list[tuple[int, int]] = []
+
+    def run(first: int, last: int) -> None:
+        tried.append((first, last))
+        raise error
+
+    with pytest.raises(type(error)):
+        list(in_parts(0, 9, None, run))
+    assert tried == [(0, 9)]
