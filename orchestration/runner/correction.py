@@ -122,7 +122,7 @@ def _corrected(
     ):
         before = look_again(seen, rework.first)
         ranges = Ranges(flows.asset(flow), rework.beside, LandingReads(flows, flow, before), log)
-        reports = list(run_beside(rework, ranges, flows.project.range_ticks, computed_again))
+        reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
         if reports[-1].committed:
             gains = {name: one.gain for name, one in before.items()}
             reports = _replaced(flows, flow, rework, (reports, gains))
