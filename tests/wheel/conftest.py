@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.wheel.environment import Environment, made_in, wheel_in
+pytest.register_assert_rewrite("tests.wheel.following", "tests.wheel.served")
+
+from tests.wheel.environment import Environment, made_in, wheel_in  # noqa: E402
 
 
 @pytest.fixture(scope="session")
