@@ -50,6 +50,8 @@ from hydro_core.ir.walk import components, is_cycle, outputs, predecessors
 from hydro_core.optimize.columns import columns_of
 from hydro_core.types.item import Row
 
+_KEYS = frozenset({"columns", "key"})
+"""Kinds of arguments that name columns whose order means nothing."""
 Ranks = Mapping[str, int]
 """The places of columns in the one order, by their names."""
 
@@ -260,7 +262,7 @@ class _Work:
     def _product(self, node: Node) -> bool:
         """The key, then the columns of either side: those of the second may get a suffix."""
         on, own = node.args["on"], self.row(Endpoint(node.id))
-        if on is None or own is None:
+        if not _are_names(on) or own is None:
             return False
         keys, taken = self.sorted(on), {*on}
         names = list(keys)
@@ -288,7 +290,7 @@ class _Work:
         by_name = {
             arg.name: self.sorted(node.args[arg.name])
             for arg in node.op.args
-            if arg.kind == "columns" and node.args[arg.name]
+            if arg.kind in _KEYS and _are_names(node.args[arg.name])
         }
         inputs = (placed.end, *(self.at[end].end for end in node.inputs[1:]))
         self._put(node.with_(args=node.args.with_(**by_name), inputs=inputs), placed.names)
@@ -302,6 +304,11 @@ class _Work:
         self.nodes[name] = node.with_(id=name)
         for end in ends:
             self.at[end] = _Placed(Endpoint(name, end.port), names)
+
+
+def _are_names(columns: tuple[object, ...] | None) -> bool:
+    """Whether there are columns, which have the same names on either side."""
+    return bool(columns) and all(isinstance(name, str) for name in columns or ())
 
 
 def _column(of: str | Fn) -> Fn:
