@@ -199,7 +199,7 @@ class _Work:
                 | Growth(signed=False)
             ):
                 return self._as_its_input(node, self.at[node.inputs[0]])
-            case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
+            case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
                 return False
             case _:
                 assert_never(node.cls)

@@ -7,7 +7,7 @@ other, so they take turns until neither has more to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed, infer
@@ -182,7 +182,9 @@ def compare(programs: Sequence[Typed]) -> Comparison:
             break
         known = (*known, *found)
     classes = {stream: space.named[name] for stream, name in of.names.items()}
-    failing = Failing(of.problem, space, of.doubtful, of.spelled)
+    spelled: dict[Hashable, Sequence[str]] = {}
+    spelled.update(of.spelled)
+    failing = Failing(of.problem, space, of.doubtful, spelled)
     return Comparison(classes, saturation.saturated, failing)
 
 

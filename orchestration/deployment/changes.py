@@ -147,7 +147,7 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
     made = deployment_for(flow)
     found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
     made = _with_versions(made, found)
-    target = WrittenDeployment(serving.number + 1, name_of(made), made)
+    target = runner.deployments.next(flow, made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
     if not lost:

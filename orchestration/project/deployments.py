@@ -142,7 +142,10 @@ class Deployments:
         found = self.draft(flow)
         if found is not None:
             return found
-        made = deployment_for(flow)
+        return self.next(flow, deployment_for(flow))
+
+    def next(self, flow: FlowAsset, made: Deployment) -> WrittenDeployment:
+        """A deployment as the flow's next one, with the number that it is written by; it is not."""
         number = max(numbers(self._pipelines / flow.name), default=0) + 1
         return WrittenDeployment(number, name_of(made), made)
 

@@ -230,6 +230,8 @@ def test_the_deployment_before_serves_again(
     said = capsys.readouterr().out
     assert "deployment 2 → 1" in said
     assert "changes that are not deployed" in said
+    # It is deployed anew, and what was deployed as number 2 is still there.
+    assert planned(capsys)[1]["next"] == 3
     assert by_name(contents(flow, runner)) == as_new(tmp_path, PROGRAM)
     assert main(["rollback", "small", "--yes"]) == 1
     assert "no deployment of `small` before" in capsys.readouterr().err

@@ -117,7 +117,7 @@ def test_an_internal_error_of_spark_is_told_at_once(
         monkeypatch.setattr(module, "exploded", as_they_come)
     monkeypatch.setattr("hydro_core.spark.lower.by_key.over_ticks.exploded", as_they_come)
     monkeypatch.setattr(memory, "run_ticks", runs)
-    of = optimized(program(JOINED, {}, LINES))
+    of = program(JOINED, {}, LINES)
     with pytest.raises(InternalSparkError, match="INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND") as caught:
         assert_same(of, LINES, [(4,)], spark)
     assert tried == [(0, 3)]

@@ -16,6 +16,8 @@ from hydro_core.errors import InternalSparkError
 
 _INTERNAL = re.compile(r"\[INTERNAL_ERROR\w*(?:\.\w+)*\]|SQLSTATE: XX\d{3}")
 _CAUSE = re.compile(r"^\s*Caused by: (.+)$", re.MULTILINE)
+_LINK = re.compile(r"An error occurred while calling \S+\s*")
+"""The words of the link to Java, which name no cause."""
 _WRONG_CODE = re.compile(
     r"(?:java\.lang\.(?:NullPointerException|ClassCastException|AssertionError"
     r"|(?:Array|String)?IndexOutOfBoundsException|UnsupportedOperationException)"
@@ -53,7 +55,8 @@ def first_cause(error: BaseException) -> str:
     named = [cause for cause in causes if _INTERNAL.search(cause)]
     if causes:
         return str((named or causes)[-1]).strip()
-    lines = [line.strip() for text in told for line in text.splitlines() if line.strip()]
+    own = [_LINK.sub("", line.strip()) for text in told for line in text.splitlines()]
+    lines = [line for line in own if line]
     return next((line for line in lines if _INTERNAL.search(line)), next(iter(lines), ""))
 
 
