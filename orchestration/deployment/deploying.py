@@ -115,11 +115,11 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
         )
     from hydro_core.spark.pipeline.rework import first_undone
 
-    known = {commit.plan: commit for commit in runner.pipeline(flow).ledger.commits()}
+    *earlier, _ = runner.pipeline(flow).ledger.programs()
     found = [
         (written, commit)
-        for name, commit in known.items()
-        if (written := newest(runner.directory(flow), name)) and written.number < serving.number
+        for commit in reversed(earlier)
+        if (written := newest(runner.directory(flow), commit.plan))
     ]
     if not found:
         raise _no_way_back(
@@ -127,7 +127,7 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             "deployments are kept for a while only; to go back further, restore the program and "
             f"`hydrotick deploy {flow.name}`",
         )
-    target, commit = max(found, key=lambda one: one[0].number)
+    target, commit = found[0]
     last = runner.next_tick(flow) - 1
     pipeline = _pipeline_of(runner, flow, target, commit)
     return Predecessor(serving, target, commit, first_undone(runner.pipeline(flow), pipeline), last)

@@ -262,7 +262,12 @@ def _deploy(world: World, flow: Flow, op: Op) -> Iterator[str]:
     yield from _is_code(done, 0, *or_refused)
     if world.hands.sequence(flow.name) > before:
         number = world.hands.number(flow.name) or 0
-        flow.state.served.append((number, flow.written))
+        # One that is deployed again goes by its last number, wherever it served before.
+        known = [
+            (number if program == flow.written else of, program)
+            for of, program in flow.state.served
+        ]
+        flow.state.served[:] = [*known, (number, flow.written)]
         flow.state.arrived = {}
     elif done.code == 0 and not maybe_same:
         yield "nothing was deployed"

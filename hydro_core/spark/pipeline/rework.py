@@ -51,6 +51,8 @@ class Recomputed:
     """The first of which somebody has seen another result; after `last`: none is."""
     kept: KeptReads | None = None
     """What is read as it had been; None: the ticks read what is landed now."""
+    back: bool = False
+    """Whether a program that has served before serves again."""
 
 
 class Rework:
@@ -77,7 +79,7 @@ class Rework:
         """The pipeline that runs the ticks."""
         self.first, self.last = past.first, past.last
         """The tick that runs first, and the one that has to be reached."""
-        self._first_changed = past.changed
+        self._first_changed, self._back = past.changed, past.back
         self._taken = taken
         self._since = since
         """Of a deployment, the first tick of each of its outputs that is another than before."""
@@ -174,6 +176,7 @@ class Rework:
             first=self._first_changed,
             last=self.last,
             plan=self.target.fingerprint,
+            back=self._back,
             versions={name: table.version for name, table in tables.items()},
             rows=self._rows(commits),
             inputs=tuple(self._reads(commits)),
@@ -313,7 +316,7 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         beside = _begun(target, base)
         first = base.tick + 1
         kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
-        past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept)
+        past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept, back=True)
         return Rework(serving, target, beside, past, tuple(target.store.tables))
 
 

@@ -61,6 +61,10 @@ class Commit:
     """What each table holds: enough to see whether another program can go on from it."""
     reruns: tuple[Rerun, ...] = ()
     """The functions for which ranges up to this one ran again in Python."""
+    back: bool | None = False
+    """Whether it went back to a program that had served before; None: an earlier version wrote it,
+    which did not say.
+    """
 
     @property
     def ticks(self) -> range:
@@ -93,6 +97,7 @@ _COLUMNS: dict[str, pa.DataType] = {
     "checks": pa.string(),
     "tables": pa.string(),
     "reruns": pa.list_(pa.struct(RERUN_COLUMNS)),
+    "back": pa.bool_(),
 }
 _SCHEMA = pa.schema(_COLUMNS)
 
@@ -190,6 +195,23 @@ class Ledger:
             return self.last
         found = [commit for commit in self.commits(since=tick) if tick in commit.ticks]
         return found[-1] if found else None
+
+    def programs(self) -> tuple[Commit, ...]:
+        """The programs that have served and were not given up, each by its last commit: that which
+        serves comes last.
+        """
+        served: list[str] = []
+        last: dict[str, Commit] = {}
+        for commit in self.commits(since=-1):
+            last[commit.plan] = commit
+            if served[-1:] == [commit.plan]:
+                continue
+            if commit.plan in served and commit.back in (True, None):
+                while served[-1] != commit.plan:
+                    served.pop()
+            else:
+                served.append(commit.plan)
+        return tuple(last[plan] for plan in served)
 
     def last_reads(self) -> tuple[InputRead, ...]:
         """What the last ticks that are committed have read of the inputs."""
@@ -327,6 +349,7 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
             "checks": json.dumps(c.checks, sort_keys=True),
             "tables": json.dumps(c.tables, sort_keys=True),
             "reruns": [row_of_rerun(one) for one in c.reruns],
+            "back": c.back,
         }
         for c in commits
     ]
@@ -338,6 +361,7 @@ def _commit(row: Mapping[str, Any]) -> Commit:
     known["inputs"] = tuple(read_of(found) for found in known["inputs"])
     # A ledger of an earlier version has none.
     known["reruns"] = tuple(rerun_of(found) for found in known.get("reruns") or ())
+    known.setdefault("back", None)
     known["checks"] = json.loads(known["checks"])
     known["tables"] = json.loads(known["tables"])
     for name, moment in known.items():
