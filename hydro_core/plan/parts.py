@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from hydro_core.errors import DataError, InfrastructureError
+from hydro_core.errors import DataError, EngineEndedError, InfrastructureError
 from hydro_core.plan.repeated import repeated
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -38,8 +38,7 @@ def in_parts(
         try:
             found = run(first, end)
         except DataError as error:
-            # A past that is not as it should be is that of every tick, and so is the machine.
-            if first == end or error.code == "state" or isinstance(error, InfrastructureError):
+            if first == end or not _may_fewer_do(error):
                 raise
             failed = end
             continue
@@ -47,3 +46,14 @@ def in_parts(
         first = end + 1
         if failed is not None and failed < first:
             failed = None
+
+
+def _may_fewer_do(error: DataError) -> bool:
+    """Whether a part of the ticks may run where all together fail.
+
+    A past that is not as it should be is that of every tick, and so is the machine; but what ended
+    may have had too little memory for all of them.
+    """
+    if isinstance(error, InfrastructureError):
+        return isinstance(error, EngineEndedError)
+    return error.code != "state"

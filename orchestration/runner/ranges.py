@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import (
     Code,
     DataError,
     Diagnostic,
+    EngineEndedError,
     HydroError,
     InfrastructureError,
     TransientError,
@@ -24,6 +26,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.looking import After
+from .again import with_another_jvm
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
@@ -49,6 +52,10 @@ class NotCommittedError(DataError):
 
 class NotRunError(NotCommittedError, InfrastructureError):
     """Ticks that were not committed, by no fault of any of them."""
+
+
+class EndedError(NotRunError, EngineEndedError):
+    """Ticks that were not committed: what computes them ended, twice."""
 
 
 def _allowed(_: TickWindow) -> None:
@@ -94,9 +101,11 @@ class Ranges:
             NotCommittedError: they are not.
         """
         try:
-            reports = self._together(windows)
+            reports = with_another_jvm(partial(self._together, windows), self.log)
         except HydroError as error:
             report = report_of_error(windows[0], error, judged=is_of_the_tick(error))
+            if isinstance(error, EngineEndedError):
+                raise EndedError(report, error.code) from error
             if isinstance(error, InfrastructureError):
                 raise NotRunError(report, error.code) from error
             failed = NotCommittedError(report, error.code)
