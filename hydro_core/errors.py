@@ -153,6 +153,17 @@ class InfrastructureError(TransientError):
     """
 
 
+class EngineEndedError(InfrastructureError):
+    """The process that computes ended in the middle of its work: another one can begin again."""
+
+
+class InternalSparkError(Exception):
+    """Spark failed by a fault of its own or of a plan of ours: a bug, and no data's fault.
+
+    It is not for people, keeps its traceback, and comes again whenever the tick is tried.
+    """
+
+
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
     """Why something of the program has no meaning or no type.
 

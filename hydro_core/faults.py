@@ -7,7 +7,9 @@ program and its data are not at fault, so the same run may succeed later.
 from __future__ import annotations
 
 import errno
+import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,13 +40,14 @@ def _fault(numbers: set[int], words: str, says: str, cure: str, code: Code = "ru
 
 
 _AGAIN = "then run it again; what was committed stands"
+_FULL = _fault(
+    {errno.ENOSPC, errno.EFBIG},
+    "No space left on device|database or disk is full",
+    "the disk is full",
+    f"make room on it, {_AGAIN}",
+)
 _FAULTS = (
-    _fault(
-        {errno.ENOSPC, errno.EFBIG},
-        "No space left on device|database or disk is full",
-        "the disk is full",
-        f"make room on it, {_AGAIN}",
-    ),
+    _FULL,
     _fault(
         {errno.EDQUOT}, "Disk quota exceeded", "the disk quota is used up", f"make room, {_AGAIN}"
     ),
@@ -103,6 +106,7 @@ def fault_of(
                 message = f"{fault.says}: {place}" if place else fault.says
                 if where and place != where:
                     message = f"{message} ({where})"
+                message += _rooms(_file(found)) if fault is _FULL else ""
                 told = InfrastructureError(Diagnostic(fault.code, message, help=fault.cure))
                 told.__cause__ = error
                 return told
@@ -133,6 +137,26 @@ def _is(error: BaseException, fault: _Fault) -> bool:
     of_a_library = type(error).__module__.partition(".")[0] in _LIBRARIES
     told = isinstance(error, OSError) or of_a_library
     return told and fault.words.search(str(error)) is not None
+
+
+def _rooms(file: str) -> str:
+    """How much room there is, by the mounts that a run writes to: of Spark, neither file nor mount
+    is known, and its scratch files are in none of the project's directories.
+    """
+    places = [Path(file)] if file else [Path.cwd(), Path(tempfile.gettempdir())]
+    found = dict.fromkeys(filter(None, map(_mount, places)))
+    rooms = [f"{mount} has {_free(mount) // 2**20:,} MiB free" for mount in found]
+    return f"; {', '.join(rooms)}" if rooms else ""
+
+
+def _mount(place: Path) -> Path | None:
+    """The file system that a path is on, by where it is mounted."""
+    return next((p for p in (place.absolute(), *place.absolute().parents) if p.is_mount()), None)
+
+
+def _free(mount: Path) -> int:
+    room = os.statvfs(mount)
+    return room.f_bavail * room.f_frsize
 
 
 def _file(error: BaseException) -> str:

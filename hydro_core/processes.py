@@ -13,14 +13,17 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import Diagnostic, InfrastructureError, TransientError
 
+_SECONDS_TO_LOOK = 0.05
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 """What the operating system says where a file system has no locks."""
 
@@ -88,6 +91,23 @@ class FileLock:
         self.file = file
         return True
 
+    @contextmanager
+    def waited_for(self, seconds: float) -> Iterator[None]:
+        """Within it this process holds the lock, for which it waits until others give it back.
+
+        Raises:
+            TransientError: another holds it for longer (code `state`).
+        """
+        end = time.monotonic() + seconds
+        while not self.take():
+            if time.monotonic() > end:
+                raise _held_for_long(self._path, self.holder(), seconds)
+            time.sleep(_SECONDS_TO_LOOK)
+        try:
+            yield
+        finally:
+            self.release()
+
     def release(self) -> None:
         """Gives the lock back; nothing if it is not held."""
         if self.file is not None:
@@ -151,6 +171,17 @@ def _is_at(path: Path, file: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(file))
     except FileNotFoundError:
         return False
+
+
+def _held_for_long(path: Path, holder: Mapping[str, Any], seconds: float) -> TransientError:
+    who = f": {holder['process']}" if holder else ""
+    return TransientError(
+        Diagnostic(
+            "state",
+            f"another process has been at work in {path.parent} for {seconds:.0f} s{who}",
+            help="wait until it has ended, or end it",
+        )
+    )
 
 
 def _without_locks(path: Path) -> InfrastructureError:

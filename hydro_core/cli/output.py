@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from hydro_core.errors import Diagnostic, HydroError
+from hydro_core.types.json import json_text
 
 
 def add_format_argument(
@@ -31,7 +31,7 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Prints a result for programs, on one line, at once."""
-    _print(json.dumps(value, ensure_ascii=False, allow_nan=True), sys.stdout)
+    _print(json_text(value), sys.stdout)
 
 
 def print_error(text: str) -> None:

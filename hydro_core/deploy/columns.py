@@ -1,4 +1,4 @@
-"""Outputs with some of their columns, to see whether they are another program's, or in its order."""
+"""Outputs with some of their columns, to see whether they are another's, or in its order."""
 
 from __future__ import annotations
 

@@ -110,8 +110,7 @@ class Difference:
 
     @property
     def turned(self) -> tuple[str, ...]:
-        """The outputs that are the same but for the order in which the new plan has their columns.
-        """
+        """The outputs that are the same but for the order of their columns in the new plan."""
         before, after = self.before.plan.typed.outputs, self.after.plan.typed.outputs
         return tuple(
             name

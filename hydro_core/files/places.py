@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as made_by
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +76,7 @@ class FoundFiles:
     """What it is: a Delta table, or files of a kind."""
     table: str | None = None
     """The identity of a Delta table."""
-    lacking: Lacking = made_by(default_factory=dict)
+    lacking: Lacking = field(default_factory=dict)
     """The declared columns that a file lacks; not of JSON lines, which only their rows tell, nor of
     the files of a Delta table, which has a schema of its own.
     """
@@ -237,7 +236,8 @@ def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]
             types[column.name] = item_type(column.type)
         except ValueProblem:
             refuse(
-                f"`{place}`: its column `{column.name}` is of type {column.type}, which no item has",
+                f"`{place}`: its column `{column.name}` is of type {column.type}, "
+                "which no item has",
                 "write it as a struct, an array or text, or leave it out of the schema",
             )
     return types

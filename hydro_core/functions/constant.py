@@ -45,6 +45,7 @@ from hydro_core.functions.tree import (
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
+_ALWAYS = "nothing of it depends on the item: write a constant that has a value"
 _HANDS_ON = (Param, Attribute, Index, IfElse, BoolOp, Let)
 """What makes no value of its own."""
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -98,6 +99,21 @@ def value_of(tree: Expr, names: Constants | None = None) -> Any:
     except _FAILURES as problem:
         said = f"the constant has no value: {type(problem).__name__}: {problem}"
         raise TypeProblem(said, _CURE, place=evaluation.place) from None
+
+
+def failure_of(tree: Expr) -> TypeProblem | None:
+    """Why a tree without parameters fails wherever it is evaluated; None where it has a value, or
+    where finding out would take too long.
+    """
+    evaluation = _Evaluation()
+    try:
+        evaluation.value(tree, {})
+    except LimitError:
+        return None
+    except _FAILURES as problem:
+        said = f"this fails for every item: {type(problem).__name__}: {problem}"
+        return TypeProblem(said, _ALWAYS, place=evaluation.place)
+    return None
 
 
 class _Evaluation:

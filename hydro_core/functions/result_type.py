@@ -14,6 +14,7 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions import typing_operators as operators
 from hydro_core.functions import typing_parts as parts
+from hydro_core.functions.failing_constants import check_constants
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import (
     ANY,
@@ -188,6 +189,7 @@ def _typing(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> _Typed:
         return _Typed(result, {}, None, fn.returns or ANY)
     typer = _Typer()
     raw = typer.kind(fn.tree, dict(zip(fn.params, arguments, strict=True)))
+    check_constants(fn.tree)
     result = fn.returns or as_item(raw, fn.tree.place)
     return _Typed(result, typer.kinds, fn.tree, raw)
 

@@ -1,8 +1,8 @@
-"""Between graphs, which have cycles and sharing, and terms, which bind them by name.
+"""From graphs, which have cycles and sharing, to terms, which bind them by name.
 
 Every output is a term of its own. A stream that is read more than once is bound by `let`, streams
 that feed each other by `letrec`; sources are free. A long pipeline is bound by `let` in pieces.
-Ids, arguments and places survive both ways.
+Ids, arguments and places survive.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.io import SINK, SOURCE
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.catalog.io import SINK
+from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term
 from hydro_core.ir.walk import components, is_cycle
 
@@ -90,72 +90,6 @@ class _Terms:
         node = self.graph[endpoint.node]
         inputs = tuple(self.term(str(e)) for e in node.inputs)
         return App(node.op, node.args, inputs, endpoint.port, node.id, node.span)
-
-
-def to_graph(terms: Mapping[str, Term], sinks: Mapping[str, Node], name: str = "flow") -> Graph:
-    """The graph in which each term flows into the sink of its name; equal parts are one node."""
-    work = _Nodes(dict.fromkeys(sinks, True))
-    ends = {sink: work.place(term, {}) for sink, term in terms.items()}
-    last = [sinks[sink].with_(inputs=(end,)) for sink, end in ends.items()]
-    return Graph.of((*work.nodes.values(), *last), name)
-
-
-@dataclass(slots=True)
-class _Nodes:
-    taken: dict[NodeId, bool]
-    nodes: dict[NodeId, Node] = field(default_factory=dict)
-    known: dict[tuple[object, ...], NodeId] = field(default_factory=dict)
-    cycles: dict[tuple[object, ...], Mapping[str, Endpoint]] = field(default_factory=dict)
-
-    def place(self, term: Term, bound: Mapping[str, Endpoint]) -> Endpoint:
-        """The stream of a term, its nodes made."""
-        match term:
-            case Ref(name):
-                return bound[name]
-            case LetTerm(name, value, body):
-                return self.place(body, {**bound, name: self.place(value, bound)})
-            case LetRec(bindings, body):
-                return self.place(body, {**bound, **self._cycle(bindings, bound)})
-            case App(op, args, inputs, port):
-                read = tuple(self.place(i, bound) for i in inputs)
-                key = (op, args, read)
-                if key not in self.known:
-                    self.known[key] = self._make(term, read)
-                return Endpoint(self.known[key], port)
-
-    def _cycle(self, bindings: Bindings, bound: Mapping[str, Endpoint]) -> Mapping[str, Endpoint]:
-        """The streams of a `letrec`: their nodes are named before what they read is known."""
-        key = (bindings, tuple(sorted(bound.items())))
-        if key in self.cycles:
-            return self.cycles[key]
-        made: dict[str, Endpoint] = {}
-        apps: dict[str, App] = {}
-        for name, term in bindings:
-            if not isinstance(term, App):
-                raise TypeError(f"{name} is bound to something that is no operator")
-            made[name] = Endpoint(self._id(term), term.port)
-            apps[name] = term
-        inner = {**bound, **made}
-        for name, app in apps.items():
-            read = tuple(self.place(i, inner) for i in app.inputs)
-            node = made[name].node
-            self.nodes[node] = Node(node, app.op, app.args, read, app.span)
-        self.cycles[key] = made
-        return made
-
-    def _make(self, app: App, read: tuple[Endpoint, ...]) -> NodeId:
-        name = self._id(app)
-        self.nodes[name] = Node(name, app.op, app.args, read, app.span)
-        return name
-
-    def _id(self, app: App) -> NodeId:
-        wanted = app.origin or (app.args["name"] if app.op is SOURCE else "")
-        name, number = wanted, 1
-        while not name or name in self.taken:
-            name = f"{app.op.name}_{number}"
-            number += 1
-        self.taken[name] = True
-        return name
 
 
 def _reads(graph: Graph, root: Endpoint) -> Mapping[Endpoint, tuple[Endpoint, ...]]:

@@ -1,4 +1,4 @@
-"""S-expressions: how the optimizer prints and reads programs (language page, section 5).
+"""S-expressions: how the optimizer prints programs (language page, section 5), and reads rules.
 
     (delta (cross (persist add_member) (persist messages)))
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import functions_of
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.arguments import printed, read_argument
+from hydro_core.ir.arguments import printed
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
 
@@ -176,76 +176,6 @@ def _tree(term: Ref | App, names: Mapping[Fn, str]) -> SExpr:
             head = Atom(f"{op.name}[{port}]" if port else op.name)
             given = [Atom(text) for text in printed(op, args, names)]
             return (head, *given, *(to_tree(i, names) for i in inputs))
-
-
-def parse(
-    text: str, functions: Mapping[str, Fn] | None = None, inputs: Mapping[str, App] | None = None
-) -> Term:
-    """The term that is written so; a free name is the source of that name, or what `inputs` says.
-
-    `functions` are the functions by their printed names.
-    """
-    return from_tree(read(text), functions or {}, inputs or {})
-
-
-def from_tree(
-    tree: SExpr,
-    functions: Mapping[str, Fn],
-    inputs: Mapping[str, App],
-    bound: frozenset[str] = frozenset(),
-) -> Term:
-    """The term of a tree, in which the names in `bound` are references."""
-    if isinstance(tree, Atom):
-        if tree.text in bound:
-            return Ref(tree.text)
-        return inputs[tree.text] if tree.text in inputs else _source(tree.text)
-    if not tree or not isinstance(tree[0], Atom):
-        raise ValueError(f"{flatten(tree)} does not begin with an operator")
-    match tree[0].text, tree[1:]:
-        case "let", (Atom(name), value, body):
-            inner = from_tree(body, functions, inputs, bound | {name})
-            return LetTerm(name, from_tree(value, functions, inputs, bound), inner)
-        case "letrec", (Atom(name), value, body):
-            return _letrec(((name, value),), body, functions, inputs, bound)
-        case "letrec", (tuple() as pairs, body):
-            named = tuple(zip(map(flatten, pairs[::2]), pairs[1::2], strict=True))
-            return _letrec(named, body, functions, inputs, bound)
-        case head, rest:
-            return _application(head, rest, functions, inputs, bound)
-
-
-def _letrec(
-    pairs: tuple[tuple[str, SExpr], ...],
-    body: SExpr,
-    functions: Mapping[str, Fn],
-    inputs: Mapping[str, App],
-    bound: frozenset[str],
-) -> Term:
-    known = bound | {name for name, _ in pairs}
-    bindings = tuple((name, from_tree(t, functions, inputs, known)) for name, t in pairs)
-    return LetRec(bindings, from_tree(body, functions, inputs, known))
-
-
-def _application(
-    head: str,
-    rest: tuple[SExpr, ...],
-    functions: Mapping[str, Fn],
-    inputs: Mapping[str, App],
-    bound: frozenset[str],
-) -> Term:
-    name, _, port = head.partition("[")
-    op, args, streams = read_argument(name, [_raw(t) for t in rest], functions)
-    children = tuple(from_tree(rest[i], functions, inputs, bound) for i in streams)
-    return App(op, args, children, port.removesuffix("]"))
-
-
-def _raw(tree: SExpr) -> str | None:
-    return tree.text if isinstance(tree, Atom) else None
-
-
-def _source(name: str) -> App:
-    op, args, _ = read_argument(SOURCE.name, [f"name={name!r}"], {})
-    return App(op, args)
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -21,8 +21,8 @@ from hydro_core.catalog.classes import (
     Compares,
     Distinct,
     Ends,
-    Gives,
     Given,
+    Gives,
     Growth,
     History,
     Linear,
@@ -50,6 +50,8 @@ from hydro_core.ir.walk import components, is_cycle, outputs, predecessors
 from hydro_core.optimize.columns import columns_of
 from hydro_core.types.item import Row
 
+_KEYS = frozenset({"columns", "key"})
+"""Kinds of arguments that name columns whose order means nothing."""
 Ranks = Mapping[str, int]
 """The places of columns in the one order, by their names."""
 
@@ -111,7 +113,7 @@ class _Work:
 
     def add(self, node: Node, *, as_written: bool) -> None:
         """Adds the node, its named parts in order, or just as it stands."""
-        if not as_written and self._in_order(node):
+        if not as_written and self._goes_by_names(node) and self._in_order(node):
             return
         inputs = tuple(map(self.restored, node.inputs))
         self.nodes[node.id] = node.with_(inputs=inputs)
@@ -166,15 +168,18 @@ class _Work:
         """What is as in the program is called as in the program, and nothing else is."""
         return str(end) if is_own else f"{end} in order"
 
+    def _goes_by_names(self, node: Node) -> bool:
+        """Whether it gets rows, and takes their columns by their names where it asks for some."""
+        if any(end not in self.at for end in node.inputs):
+            return False
+        by_name = all(columns_of(fn) is not None for fn in functions_of(node.args))
+        return by_name and all(arg.kind != "order" for arg in node.op.args)
+
     def _in_order(self, node: Node) -> bool:  # noqa: PLR0911 - a closed set
         """Adds the node with its named parts in order, if these are all that it goes by."""
-        if isinstance(node.cls, Given):
-            return self._source(node)
-        if not node.inputs or any(end not in self.at for end in node.inputs):
-            return False
-        if not _asks_by_name(node):
-            return False
         match node.cls:
+            case Given():
+                return self._source(node)
             case Projection():
                 return self._projection(node, node.cls)
             case PerItem(gives) if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED):
@@ -196,7 +201,7 @@ class _Work:
                 | Growth(signed=False)
             ):
                 return self._as_its_input(node, self.at[node.inputs[0]])
-            case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
+            case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
                 return False
             case _:
                 assert_never(node.cls)
@@ -257,7 +262,7 @@ class _Work:
     def _product(self, node: Node) -> bool:
         """The key, then the columns of either side: those of the second may get a suffix."""
         on, own = node.args["on"], self.row(Endpoint(node.id))
-        if on is None or own is None:
+        if not _are_names(on) or own is None:
             return False
         keys, taken = self.sorted(on), {*on}
         names = list(keys)
@@ -285,7 +290,7 @@ class _Work:
         by_name = {
             arg.name: self.sorted(node.args[arg.name])
             for arg in node.op.args
-            if arg.kind == "columns" and node.args[arg.name]
+            if arg.kind in _KEYS and _are_names(node.args[arg.name])
         }
         inputs = (placed.end, *(self.at[end].end for end in node.inputs[1:]))
         self._put(node.with_(args=node.args.with_(**by_name), inputs=inputs), placed.names)
@@ -301,12 +306,9 @@ class _Work:
             self.at[end] = _Placed(Endpoint(name, end.port), names)
 
 
-def _asks_by_name(node: Node) -> bool:
-    """Whether its functions and its order take columns by their names, if it has some."""
-    return all(
-        columns_of(fn) is not None
-        for fn in functions_of(node.args)
-    ) and all(arg.kind != "order" for arg in node.op.args)
+def _are_names(columns: tuple[object, ...] | None) -> bool:
+    """Whether there are columns, which have the same names on either side."""
+    return bool(columns) and all(isinstance(name, str) for name in columns or ())
 
 
 def _column(of: str | Fn) -> Fn:

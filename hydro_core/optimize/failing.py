@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hydro_core.analysis.nullness import never_null
 from hydro_core.catalog.classes import Projection
@@ -70,7 +71,7 @@ class Failing:
     space: Space
     doubtful: Mapping[str, bool]
     """What `doubtful_in` gives, before arguments were made one."""
-    spelled: Mapping[Hashable, Sequence[str]]
+    spelled: Mapping[Any, Sequence[str]]
     """What is compared: its streams as written, then in other words."""
     definitions: Mapping[str, StreamDefinition] = field(init=False)
     conjuncts: dict[CallKey, tuple[int, int]] = field(init=False)

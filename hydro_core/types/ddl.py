@@ -81,7 +81,7 @@ def _parsed(parser: _Parser) -> ItemType:
         result = parser.type() if bare else parser.fields("")
     except RecursionError:
         cure = "flatten it: no item has so many levels"
-        raise TypeProblem(f"the schema {text[:_SHOWN]!r}… nests too deep", cure) from None
+        raise TypeProblem(f"the schema {parser.text[:_SHOWN]!r}… nests too deep", cure) from None
     if parser.at < len(parser.tokens):
         raise parser.problem(f"`{parser.peek(0)}` is not expected here")
     return result

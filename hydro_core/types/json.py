@@ -2,9 +2,10 @@
 
 A row is an object; a tuple and an array are arrays, and an array is a tuple unless the type says
 `array<…>`. Dates, timestamps and decimals are strings (a decimal with as many digits after the
-point as its scale), binary is base64. NaN and the infinities are written as Python's `json` does
-(`NaN`, `Infinity`, `-Infinity`). A column that an object lacks is null; one that the type lacks is
-a problem, and so is an integer beyond 64 bits.
+point as its scale), binary is base64. NaN and the infinities, for which JSON has no form, are the
+strings `"NaN"`, `"Infinity"` and `"-Infinity"`, as Spark writes them; the bare words that Python
+writes are read, too. A column that an object lacks is null; one that the type lacks is a problem,
+and so is an integer beyond 64 bits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal as DecimalValue
@@ -46,6 +48,8 @@ from hydro_core.types.values import (
     describe,
 )
 
+_FLOATS = (DOUBLE, Scalar("float"))
+_NO_NUMBERS = {text: float(text) for text in ("NaN", "Infinity", "-Infinity")}
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -97,9 +101,13 @@ def from_json(value: Any, to: ItemType) -> Any:
                 )
             return RowItem((f.name, _column(f, value.get(f.name))) for f in to.fields)
         case _, Scalar(name) if name not in _MOMENTS or isinstance(value, str):
-            return conform(value, to)
+            return conform(_number(value) if to in _FLOATS else value, to)
         case _:
             raise ValueProblem(f"{describe(value)} is not of type {to}")
+
+
+def _number(value: Any) -> Any:
+    return _NO_NUMBERS.get(value, value) if isinstance(value, str) else value
 
 
 def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
@@ -109,8 +117,10 @@ def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
     {'price': '2.50'}
     """
     match item:
-        case int() if of in (DOUBLE, Scalar("float")):
+        case int() if of in _FLOATS:
             return float(item)
+        case float() if not math.isfinite(item):
+            return _text_of(item)
         case None | bool() | int() | float() | str():
             return item
         case tuple():
@@ -125,6 +135,30 @@ def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
             return {name: to_json(x) for name, x in dict.items(item)}
         case _:
             return _as_text(item, of)
+
+
+def json_text(value: Any) -> str:
+    """The text of a JSON value; floats that JSON has no form for are strings in it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_written(value), ensure_ascii=False, allow_nan=False)
+
+
+def _written(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return _text_of(value)
+        case dict():
+            return {name: _written(x) for name, x in value.items()}
+        case list() | tuple():
+            return [_written(x) for x in value]
+        case _:
+            return value
+
+
+def _text_of(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _as_text(item: Any, of: ItemType) -> str:

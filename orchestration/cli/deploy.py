@@ -18,6 +18,7 @@ from ..deployment.seams import DeployOptions
 from ..project import project
 from ..project.arguments import add_yes, flow_parser, number_of, parsed
 from ..project.console import Console
+from ..runner.again import with_another_jvm
 from ..runner.runner import TickRunner
 from .plan_shown import (
     as_json,
@@ -70,7 +71,8 @@ def deploy(arguments: Sequence[str]) -> int:
     if not console.agreed():
         return 1
     began = time.monotonic()
-    commit = take_over(found, runner, _progress(flow, runner, began, console.say))
+    progress = _progress(flow, runner, began, console.say)
+    commit = with_another_jvm(lambda: take_over(found, runner, progress), console.say)
     _record(flow, runner)
     number = runner.deployments.prepared(flow).number
     spent = time.monotonic() - began
@@ -102,7 +104,8 @@ def rollback(arguments: Sequence[str]) -> int:
     if not console.agreed():
         return 1
     began = time.monotonic()
-    commit = roll_back(flow, runner, to, _progress(flow, runner, began, console.say))
+    progress = _progress(flow, runner, began, console.say)
+    commit = with_another_jvm(lambda: roll_back(flow, runner, to, progress), console.say)
     _record(flow, runner)
     spent = time.monotonic() - began
     serves = f"deployment {to.target.number} serves again after {spent:.1f} s"
@@ -158,7 +161,9 @@ def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -
     if found is None or options.compare is None:
         return found
     progress = _progress(flow, runner, time.monotonic(), print_error)
-    return replace(found, compared=compare(found, runner, options.compare, progress))
+    ticks: int = options.compare
+    compared = with_another_jvm(lambda: compare(found, runner, ticks, progress), print_error)
+    return replace(found, compared=compared)
 
 
 def _nothing(flow: FlowAsset) -> str:

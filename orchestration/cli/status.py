@@ -209,13 +209,9 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
 
 
 def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
-    import dagster as dg
+    from .ticking import read_instance
 
-    from .ticking import open_instance
-
-    home = flows.project.dagster_home
-    # To look makes nothing: without a home there are no records.
-    return open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+    return read_instance(flows.project.dagster_home)
 
 
 def _recorded(

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -52,7 +52,8 @@ def tick_asset(
         for first, last in unrecorded(flow, runner, context.instance):
             windows |= {calendar.window(number) for number in range(first.tick, last.tick + 1)}
         found, versions = RunEvaluations(flow, context), _Versions(flow)
-        for report in _tagged(context, _reports(flow, context, runner, (asked, windows))):
+        reports = _bugs_judged(context, _reports(flow, context, runner, (asked, windows)))
+        for report in _tagged(context, reports):
             yield from found.of_tick(report)
             for warning in report.warnings(flow.name):
                 context.log.warning(warning)
@@ -72,6 +73,18 @@ def tick_asset(
         yield from _outputs(context)
 
     return tick
+
+
+def _bugs_judged(
+    context: dg.AssetExecutionContext, reports: Iterator[TickReport]
+) -> Iterator[TickReport]:
+    """The reports; a bug that comes again whenever its tick is tried is told as such by the run."""
+    try:
+        yield from reports
+    except InternalSparkError:
+        run_id = context.run.run_id
+        context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
+        raise
 
 
 def _reports(

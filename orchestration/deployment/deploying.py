@@ -143,6 +143,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     Raises:
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
+    from hydro_core.spark.executor.failed_job import told_failures
     from hydro_core.spark.pipeline.rework import rollback
 
     from ..project.deployments import fitted
@@ -150,7 +151,11 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     serving, plan = runner.pipeline(flow), to.target.deployment.plan
     target = _pipeline_of(runner, flow, to.target, to.commit)
     target.step = serving.step
-    with told_faults(_named(serving)), rollback(serving, target) as rework:
+    with (
+        told_faults(_named(serving)),
+        told_failures(directory=serving.directory),
+        rollback(serving, target) as rework,
+    ):
         if rework.is_complete:
             return rework.replace()
         read = _as_read(runner, flow, rework, plan.graph.sources)
@@ -172,6 +177,7 @@ def _pipeline_of(
 @contextmanager
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves."""
+    from hydro_core.spark.executor.failed_job import told_failures
     from hydro_core.spark.pipeline.deployed import pipeline_of
     from hydro_core.spark.pipeline.rework import deployment
 
@@ -183,6 +189,7 @@ def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     pipeline.step = serving.step
     with (
         told_faults(_named(serving)),
+        told_failures(directory=serving.directory),
         deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
     ):
         now = serving.ledger.last

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydro_core.errors import HydroError
+from hydro_core.faults import told_faults
 from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
@@ -21,7 +24,8 @@ from hydro_core.types.columns import declared_columns
 
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
-from .readiness import Ready, ready
+from .held import held_by
+from .readiness import Held, Ready, ready
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
@@ -97,7 +101,6 @@ class Flows:
 
     def ready(self, flow: FlowAsset) -> Ready:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
-        from .held import held
 
         def latest(name: str) -> int | datetime | None:
             return self.landings(flow).sources[name].latest()
@@ -106,7 +109,18 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now(), lambda: held(self, flow))
+        return ready(flow, latest, committed, self.now(), partial(self._held, flow))
+
+    def _held(self, flow: FlowAsset) -> Held | None:
+        """What the next tick waits for while rows are gone; None: for nothing."""
+        tick, ledger = self.next_tick(flow), self.deployments.ledger(flow)
+        try:
+            with told_faults(f"the landings of `{flow.name}`", vanished=True):
+                seen = self.landings(flow).look(tick, ledger.last_reads(), to_tell=True)
+        except HydroError:
+            # What is wrong with a landing is told by what runs next.
+            return None
+        return held_by(flow, seen, tick)
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""

@@ -5,30 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import Diagnostic, HydroError, TransientError
+from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset, Landing
 
-from .looking import look
 from .noticed import Noticed, noticed
 from .readiness import Held
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.seen import Seen
-
-    from .flows import Flows
-
-
-def held(flows: Flows, flow: FlowAsset) -> Held | None:
-    """What the next tick of a flow waits for, as its landings are now; None: for nothing."""
-    tick = flows.next_tick(flow)
-    if not tick:
-        return None
-    try:
-        seen = look(flows, flow, to_tell=True).seen
-    except HydroError:
-        # What is wrong with a landing is told by what runs next.
-        return None
-    return held_by(flow, seen, tick)
 
 
 def held_by(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> Held | None:

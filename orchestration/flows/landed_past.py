@@ -49,8 +49,8 @@ def lost_past(
             continue
         try:
             found = flows.inputs(flow, plan, [name])
-            there = found.rows_there(name, read[name].version)
             seen = found.landings.as_read([read[name]], done)[name]
+            there = found.rows_there(name, seen.now.version)
         except HydroError as error:
             lost[name] = error.diagnostics[0].message
             continue

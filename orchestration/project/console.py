@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from typing import Any, TextIO
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.types.json import json_text
 
 
 class Console:
@@ -29,7 +29,7 @@ class Console:
 
     def give(self, result: Any, text: str = "") -> None:
         """Prints what was asked for: as JSON, or as text where there is one."""
-        said = json.dumps(result, ensure_ascii=False) if self.gives_json else text
+        said = json_text(result) if self.gives_json else text
         if said:
             sys.stdout.write(f"{said.rstrip()}\n")
             sys.stdout.flush()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
@@ -18,6 +19,7 @@ from hydro_core.ticks.calendar import TickWindow, span
 from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
 from ..quality.changed import changed
+from .again import with_another_jvm
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
 from .late import first_to_correct
@@ -85,25 +87,10 @@ def correct(
     read what `reading` has seen, or what is landed now: the ledger has one state of the landings
     for all of them. `computed_again` is called with the ticks that have been computed.
     """
-    from hydro_core.spark.inputs.arrivals.landings import look_again
-    from hydro_core.spark.pipeline.rework import correction
-
     try:
-        pipeline = flows.pipeline(flow)
-        seen = (reading or look(flows, flow)).seen
-        begin = first_to_correct(flows.asset(flow), seen, first.tick)
-        with (
-            told_faults(f"the pipeline in {pipeline.directory}"),
-            correction(pipeline, first.tick if begin is None else begin) as rework,
-        ):
-            before = look_again(seen, rework.first)
-            reading = LandingReads(flows, flow, before)
-            ranges = Ranges(flows.asset(flow), rework.beside, reading, log)
-            reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
-            if reports[-1].committed:
-                gains = {name: one.gain for name, one in before.items()}
-                reports = _replaced(flows, flow, rework, (reports, gains))
-                log(str(reports[-1].corrected))
+        reports = with_another_jvm(
+            partial(_corrected, flows, flow, first, log, reading, computed_again), log
+        )
     except HydroError as error:
         reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
     if not reports[-1].committed:
@@ -111,6 +98,36 @@ def correct(
         kept = "nothing was changed, all committed ticks are as they were"
         reports = [replace(reports[-1], cure=f"{cure}; {kept}")]
     yield from reports
+
+
+def _corrected(
+    flows: Flows,
+    flow: FlowAsset,
+    first: TickWindow,
+    log: Log,
+    reading: LandingReads | None,
+    computed_again: Callable[[Sequence[TickWindow]], None],
+) -> list[TickReport]:
+    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.inputs.arrivals.landings import look_again
+    from hydro_core.spark.pipeline.rework import correction
+
+    pipeline = flows.pipeline(flow)
+    seen = (reading or look(flows, flow)).seen
+    begin = first_to_correct(flows.asset(flow), seen, first.tick)
+    with (
+        told_faults(f"the pipeline in {pipeline.directory}"),
+        told_failures(directory=pipeline.directory),
+        correction(pipeline, first.tick if begin is None else begin) as rework,
+    ):
+        before = look_again(seen, rework.first)
+        ranges = Ranges(flows.asset(flow), rework.beside, LandingReads(flows, flow, before), log)
+        reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
+        if reports[-1].committed:
+            gains = {name: one.gain for name, one in before.items()}
+            reports = _replaced(flows, flow, rework, (reports, gains))
+            log(str(reports[-1].corrected))
+        return reports
 
 
 def _replaced(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -56,3 +58,52 @@ def test_what_is_made_says_what_helps(place: str) -> None:
     assert "help" in given
     for leaf in ast.walk(given["help"]):
         assert not (isinstance(leaf, ast.Constant) and leaf.value in (None, ""))
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    """The texts of the sources, but for those that say what a module, class or function is."""
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        said = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+        for node in texts:
+            if isinstance(node.value, str) and id(node) not in said:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+
+
+def _commands() -> frozenset[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    own = {path.stem for path in (ROOT / "hydro_core" / "cli").glob("*.py")}
+    return frozenset(project["entry-points"]["hydrotick.commands"]) | own
+
+
+def test_a_command_that_a_text_names_is_there() -> None:
+    there = _commands()
+    named = [
+        (place, found)
+        for place, text in _texts()
+        for found in re.findall(r"`hydrotick ([a-z]\w*)", text)
+    ]
+    assert len(named) > 20
+    assert [(place, found) for place, found in named if found not in there] == []
+
+
+def test_an_option_that_a_text_names_is_there() -> None:
+    texts = list(_texts())
+    declared = {text for _, text in texts if re.fullmatch(r"--[a-z][a-z-]*", text)}
+    named = [
+        (place, found)
+        for place, text in texts
+        for found in re.findall(r"`hydrotick [^`]*?(--[a-z][a-z-]*)", text)
+    ]
+    assert [(place, found) for place, found in named if found not in declared] == []
+
+
+def test_no_text_sends_anybody_to_what_a_wheel_does_not_have() -> None:
+    """Nor to functions of Python where there is a command line."""
+    beside = re.compile(r"\bdocs/|[a-z-]+\.md#|`rewind\(")
+    assert [place for place, text in _texts() if beside.search(text)] == []

@@ -81,6 +81,27 @@ def test_shards_are_the_whole(kind: str, record_property: Any) -> None:
     assert any(program.replicated for program in cut)
 
 
+FED_BACK = """
+a = source("w double, u long")
+s1 = a -> with_columns(z=lambda r: (r.w or 0.0) * 2)
+s2 = s1 -> difference(neg=s1)
+s3 = union(s3p, s2) -> latest(by="z", order="w")
+s3p = s3 -> prev()
+a -> join(right=s3, on=["u", "w"], how="left", suffix="_r") -> o
+"""
+
+
+@pytest.mark.parametrize("optimize", [True, False], ids=["optimized", "written"])
+def test_a_feedback_without_items_keeps_its_columns_behind_an_exchange(optimize: bool) -> None:
+    program = compile_text(FED_BACK)
+    ticks = [{"a": [{"w": 1.5, "u": 1}, {"w": None, "u": 2}]}, {"a": [{"w": 1.5, "u": 1}]}]
+    given = list(read_ticks(program.typed, ticks))
+    whole = list(run_ticks(program.typed, program.strata, given))
+    cut = sharded(program, 2)
+    assert cut.exchanged
+    assert repr(list(run_shards(cut, given, Options(optimized=optimize)))) == repr(whole)
+
+
 def test_shards_of_streams_without_items_are_the_whole() -> None:
     found = [_cut("nothing", seed, optimize=seed % 2 == 0) for seed in range(16)]
     assert sum(cut is not None and bool(cut.exchanged) for cut in found) >= 8

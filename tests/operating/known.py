@@ -10,12 +10,15 @@ from tests.operating.programs import FAMILIES
 from tests.operating.story import Op, Setting, Story
 
 OPEN: Mapping[str, tuple[str, str]] = {
-    "rolled back after a correction": ("issue point 1", "`o` of `main` at tick"),
-    "a file that returns": ("issue point 2", "late rows of tick"),
-    "a late row and a deployment": ("issue point 6", "`o` of `main` at tick"),
+    "a deployment that was given up": (
+        "a rollback goes to a deployment that was given up",
+        "status says deployment=",
+    ),
+    "a program that is deployed again": (
+        "a rollback knows of a program that was deployed again only the last time",
+        "there is no deployment of `main` before",
+    ),
     "seed 51": ("a rollback goes to a deployment that was given up", "status says deployment="),
-    "seed 131": ("issue point 6", "`o` of `main` at tick"),
-    "seed 232": ("issue point 2", "rows removed of ticks"),
 }
 """By their names, what fails and is to be mended: why, and words of what is said then. Who mends it
 takes its line out.
@@ -65,6 +68,56 @@ STORIES: Mapping[str, Story] = {
             Op("land", rows=((1, "y", 7),)),
             Op("tick", 1),
             Op("deploy", 1),
+            Op("tick", 1),
+        ),
+    ),
+    "a late row whose tick lost another": Story(
+        _setting("next"),
+        (
+            Op("land", rows=((0, "z", 0), (1, "x", 4))),
+            Op("land", rows=_DAYS),
+            Op("tick", 3),
+            Op("land", rows=((0, "z", 4),)),
+            Op("tick", 1),
+            Op("rewrite", 0, rows=((2, "x", 4),)),
+            Op("correct", 2),
+            Op("tick", 1),
+        ),
+    ),
+    "a rollback over several deployments": Story(
+        _setting("next"),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 2),
+            Op("deploy", 1),
+            Op("tick", 1),
+            Op("deploy", 2),
+            Op("tick", 1),
+            Op("rollback"),
+            Op("tick", 1),
+        ),
+    ),
+    "a deployment that was given up": Story(
+        _setting("next"),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 1),
+            Op("deploy", 1),
+            Op("rollback"),
+            Op("deploy", 2),
+            Op("rollback"),
+            Op("tick", 1),
+        ),
+    ),
+    "a program that is deployed again": Story(
+        _setting("next"),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 1),
+            Op("deploy", 1),
+            Op("deploy", 0),
+            Op("rollback"),
+            Op("rollback"),
             Op("tick", 1),
         ),
     ),

@@ -1,4 +1,4 @@
-"""An output that a program gives no more, or under another name, is planned, deployed, taken back."""
+"""Outputs that a program gives no more, or under other names, are planned, deployed, taken back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def runner(served: tuple[FlowAsset, TickRunner]) -> TickRunner:
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "gone", "new"),
+    "case",
     [
         (WITHOUT, (), {"before"}, set()),
         (RENAMED, ("--compare", "2"), {"before"}, {"earlier"}),
@@ -67,11 +67,9 @@ def test_outputs_go_and_come(
     runner: TickRunner,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    text: str,
-    words: tuple[str, ...],
-    gone: set[str],
-    new: set[str],
+    case: tuple[str, tuple[str, ...], set[str], set[str]],
 ) -> None:
+    text, words, gone, new = case
     rewrite(flow, text)
     code, found = planned(capsys, *words)
     assert code == 3

@@ -24,6 +24,7 @@ from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import has_int96
 from hydro_core.settings import SparkSettings
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.inputs.arrivals.delta_log import FileChanges, changes_between
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -321,7 +322,7 @@ def test_a_run_reads_what_others_wrote_and_writes_what_all_read(
     """Spark's INT96 in a folder, and a Delta table with such files."""
     other = spark.newSession()
     other.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
-    rows = other.createDataFrame(arrow(0)).coalesce(1)
+    rows = other.createDataFrame(arrow(0), spark_type(ITEM)).coalesce(1)
     rows.write.parquet(str(tmp_path / "files"))
     rows.write.format("delta").save(str(tmp_path / "table"))
     assert any(map(has_int96, (tmp_path / "files").glob("*.parquet")))

@@ -58,7 +58,11 @@ TICKS = [
 ]
 
 
-@pytest.mark.parametrize("mode", MODES)
+SLOW = pytest.mark.slow
+WAYS = [pytest.param(mode, marks=() if mode == "switched" else SLOW) for mode in MODES]
+
+
+@pytest.mark.parametrize("mode", WAYS)
 def test_they_come_back_as_they_were(mode: str, tmp_path: Path, spark: SparkSession) -> None:
     program = compile_text(PROGRAM)
     given = list(read_ticks(program.typed, TICKS))

@@ -12,14 +12,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 import hydro_core.spark
 from hydro_core.compile import best_plan, compile_text, optimized, planned
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InternalSparkError
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor import memory
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames import log, relation
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.session.internal import InternalSparkError
-from hydro_core.ticks.tick import TickInput
 from tests.spark.engines import assert_same, program
 from tests.spark.pipelines import SETTINGS
 
@@ -73,7 +71,8 @@ JOINED = """
 l = source("k long, p decimal(15,2), q decimal(15,2)")
 c = source("k long, s string, v long")
 custs = c -> persist() -> latest(by="k", order="v")
-l -> persist() -> join(right=custs, on="k") -> aggregate(by=["k"], r=sum(lambda x: x.p * (1 - x.q))) -> out
+joined = l -> persist() -> join(right=custs, on="k")
+joined -> aggregate(by=["k"], r=sum(lambda x: x.p * (1 - x.q))) -> out
 """
 LINES = [
     {
@@ -118,7 +117,7 @@ def test_an_internal_error_of_spark_is_told_at_once(
         monkeypatch.setattr(module, "exploded", as_they_come)
     monkeypatch.setattr("hydro_core.spark.lower.by_key.over_ticks.exploded", as_they_come)
     monkeypatch.setattr(memory, "run_ticks", runs)
-    of = optimized(program(JOINED, {}, LINES))
+    of = program(JOINED, {}, LINES)
     with pytest.raises(InternalSparkError, match="INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND") as caught:
         assert_same(of, LINES, [(4,)], spark)
     assert tried == [(0, 3)]

@@ -224,7 +224,7 @@ def joined_in_turn(program: Program, rng: Random) -> Program | None:
 
 
 def parts_turned(program: Program, rng: Random) -> Program | None:
-    """Aggregates, or columns that are kept, are named in another order, and put back behind that."""
+    """Aggregates, or columns that are kept, are named in another order, and then put back."""
     key = {"aggregate": "made", "select": "columns", "map": "columns"}
     known = program.columns()
     found = [s for s in program.steps if s.op in key and len(s.args[key[s.op]]) > 1]

@@ -55,7 +55,7 @@ ESCAPES: dict[str, tuple[str, str | None]] = {
     "globals of a lambda": ("lambda x: (lambda: 1).__globals__", "name"),
     "globals of a method that the guard wraps": (
         "lambda x: str(date(2024, 1, 1).strftime.func_globals)",
-        "runtime",
+        "type",
     ),
     "self of a builtin": ("lambda x: len.__self__", "name"),
     "a class": ("lambda x: ().__class__.__base__.__subclasses__()", "name"),
@@ -66,7 +66,7 @@ ESCAPES: dict[str, tuple[str, str | None]] = {
     "strftime": (f"lambda x: date(2024, 1, 1).strftime('{MODULE}')", None),
     "a date's format": (f"lambda x: f'{{date(2024, 1, 1):{MODULE}}}'", None),
     "a codec": (f"lambda x: str(x.encode('{MODULE}'))", "runtime"),
-    "a codec in a package": (f"lambda x: str(b'1'.decode('..{MODULE}'))", "runtime"),
+    "a codec in a package": (f"lambda x: str(b'1'.decode('..{MODULE}'))", "type"),
     "a codec with code": (r"lambda x: b'\\x5f\\x5f'.decode('unicode_escape')", None),
     "a closure's line": (
         f'lambda x: f"""{{x}}\nwhere x = {_IMPORT}"""',

@@ -8,9 +8,9 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.convert import to_graph, to_terms
+from hydro_core.ir.convert import to_terms
 from hydro_core.ir.graph import Node
-from hydro_core.ir.sexpr import flatten, from_tree, function_names, read, show_tree, to_tree
+from hydro_core.ir.sexpr import flatten, function_names, read, show_tree, to_tree
 from hydro_core.ir.term import App
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.egraph import EGraph
@@ -18,6 +18,7 @@ from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import optimize, prepare
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.ddl import parse_ddl
+from tests.support.sexpr_programs import from_tree, to_graph
 
 PAIRS, ROWS = ("a", "b", "c", "d"), ("rows", "more")
 

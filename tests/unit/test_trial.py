@@ -72,7 +72,9 @@ def test_only_the_columns_that_both_have_are_compared() -> None:
 
 
 def test_where_one_fails_they_are_compared_up_to_there() -> None:
-    assert tried("a -> map(lambda r: 1) -> out", "a -> map(lambda r: 1 // 0) -> out") is None
+    assert (
+        tried("a -> map(lambda r: 1) -> out", "a -> map(lambda r: 1 // (0 * r.v)) -> out") is None
+    )
 
 
 def test_an_input_of_another_type_gets_items_of_its_own() -> None:

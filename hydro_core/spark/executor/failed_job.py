@@ -10,11 +10,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InternalSparkError
 from hydro_core.faults import fault_of
 from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
-from hydro_core.spark.session.internal import InternalSparkError, internal_error
+from hydro_core.spark.session.internal import internal_error
 from hydro_core.spark.store.ledger import RESTORE, state_error
 
 _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
@@ -93,7 +93,7 @@ class Relation:
             until = F.col(UNTIL) if self.kind is Kind.G else F.lit(FOREVER)
             start, end = F.greatest(F.col(TICK), F.lit(first)), F.least(until - 1, F.lit(last))
             times = F.explode(F.sequence(start.cast("long"), end.cast("long")))
-        columns = [ITEM, times.alias(TICK), *([ORD] if self.ordered else [])]
+        columns: list[str | Column] = [ITEM, times.alias(TICK), *([ORD] if self.ordered else [])]
         several = first < last
         rows = exploded(frame, columns, reads=self.times) if several else frame.select(*columns)
         return Relation(Kind.E, rows, self.item, self.ordered, lies_by=self.lies_by)

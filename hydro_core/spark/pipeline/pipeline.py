@@ -123,8 +123,7 @@ class Pipeline:
         if tick < expected:
             raise _not_next(
                 f"tick {tick} is committed already; the last one is {expected - 1}",
-                f"run tick {expected} next, or first `rewind({tick - 1})`, which takes back "
-                f"{_ticks(tick, expected - 1)}",
+                f"run tick {expected} next; `hydrotick correct` computes committed ticks again",
             )
 
     def run_tick(

@@ -8,17 +8,17 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import Diagnostic, EngineEndedError
 
 _SECONDS = 5
 """A connection is gone some moments before its process is."""
 
 
-def ended_jvm(error: BaseException) -> InfrastructureError | None:
+def ended_jvm(error: BaseException) -> EngineEndedError | None:
     """The error that says so, if an error is due to the end of Spark's JVM."""
     if not _may_be(error) or not _has_ended():
         return None
-    told = InfrastructureError(
+    told = EngineEndedError(
         Diagnostic(
             code="runtime",
             message="Spark's JVM ended in the middle of its work: it was killed, "

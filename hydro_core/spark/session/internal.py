@@ -12,22 +12,24 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
+from hydro_core.errors import InternalSparkError
+
 _INTERNAL = re.compile(r"\[INTERNAL_ERROR\w*(?:\.\w+)*\]|SQLSTATE: XX\d{3}")
 _CAUSE = re.compile(r"^\s*Caused by: (.+)$", re.MULTILINE)
+_LINK = re.compile(r"An error occurred while calling \S+\s*")
+"""The words of the link to Java, which name no cause."""
 _WRONG_CODE = re.compile(
     r"(?:java\.lang\.(?:NullPointerException|ClassCastException|AssertionError"
     r"|(?:Array|String)?IndexOutOfBoundsException|UnsupportedOperationException)"
     r"|scala\.MatchError|scala\.NotImplementedError)\b"
 )
 """What Java raises where code takes a value for what it is not."""
-_OF_FILES = re.compile(r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)")
+_OF_FILES = re.compile(
+    r"\[(?:FAILED_READ_FILE|CANNOT_READ_FILE|PATH_|UNABLE_TO_INFER_SCHEMA|DELTA_)"
+)
 """Errors of files, whatever Java raised when it met them."""
 _WRONG_PLAN = "42"
 """The class of SQL states of queries that mean nothing."""
-
-
-class InternalSparkError(Exception):
-    """Spark failed by a fault of its own or of a plan of ours: a bug, and no data's fault."""
 
 
 def internal_error(error: BaseException) -> InternalSparkError | None:
@@ -53,15 +55,15 @@ def first_cause(error: BaseException) -> str:
     named = [cause for cause in causes if _INTERNAL.search(cause)]
     if causes:
         return str((named or causes)[-1]).strip()
-    lines = [line.strip() for text in told for line in text.splitlines() if line.strip()]
+    own = [_LINK.sub("", line.strip()) for text in told for line in text.splitlines()]
+    lines = [line for line in own if line]
     return next((line for line in lines if _INTERNAL.search(line)), next(iter(lines), ""))
 
 
 def _refused(error: BaseException) -> bool:
     """Whether Spark does not understand the plan."""
     return any(
-        isinstance(found, AnalysisException)
-        and (found.getSqlState() or "").startswith(_WRONG_PLAN)
+        isinstance(found, AnalysisException) and (found.getSqlState() or "").startswith(_WRONG_PLAN)
         for found in _chain(error)
     )
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -66,7 +66,7 @@ def launch_context(
                     )
                 return SparkContext(conf=conf, gateway=gateway)
             return SparkContext(conf=conf)
-        except PySparkRuntimeError as error:
+        except (PySparkRuntimeError, Py4JNetworkError) as error:
             raise SessionError(
                 f"Spark's JVM ended while it started:\n{_tail(printed) or error}",
                 f"see that `{java_home}/bin/java -version` works and that there is memory for it",

@@ -110,9 +110,9 @@ def shared_session(settings: SparkSettings | None = None) -> SparkSession:
     ended is replaced here.
     """
     with _lock:
-        if _shared and not runs_jobs():
-            # Somebody stopped it, or its JVM ended (out of memory, killed): another takes its
-            # place.
+        if not runs_jobs():
+            # Somebody stopped it, or its JVM ended (out of memory, killed), perhaps while it
+            # started: another takes its place.
             _shared.clear()
             discard_jvm()
         if not _shared:

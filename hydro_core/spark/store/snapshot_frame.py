@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.spark.frames.exploded import exploded
@@ -27,5 +27,5 @@ def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> Da
         tick, *names, F.sum(count).over(in_time).alias(count), until.alias("until")
     ).where(F.col(count) > 0)
     ticks = F.explode(F.sequence(F.col(tick), F.col("until") - 1)).alias(tick)
-    kept = [ticks, *names, count]
+    kept: list[str | Column] = [ticks, *names, count]
     return expanded(exploded(there, kept, reads=(tick, "until")), count)

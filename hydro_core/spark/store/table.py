@@ -29,7 +29,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
-from hydro_core.files.parquet import copy_parquet, has_int96
+from hydro_core.files.parquet import copy_parquet, has_int96, parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import RESTORE, state_error
@@ -299,7 +299,7 @@ class StoredTable:
     def rows_since(self, tick: int) -> int:
         """The number of rows of a tick and those after it."""
         files = [str(f.path) for f in self.files() if f.last is None or f.last >= tick]
-        rows = ds.dataset(files, schema=self.spec.arrow_schema, format="parquet")
+        rows = ds.dataset(files, schema=self.spec.arrow_schema, format=parquet_format())
         return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
 
     def schema_matches(self) -> bool:

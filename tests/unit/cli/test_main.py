@@ -158,7 +158,7 @@ def test_graph_to_a_file(chat: str, tmp_path: Path, capsys: Capture) -> None:
 
 def test_nothing_of_a_text_program_is_executed(tmp_path: Path) -> None:
     file = tmp_path / "a.hydro"
-    file.write_text('a = source("long")\na -> map(lambda x: 1 // 0) -> out\n')
+    file.write_text('a = source("long")\na -> map(lambda x: 1 // (x - x)) -> out\n')
     assert main(["check", str(file)]) == 0
     assert main(["graph", str(file)]) == 0
 

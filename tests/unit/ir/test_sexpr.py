@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from hydro_core.compile import compile_graph, compile_text
-from hydro_core.ir.convert import to_graph, to_terms
-from hydro_core.ir.sexpr import flatten, function_names, parse, read, read_all, show
+from hydro_core.ir.convert import to_terms
+from hydro_core.ir.sexpr import flatten, function_names, read, read_all, show
 from hydro_core.lang.resolve import parse as parse_program
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types
@@ -16,6 +16,7 @@ from hydro_core.validation import random_ticks, validate
 from tests.laws.programs import random_program
 from tests.support.flows import typed_program
 from tests.support.rewriting import FUNCTIONS
+from tests.support.sexpr_programs import parse, to_graph
 
 EXPRESSIONS = (
     "(delta (cross (persist add_member) (persist messages)))",

@@ -196,8 +196,8 @@ DIFFERENT = {
                 "join(right=users, on='user', how='semi') -> filter(lambda r: 6 // r.amount > 1)",
             ),
             "what is not there asked": (
-                "map(lambda r: None if r.at is None else r) -> map(lambda r: None if r is None else r.user)",
-                "map(lambda r: None if r.at is None else r) -> map(lambda r: r.user)",
+                "map(lambda r: r if r.at else None) -> map(lambda r: None if r is None else r.at)",
+                "map(lambda r: r if r.at else None) -> map(lambda r: r.at)",
             ),
         }.items()
     },

@@ -358,6 +358,20 @@ def test_what_comes_to_an_input_that_arrives_whole_is_late_for_tick_0(
     assert (third.rows, third.late, third.changed) == (0, {}, ())
 
 
+def test_a_table_as_it_was_read_may_be_in_other_files_by_now(tmp_path: Path) -> None:
+    place = opened(tmp_path, "whole")
+    place.add([(2, "b", 3)])
+    read = place.read(0, UNTIL - 1)
+    DeltaTable(place.path).optimize.compact()
+    place.add([(1, "late", 9)])
+    DeltaTable(place.path).vacuum(
+        retention_hours=0, enforce_retention_duration=False, dry_run=False
+    )
+    seen = place.inputs.landings.as_read([read], UNTIL)
+    again = place.inputs.read(0, UNTIL - 1, seen)["x"].read
+    assert again.counts == {0: 1, 1: 1, 2: 1, 3: 1}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_landing_as_it_was_read_has_nothing_that_came_since(tmp_path: Path, kind: str) -> None:
     place = opened(tmp_path, kind)

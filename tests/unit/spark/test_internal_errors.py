@@ -6,10 +6,15 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
+from hydro_core.errors import (
+    DataError,
+    Diagnostic,
+    HydroError,
+    InfrastructureError,
+    InternalSparkError,
+)
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.failed_job import told_failures
-from hydro_core.spark.session.internal import InternalSparkError
 
 LOST = (
     "[INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find _extract_k#7L in [t#8L]. SQLSTATE: XX000"
@@ -64,19 +69,23 @@ def test_a_plan_that_spark_refuses_is_a_bug() -> None:
         raise _RefusedError("there is no column `x`")
 
 
+OVERFLOW = "org.apache.spark.SparkArithmeticException: [ARITHMETIC_OVERFLOW] long overflow."
+NO_NUMBER = """org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] \
+The value 'x' of the type "STRING" cannot be cast. SQLSTATE: 22018"""
+UNREAD = """org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] \
+Encountered error while reading file file:/a/b.parquet. SQLSTATE: KD001
+Caused by: java.lang.UnsupportedOperationException: not a file"""
+
+
 @pytest.mark.parametrize(
     ("cause", "kind", "says"),
     [
-        ("org.apache.spark.SparkArithmeticException: [ARITHMETIC_OVERFLOW] long overflow.", DataError,
-         "an integer is beyond 64 bits"),
-        ("org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'x' of "
-         'the type "STRING" cannot be cast. SQLSTATE: 22018', DataError, "The value 'x'"),
-        ("org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while "
-         "reading file file:/a/b.parquet. SQLSTATE: KD001\nCaused by: "
-         "java.lang.UnsupportedOperationException: not a file", DataError, "/a/b.parquet"),
+        (OVERFLOW, DataError, "an integer is beyond 64 bits"),
+        (NO_NUMBER, DataError, "The value 'x'"),
+        (UNREAD, DataError, "/a/b.parquet"),
         ("java.lang.OutOfMemoryError: Java heap space", InfrastructureError, "Java heap space"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_bug_stays_an_error_for_people(
     cause: str, kind: type[DataError], says: str
 ) -> None:

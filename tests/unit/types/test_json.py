@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydro_core.types.ddl import parse_ddl, to_ddl
-from hydro_core.types.item import UNKNOWN
-from hydro_core.types.json import from_json, infer, to_json
+from hydro_core.types.item import STRING, UNKNOWN
+from hydro_core.types.json import from_json, infer, json_text, parse_json, to_json
 from hydro_core.types.values import RowItem, Struct, ValueProblem, canonical
 
 json_values = st.recursive(
@@ -78,7 +79,9 @@ def test_reads(value: Any, ddl: str, item: Any) -> None:
         ("1", "long"),
         (1, "string"),
         (0, "boolean"),
-        ("NaN", "double"),
+        ("nan", "double"),
+        ("Infinity", "long"),
+        ("inf", "float"),
         ("2.555", "decimal(4,2)"),
         ("100", "decimal(4,2)"),
         ("NaN", "decimal(4,2)"),
@@ -119,8 +122,11 @@ def test_says_where() -> None:
         (Decimal("0.0000001"), "void", '"0.0000001"'),
         (b"hi", "binary", '"aGk="'),
         (1, "double", "1.0"),
-        (float("nan"), "double", "NaN"),
-        (float("-inf"), "double", "-Infinity"),
+        (float("nan"), "double", '"NaN"'),
+        (float("-inf"), "double", '"-Infinity"'),
+        (float("inf"), "void", '"Infinity"'),
+        (Struct((math.nan, [math.inf])), "(double, array<float>)", '["NaN", ["Infinity"]]'),
+        (RowItem(a=RowItem(b=-math.inf)), "a struct<b: float>", '{"a": {"b": "-Infinity"}}'),
         (Struct((1, [Struct((2,))])), "(long, array<(double)>)", "[1, [[2.0]]]"),
         (RowItem(b=1, a=None), "a long, b long", '{"a": null, "b": 1}'),
         (True, "boolean", "true"),
@@ -128,6 +134,25 @@ def test_says_where() -> None:
 )
 def test_prints(item: Any, ddl: str, text: str) -> None:
     assert json.dumps(to_json(item, parse_ddl(ddl))) == text
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("of", ["double", "float"])
+def test_reads_numbers_that_json_has_not(text: str, of: str) -> None:
+    """As strings, and as the bare words that Python writes; within other values, too."""
+    for written in (f'"{text}"', text):
+        value = parse_json(f'[{written}, [{written}, null], {{"x": {written}}}]')
+        found = from_json(value, parse_ddl(f"({of}, array<{of}>, struct<x: {of}>)"))
+        for number in (found[0], found[1][0], found[2]["x"]):
+            assert type(number) is float
+            assert repr(number) == repr(float(text))
+        assert to_json(found) == [text, [text, None], {"x": text}]
+    assert from_json(text, STRING) == text
+
+
+def test_what_is_printed_for_programs_is_json() -> None:
+    value = {"cost": math.inf, "rows": [(math.nan, 1.5, None)], "é": "NaN"}
+    assert json_text(value) == '{"cost": "Infinity", "rows": [["NaN", 1.5, null]], "é": "NaN"}'
 
 
 def test_prints_no_other_values() -> None:

@@ -5,6 +5,7 @@ What is read is what was seen, whatever lands meanwhile: that is for the next lo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -106,10 +107,13 @@ def again(one: Seen, first: int) -> Seen:
 
 def as_read(source: LandingSource, known: Known, until: int) -> Seen:
     """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
-    the version that was read, files as they are now, without what came since.
+    the version that was read, files as they are now, without what came since. So is a table whose
+    files of then were joined and removed.
     """
-    if known.snapshot.version is not None:
-        arrived = source.arrived(known.snapshot)
+    arrived = None
+    with suppress(FileNotFoundError):
+        arrived = None if known.snapshot.version is None else source.arrived(known.snapshot)
+    if arrived is not None and all(file.exists() for file in arrived.found.files):
         now = replace(known.snapshot, table=arrived.found.table)
         off = in_columns_of(source, arrived, known.off)
         found = Arrivals(changed=off.changed, deviations=off)

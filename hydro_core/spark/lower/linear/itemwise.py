@@ -145,20 +145,18 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
         case Array(element):
             parts = F.transform(whole, lambda x: convert(x, element, step.item))
         case Tuple(fields):
-            each = [
+            converted = [
                 convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))
             ]
-            parts = F.when(whole.isNotNull(), F.array(*each))
+            parts = F.when(whole.isNotNull(), F.array(*converted))
         case _:
             parts = F.array()
     relation = step.input
     if not relation.ordered:
-        each = F.explode(parts).alias(ITEM)
-        return of_input(
-            step, exploded(relation.frame, [each, *relation.beside], reads=(TICK, ITEM))
-        )
+        one = F.explode(parts).alias(ITEM)
+        return of_input(step, exploded(relation.frame, [one, *relation.beside], reads=(TICK, ITEM)))
     beside = (*relation.times, *relation.carried)
-    each = F.posexplode(parts).alias("part", ITEM)
-    frame = exploded(relation.frame, [each, *beside, ORD], reads=(TICK, ITEM))
+    one = F.posexplode(parts).alias("part", ITEM)
+    frame = exploded(relation.frame, [one, *beside, ORD], reads=(TICK, ITEM))
     order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
     return of_input(step, frame.select(ITEM, *beside, order))

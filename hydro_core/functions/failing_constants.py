@@ -1,0 +1,76 @@
+"""Constant parts of functions that always fail: `timedelta(months=3)`, `1 // 0`.
+
+Only what is evaluated for every item counts. A branch that may never be taken may fail, and so may
+what stands behind an `and`, in a comprehension or in a function within the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hydro_core.functions.constant import failure_of
+from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.tree import (
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    IfElse,
+    Inner,
+    Let,
+    Opaque,
+    Param,
+)
+from hydro_core.functions.walk import children
+
+
+def check_constants(tree: Expr) -> None:
+    """Refuses a function that fails for every item.
+
+    Raises:
+        TypeProblem: a part of it that depends on nothing has no value.
+    """
+    constant: dict[int, bool] = {}
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if not _is_constant(part, constant):
+            todo += reversed([*_always_evaluated(part)])
+        elif not isinstance(part, Const):
+            problem = failure_of(part)
+            if problem is not None:
+                raise problem
+
+
+def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
+    """Whether it has no parameter, of its own or of what is around it."""
+    found = known.get(id(tree))
+    if found is None:
+        match tree:
+            case Param() | Opaque() | Inner() | Let() | Comprehension():
+                found = False
+            case Call(name) if name not in FUNCTIONS:
+                found = False
+            case _:
+                found = all(_is_constant(child, known) for child in children(tree))
+        known[id(tree)] = found
+    return found
+
+
+def _always_evaluated(tree: Expr) -> Iterator[Expr]:
+    """The direct parts of an expression that Python comes to wherever it comes to the whole."""
+    match tree:
+        case IfElse(test):
+            yield test
+        case BoolOp(_, values):
+            yield values[0]
+        case Compare(first, rest):
+            yield from (first, rest[0][1])
+        case Comprehension(source=source):
+            yield source
+        case Inner():
+            return
+        case _:
+            yield from children(tree)

@@ -1,0 +1,37 @@
+"""A run that met an internal error of Spark is not tried again with fewer ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from hydro_core.errors import Diagnostic, InfrastructureError, InternalSparkError
+from hydrotick.code_location.tick_asset import _bugs_judged
+from hydrotick.instance.run_tags import JUDGED_TAG
+
+pytestmark = pytest.mark.dagster
+
+DISK = InfrastructureError(Diagnostic("runtime", "the disk is full", help="make room"))
+
+
+@pytest.mark.parametrize(
+    ("error", "tags"), [(InternalSparkError("a bug"), {JUDGED_TAG: "run 1"}), (DISK, {})]
+)
+def test_only_a_bug_is_told_as_what_comes_again(error: Exception, tags: dict[str, str]) -> None:
+    told: dict[str, str] = {}
+    context: Any = Mock()
+    context.run.run_id = "run 1"
+    context.instance.add_run_tags = lambda _, more: told.update(more)
+
+    def reports() -> Iterator[Any]:
+        yield "the first"
+        raise error
+
+    found = _bugs_judged(context, reports())
+    assert next(found) == "the first"
+    with pytest.raises(type(error)):
+        next(found)
+    assert told == tags
