@@ -46,6 +46,7 @@ def served(
             stdout=output,
             stderr=output,
             start_new_session=True,
+            preexec_fn=_heeds_interrupts,  # noqa: PLW1509 - it calls the system alone
         ) as serving,
     ):
         try:
@@ -60,6 +61,11 @@ def served(
         finally:
             if serving.poll() is None:
                 os.killpg(serving.pid, signal.SIGKILL)
+
+
+def _heeds_interrupts() -> None:
+    # A shell that runs the tests in the background has them ignore interrupts, and what they start.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def first_run(port: int) -> Mapping[str, Any]:
