@@ -29,8 +29,8 @@ from hydro_core.types.item import (
     is_numeric,
 )
 
-EXACT_DIGITS = 14
-"""A mean of longer decimals might be rounded twice."""
+EXACT_DIGITS = 19
+"""Of longer decimals no engine has the digits that it takes to divide a total once."""
 
 
 def _never(item: ItemType | None) -> bool:
@@ -66,7 +66,7 @@ class Kept:
     Empty where the engines have one that rounds and fails as the aggregate does.
     """
     digits: int | None = None
-    """Of decimals that are longer it is not made of parts: it might be rounded twice."""
+    """Of decimals that are longer it is not made of parts: it could not be rounded once."""
     invertible: Callable[[ItemType | None], bool] = _never
     """Whether the result without some rows is told by theirs, for a first argument of the type;
     None: there is none.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.classes import History
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.compile import compile_graph, optimized
 from hydro_core.engines import Options
@@ -141,3 +142,31 @@ def test_several_copies_come_and_go(spark: SparkSession, of: str, sign: str) -> 
 
 def a_node() -> Node:
     return next(node for node in parse(PROGRAM) if node.op.name == "aggregate")
+
+
+@pytest.mark.parametrize("of", ["15,2", "19,0", "19,10", "19,19", "14,14", "7,3"])
+def test_means_of_decimals_go_on_and_are_rounded_once(of: str, spark: SparkSession) -> None:
+    precision, scale = map(int, of.split(","))
+    schema = f"k string, v decimal({precision},{scale})"
+    graph = parse(
+        f'rows = source("{schema}")\nrows -> persist() -> aggregate(by="k", m=avg("v")) -> out'
+    )
+    plan = optimized(compile_graph(graph)).graph
+    assert not any(isinstance(node.cls, History) for node in plan), "a tick reads no history"
+    largest = 10**precision - 1
+    # A 32nd lies between two numbers of four digits more; of both signs, and at the ends.
+    values = [[1, *[0] * 31], [-3, *[0] * 31], [largest, largest, -1], [-largest, 0, -largest], [7]]
+
+    def row(key: str, value: int) -> dict[str, str]:
+        with localcontext(prec=60):
+            return {"k": key, "v": f"{Decimal(value).scaleb(-scale):f}"}
+
+    ticks = [
+        {"rows": [row(str(k % 4), v) for k in range(len(values)) for v in values[k]]},
+        {"rows": [row("0", 1), row("2", -largest), row("3", 2)]},
+    ]
+    found, wanted = (
+        run_json(graph, {}, ticks, Options(engine, spark=spark))  # type: ignore[arg-type]
+        for engine in ("spark", "reference")
+    )
+    assert found == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column
@@ -46,9 +47,25 @@ def _mean(parts: Sequence[Column], result: ItemType, _: Node) -> Column:
     total, count = parts[0], F.nullif(parts[1], F.lit(0))
     if not isinstance(result, Decimal):
         return total.cast("double") / count
-    # so few digits before the point leave enough behind it to round once
-    narrow = total.cast(f"decimal({result.precision + 6},{result.scale - 4})")
-    return (narrow / count.cast("decimal(20,0)")).cast(spark_type(result))
+    return _rounded_once(total, count.cast("decimal(18,0)"), result).cast(spark_type(result))
+
+
+def _rounded_once(total: Column, count: Column, result: Decimal) -> Column:
+    """A total of decimals divided, half up, as `avg` does it, where Spark's own division of such
+    types would round to fewer digits, or twice.
+
+    What is left over is taken off first, so that nothing is rounded by the division; it decides
+    about the last digit. All types have 38 digits at most, if the result has 23.
+    """
+    scale = result.scale - 4
+    unit = F.lit(decimal.Decimal(1).scaleb(-scale))
+    # the mean has four digits more than the total
+    times = total.cast(f"decimal({result.precision + 6},{scale})") * F.lit(decimal.Decimal(10_000))
+    step = count * unit
+    left = times % step
+    whole = ((times - left) / count).cast(f"decimal({result.precision + 2},{scale})")
+    last = F.when(left * 2 >= step, unit).when(left * -2 >= step, -unit)
+    return (whole + F.coalesce(last, unit - unit)) * F.lit(decimal.Decimal("0.0001"))
 
 
 def _sum(parts: Sequence[Column], result: ItemType, node: Node) -> Column:
