@@ -97,7 +97,15 @@ def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
 
 def hands_on(cls: OpClass) -> bool:
     """Whether an operator does the same with changes as with items."""
-    return isinstance(cls, Linear | Output)
+    match cls:
+        case Linear() | Output():
+            return True
+        case Given() | Empty() | Product() | Matching() | Distinct() | ByKey() | Running():
+            return False
+        case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
+            return False
+        case _:
+            assert_never(cls)
 
 
 def reads_changes(cls: OpClass) -> bool:

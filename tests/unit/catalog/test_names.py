@@ -80,6 +80,7 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
     "spark/functions/columns/methods.py": {"count": PYTHON},
     "spark/functions/reruns.py": {"first": "a key of a record", "last": "a key of a record"},
+    "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
