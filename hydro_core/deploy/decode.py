@@ -161,7 +161,14 @@ class Decoder:
     def graph(self, record: Mapping[str, Any]) -> Graph:
         """A graph."""
         warnings = (
-            Diagnostic(**{**warning, "span": self.span(warning["span"])})
+            Diagnostic(
+                warning["code"],
+                warning["message"],
+                self.span(warning["span"]),
+                warning["operator"],
+                help=warning["help"],
+                severity=warning["severity"],
+            )
             for warning in record.get("warnings", ())
         )
         return Graph.of(map(self._node, record["nodes"]), record["name"], tuple(warnings))

@@ -19,7 +19,7 @@ from hydro_core.optimize.arguments_alike import arguments_alike
 from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
-from hydro_core.optimize.failing import Failing, doubtful_in
+from hydro_core.optimize.failing import FailingCalls, doubtful_in
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
@@ -47,7 +47,7 @@ class Comparison:
     complete: bool
     """Whether the rules had nothing more to say; else more may be equal."""
 
-    failing: Failing | None = None
+    failing: FailingCalls | None = None
     """What may fail behind the streams."""
 
     def same(self, one: ComparedStream, other: ComparedStream) -> bool:
@@ -182,7 +182,7 @@ def compare(programs: Sequence[Typed]) -> Comparison:
             break
         known = (*known, *found)
     classes = {stream: space.named[name] for stream, name in of.names.items()}
-    failing = Failing(of.problem, space, of.doubtful, of.spelled)
+    failing = FailingCalls(of.problem, space, of.doubtful, of.spelled)
     return Comparison(classes, saturation.saturated, failing)
 
 

@@ -24,7 +24,7 @@ from hydro_core.optimize.space import ClassId, ENode, Problem, Space, StreamDefi
 from hydro_core.optimize.totality import is_total
 from hydro_core.types.item import Row
 
-Call = tuple[CallKey, ClassId]
+AskedCall = tuple[CallKey, ClassId]
 
 
 def doubtful_in(loaded: Loaded) -> Mapping[str, bool]:
@@ -64,7 +64,7 @@ def _is_total(problem: Problem, payload: int, there: bool) -> bool:
 
 
 @dataclass(slots=True)
-class Failing:
+class FailingCalls:
     """What may fail behind streams of programs that were loaded together."""
 
     problem: Problem
@@ -108,10 +108,10 @@ class Failing:
     def _reads(self, by: StreamDefinition) -> Iterator[str]:
         return (self.problem.cuts.get(name, name) for name in by.inputs)
 
-    def _of(self, streams: Collection[str]) -> tuple[frozenset[object], set[Call]]:
+    def _of(self, streams: Collection[str]) -> tuple[frozenset[object], set[AskedCall]]:
         """The cycles within a tick among these, which are compared as they are, and the calls."""
         cycles: set[object] = set()
-        calls: set[Call] = set()
+        calls: set[AskedCall] = set()
         for name in streams:
             by = self.definitions[name]
             inputs = classes_read(self.problem, self.space, by)
@@ -123,7 +123,7 @@ class Failing:
                 calls |= set(self._in_parts(call, there=not self.doubtful[name]))
         return frozenset(cycles), calls
 
-    def _in_parts(self, call: Call, *, there: bool) -> Iterator[Call]:
+    def _in_parts(self, call: AskedCall, *, there: bool) -> Iterator[AskedCall]:
         """Two questions in one are the first, and the second where the first holds."""
         todo = [call]
         while todo:

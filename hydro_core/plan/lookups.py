@@ -43,7 +43,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
-from hydro_core.plan.origins import Origins
+from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import result_key
 from hydro_core.types.item import FieldPath, ItemType
@@ -122,7 +122,7 @@ class _Analysis:
 
     def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
-        self._origins = Origins(plan)
+        self._origins = NewRowOrigins(plan)
         self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
         for slot in plan.slots:
             if not self._origins.adds(slot.stream.node) or slot.mode is Mode.LAST:

@@ -43,7 +43,7 @@ KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
 
 
-class Origins:
+class NewRowOrigins:
     """Where what is new in the streams of a plan comes from."""
 
     def __init__(self, plan: TickPlan) -> None:

@@ -25,7 +25,7 @@ from hydro_core.types.columns import declared_columns
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
 from .held import held_by
-from .readiness import Held, Ready, ready
+from .readiness import HeldTick, Ready, ready
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
@@ -111,7 +111,7 @@ class Flows:
 
         return ready(flow, latest, committed, self.now(), partial(self._held, flow))
 
-    def _held(self, flow: FlowAsset) -> Held | None:
+    def _held(self, flow: FlowAsset) -> HeldTick | None:
         """What the next tick waits for while rows are gone; None: for nothing."""
         tick, ledger = self.next_tick(flow), self.deployments.ledger(flow)
         try:

@@ -9,20 +9,20 @@ from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset, Landing
 
 from .noticed import Noticed, noticed
-from .readiness import Held
+from .readiness import HeldTick
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.seen import Seen
 
 
-def held_by(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> Held | None:
+def held_by(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> HeldTick | None:
     """What a tick waits for, by what was seen in the landings."""
     gone = {
         name: found
         for name, one in seen.items()
         if _holds(flow, name) and (found := noticed(flow.ticks.calendar, {}, one.changed)).changed
     }
-    return Held(tick, _why(flow, gone)) if gone else None
+    return HeldTick(tick, _why(flow, gone)) if gone else None
 
 
 def refuse_held(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> None:

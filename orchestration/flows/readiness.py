@@ -63,14 +63,14 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldTick:
     """The flow waits at `tick`, the first that is not committed: rows that were read are gone."""
 
     tick: int
     why: str
 
 
-def _nothing_held() -> Held | None:
+def _nothing_held() -> HeldTick | None:
     """Nothing that was read is gone."""
     return None
 
@@ -80,7 +80,7 @@ def ready(
     latest: Latest,
     committed: CommittedTicks,
     now: datetime,
-    held: Callable[[], Held | None] = _nothing_held,
+    held: Callable[[], HeldTick | None] = _nothing_held,
 ) -> Ready:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.files.inputs import InputFile
 from hydro_core.spark.inputs.arrivals.judged import Arrivals
-from hydro_core.spark.inputs.arrivals.look import Known, known_of
+from hydro_core.spark.inputs.arrivals.look import KnownLanding, known_of
 from hydro_core.spark.inputs.arrivals.seen import Seen, again, as_read, looked_at, seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
@@ -125,8 +125,8 @@ def look_again(seen: Mapping[str, Seen], first: int) -> Mapping[str, Seen]:
     return {name: again(one, first) for name, one in seen.items()}
 
 
-def _known(source: LandingSource, read: InputRead, directory: Path) -> Known:
-    return known_of(source, read, directory) or Known(Snapshot(read.kind or ""))
+def _known(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding:
+    return known_of(source, read, directory) or KnownLanding(Snapshot(read.kind or ""))
 
 
 def landings_of(

@@ -35,7 +35,7 @@ _COMPARED = 128 * MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownLanding:
     """What was there, and where what had been read differed from it."""
 
     snapshot: Snapshot
@@ -54,7 +54,7 @@ class Look:
     def __init__(self, source: LandingSource, now: tuple[Arrived, Snapshot], until: int) -> None:
         self._source, (self._arrived, self._now), self._until = source, now, until
 
-    def since(self, known: Known) -> Arrivals:
+    def since(self, known: KnownLanding) -> Arrivals:
         """What came, went and changed since."""
         changes = self._changes(known.snapshot)
         off = in_columns_of(self._source, self._arrived, known.off)
@@ -166,7 +166,7 @@ class Look:
         return Path(self._source.file.path, path)
 
 
-def known_of(source: LandingSource, read: InputRead, directory: Path) -> Known | None:
+def known_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding | None:
     """What was there when an input was read; None: nothing is known of it."""
     snapshot = _snapshot(source, read, read.version, read.listing, directory)
     if snapshot is None:
@@ -175,17 +175,17 @@ def known_of(source: LandingSource, read: InputRead, directory: Path) -> Known |
     if off.is_nothing and read.changed:
         # An earlier version has kept the ticks alone.
         off = Deviations(files=tuple(untold_gone(read.changed)))
-    return Known(snapshot, off)
+    return KnownLanding(snapshot, off)
 
 
-def accepted_of(source: LandingSource, read: InputRead, directory: Path) -> Known | None:
+def accepted_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding | None:
     """What was there when somebody accepted it, if that was after it had been read."""
     if read.accepted_version is None and read.accepted_listing is None:
         return None
     at = read.accepted_version, read.accepted_listing
     snapshot = _snapshot(source, read, *at, directory)
     off = saved_deviations(directory, read.accepted_deviations)
-    return None if snapshot is None else Known(snapshot, off)
+    return None if snapshot is None else KnownLanding(snapshot, off)
 
 
 def _snapshot(

@@ -14,7 +14,7 @@ from hydro_core.files.arrived import Arrived
 from hydro_core.spark.inputs.arrivals.deviations import Deviations
 from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
 from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
-from hydro_core.spark.inputs.arrivals.look import Known, Look, accepted_of, known_of
+from hydro_core.spark.inputs.arrivals.look import KnownLanding, Look, accepted_of, known_of
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 
@@ -105,7 +105,7 @@ def again(one: Seen, first: int) -> Seen:
     return replace(one, until=first, arrivals=arrivals, undecided=NOTHING_NEW, gain=gain)
 
 
-def as_read(source: LandingSource, known: Known, until: int) -> Seen:
+def as_read(source: LandingSource, known: KnownLanding, until: int) -> Seen:
     """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
     the version that was read, files as they are now, without what came since. So is a table whose
     files of then were joined and removed.
@@ -121,7 +121,7 @@ def as_read(source: LandingSource, known: Known, until: int) -> Seen:
     return looked_at(source, known, until)
 
 
-def looked_at(source: LandingSource, known: Known | None, until: int) -> Seen:
+def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> Seen:
     """An input as it is now, with what came for the ticks before `until`."""
     arrived = source.arrived()
     now = source.snapshot(arrived)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-Ends = tuple[int, int] | None
+TickBounds = tuple[int, int] | None
 """The first and the last of some ticks; None: all of them."""
 
 
@@ -150,7 +150,7 @@ class LandingSource:
         """Some ticks, as the tick column tells them."""
         return TickRange(first, last, self.calendar, self.numbered)
 
-    def rows(self, arrived: Arrived, files: Sequence[Path], ticks: Ends) -> pa.Table:
+    def rows(self, arrived: Arrived, files: Sequence[Path], ticks: TickBounds) -> pa.Table:
         """The rows (item, t) of some files that are of some ticks, or of all."""
         if not self._has(files, ticks):
             nothing: Any = pa.array([], arrow_type(self.item))
@@ -159,14 +159,14 @@ class LandingSource:
         return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
 
     def many(
-        self, arrived: Arrived, files: Sequence[Path], ticks: Ends
+        self, arrived: Arrived, files: Sequence[Path], ticks: TickBounds
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
         if not self._has(files, ticks):
             return self.rows(arrived, [], ticks), Counter()
         return read_by_pieces(self.spark, arrived, self._made, files, self._within(ticks))
 
-    def hashed(self, arrived: Arrived, files: Sequence[Path], ticks: Ends) -> Hashed:
+    def hashed(self, arrived: Arrived, files: Sequence[Path], ticks: TickBounds) -> Hashed:
         """The hashes of the same rows."""
         table = self.rows(arrived, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
@@ -229,11 +229,11 @@ class LandingSource:
         """The tick of what the tick column holds."""
         return None if value is None else tick_told(value, self.calendar, self.numbered)
 
-    def _has(self, files: Sequence[Path], ticks: Ends) -> bool:
+    def _has(self, files: Sequence[Path], ticks: TickBounds) -> bool:
         """Whether some of the files may have rows of the ticks: without a column, all is of 0."""
         return bool(files) and (self.file.column is not None or ticks is None or ticks[0] == 0)
 
-    def _within(self, ticks: Ends) -> TickRange | None:
+    def _within(self, ticks: TickBounds) -> TickRange | None:
         """Some ticks, or all; None: no column tells them."""
         if self.file.column is None:
             return None

@@ -31,12 +31,12 @@ from hydro_core.spark.lower.relations.narrowing import meeting
 from hydro_core.spark.lower.relations.product import Range, overlap, pairs, renamed
 from hydro_core.spark.lower.relations.rows import united
 
-Pair = Callable[[Column, Column], Column]
+MakePair = Callable[[Column, Column], Column]
 """From an item of each side to the item that they make."""
 
 
 def changed_pairs(
-    left: Relation, right: Relation, keys: Keys, make: Pair, ticks: Range
+    left: Relation, right: Relation, keys: Keys, make: MakePair, ticks: Range
 ) -> DataFrame:
     """How the pairs of equal keys change: (item, t, n)."""
     mine, theirs = (_held_changes(r, ticks) for r in (left, right))
@@ -99,7 +99,7 @@ def _first(mine: Column, _: Column) -> Column:
 
 
 def _weighed(
-    left: Relation, right: Relation, keys: Keys, make: Pair, ticks: Range, *, sign: int = 1
+    left: Relation, right: Relation, keys: Keys, make: MakePair, ticks: Range, *, sign: int = 1
 ) -> DataFrame:
     """The pairs of which one side at least is changes, as often as these count: (item, t, n)."""
     left, right = meeting(left, right, keys), meeting(right, left, keys[::-1])
