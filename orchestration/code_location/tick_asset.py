@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
 
-from hydro_core.errors import DataError, InternalSparkError
+from hydro_core.errors import DataError, HydroError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -61,7 +61,7 @@ def tick_asset(
                 if report.judged:
                     run_id = context.run.run_id
                     context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
-                yield from found.of_run(runner.last_committed(flow))
+                yield from _checks_of_last(found, flow, runner, context)
                 raise dg.Failure(report.failure, metadata=report.metadata, allow_retries=False)
             if report.again:
                 context.log.warning(report.again)
@@ -107,6 +107,18 @@ def _reports(
     left = windows - corrected
     if left:
         yield from runner.run(flow, list(left), context.log.info, parent)
+
+
+def _checks_of_last(
+    found: RunEvaluations, flow: FlowAsset, runner: TickRunner, context: dg.AssetExecutionContext
+) -> Iterator[Any]:
+    """The checks of the last committed tick, beside a tick that failed; none where its tables
+    cannot be read, which is told then, and is not why the tick has failed.
+    """
+    try:
+        yield from found.of_run(runner.last_committed(flow))
+    except HydroError as error:
+        context.log.warning(str(error))
 
 
 def _is_correction(run: dg.DagsterRun) -> bool:
