@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.jobs import RangeJobs
+from hydrotick.code_location.failures import failed_run
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration import small
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
@@ -48,3 +50,22 @@ def test_a_landed_file_that_goes_away_while_it_is_read(
     with dg.DagsterInstance.ephemeral() as instance:
         assert small.Run(flow, runner, instance)(0, 1).success
     assert runner.next_tick(flow) == 2
+
+
+def test_a_state_whose_log_is_gone_is_why_the_tick_fails(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark is not None
+    flow, runner = small.opened(tmp_path)
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = small.Run(flow, runner, instance)
+        assert run(0, 0).success
+        for entry in runner.directory(flow).glob("state/*/_delta_log/*"):
+            entry.unlink()
+        again = TickRunner(runner.project)
+        failed = small.Run(flow, again, instance)(1, 1)
+        assert not failed.success
+        said = failed_run(instance, instance.get_runs(limit=1)[0])
+    assert "cannot be read" in said.cause
+    assert "the table " in said.cause
+    assert said.cure.startswith("`hydrotick reset` and then `hydrotick backfill`")

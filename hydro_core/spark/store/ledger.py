@@ -33,8 +33,8 @@ LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _FILES_BEFORE_COMPACTION = 100
 RESTORE = (
-    "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; where "
-    "that is gone, restore the pipeline's directory from a backup"
+    "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; "
+    "where that is gone, restore the pipeline's directory from a backup"
 )
 """What helps where stored files are lost or broken."""
 
