@@ -24,7 +24,9 @@ def blocks(language: str) -> list[str]:
 def directory(tmp_path: Path) -> Path:
     """The files that the README tells to save."""
     (program,), (ticks,) = blocks("hydrotick"), blocks("json")
-    (tmp_path / "totals.hydro").write_text(program, encoding="utf-8")
+    folder = tmp_path / "assets" / "totals"
+    folder.mkdir(parents=True)
+    (folder / "totals.hydro").write_text(program, encoding="utf-8")
     (tmp_path / "ticks.json").write_text(ticks, encoding="utf-8")
     return tmp_path
 
@@ -58,8 +60,6 @@ def test_the_asset_is_one(directory: Path) -> None:
     from hydrotick.runner.runner import TickRunner
 
     folder = directory / "assets" / "totals"
-    folder.mkdir(parents=True)
-    (directory / "totals.hydro").rename(folder / "totals.hydro")
     (folder / "asset.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     flows = found_in(directory).flows
     assert [flow.name for flow in flows] == ["totals"]

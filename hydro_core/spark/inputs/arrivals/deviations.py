@@ -29,7 +29,7 @@ from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.spark.store.ledger import RESTORE, state_error
 from hydro_core.ticks.tick_range import Numbers
 
-RowPlaces = npt.NDArray[np.signedinteger[Any]]
+RowIndices = npt.NDArray[np.signedinteger[Any]]
 """Places of rows."""
 
 _NEVER = -1
@@ -50,7 +50,7 @@ class OffRows:
     def __len__(self) -> int:
         return len(self.ticks)
 
-    def where(self, mask: Mask | RowPlaces) -> OffRows:
+    def where(self, mask: Mask | RowIndices) -> OffRows:
         """Some of the rows, by whether each is one of them, or by their places."""
         return OffRows(self.ticks[mask], self.hashes[mask], self.arrived[mask], self.accepted[mask])
 
