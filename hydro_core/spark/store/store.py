@@ -184,7 +184,8 @@ class Store:
         need = {table: table.small_files() for table in self.tables.values()}
         full = [table for table in need if need[table] >= self._compact_every]
         # INT96 is for `compact`, which leaves no sums of rows that were read as other times.
-        fit = (table for table in sorted(full, key=need.__getitem__)[::-1] if not table.has_int96())
+        neediest = sorted(full, key=need.__getitem__, reverse=True)
+        fit = (table for table in neediest if not table.has_int96())
         most = next(fit, None)
         if most is None:
             return
