@@ -54,7 +54,7 @@ def lost_past(
         except HydroError as error:
             lost[name] = error.diagnostics[0].message
             continue
-        gone = _gone(flow, seen, 0)
+        gone = _gone(flow, seen, 0) or _unknown(flow, seen)
         if gone:
             lost[name] = f"input `{name}`: rows that committed ticks have read are gone: {gone}"
         elif there is not None and there < rows.get(name, 0):
@@ -152,6 +152,17 @@ def _gone(flow: FlowAsset, one: Seen, first: int) -> str:
     off = one.off.gone
     found = Counter(off.ticks[off.arrived >= first].tolist())
     changes = (ChangedRange(tick, tick, rows) for tick, rows in sorted(found.items()))
+    return noticed(flow.ticks.calendar, {}, changes).says_changed
+
+
+def _unknown(flow: FlowAsset, one: Seen) -> str:
+    """The ticks of rows of which nobody can tell whether they are there: the files in which they
+    were read are gone, and with them what they had.
+    """
+    from hydro_core.spark.store.input_reads import ChangedRange
+
+    files = (file for file in one.off.files if file.state == "gone")
+    changes = [ChangedRange(file.first, file.last, None) for file in files]
     return noticed(flow.ticks.calendar, {}, changes).says_changed
 
 
