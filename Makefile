@@ -47,6 +47,7 @@ test: lint ## lint and every test but the slow ones; what CI runs
 	@log=$$(mktemp); \
 	$(MAKE) -s SETUP= second-lane >$$log 2>&1 & beside=$$!; \
 	$(PYTEST) -q -m "spark and not dagster and not slow" --ignore=$(VECTORS) tests; status=$$?; \
+	$(PYTEST) -q -m "wheel and not slow" tests || status=1; \
 	wait $$beside || status=1; \
 	cat $$log; rm -f $$log; exit $$status
 
@@ -55,7 +56,6 @@ second-lane:
 	$(PYTEST) -q -m "dagster and not slow" tests || status=1; \
 	$(PYTEST) -q -m "not slow" $(VECTORS) || status=1; \
 	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
-	$(PYTEST) -q -m "wheel and not slow" tests || status=1; \
 	exit $$status
 
 test-all: lint ## test, and the long crash, fuzz and soak runs
