@@ -39,7 +39,7 @@ def changed_pairs(
     left: Relation, right: Relation, keys: Keys, make: MakePair, ticks: Range
 ) -> DataFrame:
     """How the pairs of equal keys change: (item, t, n)."""
-    mine, theirs = (_held_changes(r, ticks) for r in (left, right))
+    mine, theirs = (changes_of(r, ticks.first) for r in (left, right))
     parts = [
         _weighed(mine, right, keys, make, ticks),
         _weighed(left, theirs, keys, make, ticks),
@@ -52,7 +52,7 @@ def changed_matches(
     left: Relation, right: Relation, keys: Keys, ticks: Range, *, wanted: bool
 ) -> DataFrame:
     """How the left rows change whose key is, or is not, on the right: (item, t, n)."""
-    mine = _held_changes(left, ticks)
+    mine = changes_of(left, ticks.first)
     met = changed_keys(right, keys[1], ticks)
     of_met = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys[1]))]
     how = "left_semi" if wanted else "left_anti"
@@ -70,7 +70,7 @@ def changed_keys(relation: Relation, keys: Sequence[Column], ticks: Range) -> Re
     """When keys come to be there, and when they are there no more: changes whose item is the tuple
     of the key's parts.
     """
-    changes = _held_changes(relation, ticks)
+    changes = changes_of(relation, ticks.first)
     named = [k.alias(f"k{i}") for i, k in enumerate(keys)]
     names = [f"l_k{i}" for i in range(len(keys))]
     net = changes.frame.select(*named, TICK, COUNT).groupBy(
@@ -88,10 +88,6 @@ def changed_keys(relation: Relation, keys: Sequence[Column], ticks: Range) -> Re
     item = F.struct(*(F.col(n).alias(f"k{i}") for i, n in enumerate(names))).alias(ITEM)
     rows = counted.select(item, F.col("l_t").alias(TICK), change.alias(COUNT))
     return as_changes(relation.item, held(rows.where(F.col(COUNT) != 0)))
-
-
-def _held_changes(relation: Relation, ticks: Range) -> Relation:
-    return changes_of(relation, ticks.first)
 
 
 def _first(mine: Column, _: Column) -> Column:
