@@ -107,9 +107,9 @@ def _of(plan: TickPlan, name: str, stream: NodeId) -> ToldAs:
             why = _changing(plan.graph[stream])
         case Form.GROWTH:
             why = "what comes is added, nothing goes"
-        case Form.VALUES if plan.kinds[stream] is Kind.G:
+        case _ if plan.kinds[stream] is Kind.G:
             why = "all its rows are made and stored in each tick"
-        case Form.VALUES:
+        case _:
             why = "a tick's rows are there in this tick alone"
     return ToldAs(name, form, why)
 
