@@ -1,0 +1,120 @@
+"""TPC-H's data as ticks: orders and lines come a share in each tick, some lines a tick late; a few
+customers, parts and suppliers come after what names them, and more are corrected again and again.
+
+A correction is a row with the key of one, the attributes of another and a higher version. One in
+five comes late: after the correction that is to count.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+KEYS = {
+    "customer": ("c_custkey",),
+    "part": ("p_partkey",),
+    "supplier": ("s_suppkey",),
+    "partsupp": ("ps_partkey", "ps_suppkey"),
+    "nation": ("n_nationkey",),
+    "region": ("r_regionkey",),
+}
+"""The dimensions, by their keys."""
+VERSIONS = {name: keys[0].partition("_")[0] + "_version" for name, keys in KEYS.items()}
+FACTS = ("orders", "lineitem")
+LATE = ("customer", "part", "supplier")
+"""Dimensions of which some rows come after what names them."""
+NOBODY = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """All rows by table, each with the column `tick`, in its order."""
+
+    tables: Mapping[str, pa.Table]
+    count: int
+
+    def batch(self, tick: int, names: Iterable[str]) -> dict[str, pa.Table]:
+        """What comes in a tick, of these tables."""
+        return {name: self.rows(name, tick, tick) for name in names}
+
+    def rows(self, name: str, first: int, last: int) -> pa.Table:
+        """What comes of a table in some ticks."""
+        ticks = self.tables[name]["tick"].to_numpy()
+        start, end = np.searchsorted(ticks, [first, last + 1])
+        return self.tables[name].slice(start, end - start)
+
+
+def made(scale: float, directory: Path) -> dict[str, pa.Table]:
+    """TPC-H's tables at a scale factor, made by `tpchgen-cli` if they are not in the directory."""
+    if not directory.exists():
+        command = Path(sys.executable).parent / "tpchgen-cli"
+        told = [command, "parquet", "-s", str(scale), "--output-dir", directory]
+        subprocess.run(list(map(str, told)), check=True, capture_output=True)
+    return {name: _plain(pq.read_table(directory / f"{name}.parquet")) for name in (*FACTS, *KEYS)}
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The same with texts as all engines read them."""
+    of = [pa.string() if pa.types.is_string_view(f.type) else f.type for f in table.schema]
+    return table.cast(pa.schema([f.with_type(t) for f, t in zip(table.schema, of, strict=True)]))
+
+
+def as_ticks(
+    tables: Mapping[str, pa.Table], shares: np.ndarray, corrections: Mapping[str, np.ndarray]
+) -> Ticks:
+    """The tables cut into ticks, the same each time.
+
+    Args:
+        tables: TPC-H's.
+        shares: of the orders, those that each tick brings.
+        corrections: of dimensions, the tick of each correction.
+    """
+    rng, last = np.random.default_rng(22), len(shares) - 1
+    of_order = np.repeat(np.arange(last + 1), _counts(shares, tables["orders"].num_rows))
+    keys = tables["orders"]["o_orderkey"].to_numpy()
+    places = np.searchsorted(keys, tables["lineitem"]["l_orderkey"].to_numpy())
+    # orders have their keys in order, and one line in fifty comes a tick after its order
+    late = rng.random(len(places)) < 0.02
+    ticks = {"orders": of_order, "lineitem": np.minimum(of_order[places] + late, last)}
+    found = {name: _in_order(tables[name], ticks[name]) for name in FACTS}
+    for name in KEYS:
+        found[name] = _corrected(name, tables[name], last, corrections.get(name, NOBODY), rng)
+    return Ticks(found, last + 1)
+
+
+def _counts(shares: np.ndarray, rows: int) -> np.ndarray:
+    ends = np.rint(np.cumsum(shares) / shares.sum() * rows).astype(int)
+    return np.diff(ends, prepend=0)
+
+
+def _corrected(
+    name: str, table: pa.Table, last: int, ticks: np.ndarray, rng: np.random.Generator
+) -> pa.Table:
+    """A dimension: its rows, one in a hundred late, and its corrections."""
+    rows = table.num_rows
+    late = (rng.random(rows) < 0.01) & (name in LATE)
+    first = np.where(late, rng.integers(0, last + 1, rows), 0)
+    # so few are corrected that some are more than once
+    whose = rng.integers(0, min(rows, max(rows // 10, 40)), len(ticks))
+    like = rng.integers(0, rows, len(ticks))
+    again = table.take(whose)
+    for place, column in enumerate(table.column_names):
+        if column not in KEYS[name]:
+            again = again.set_column(place, table.schema.field(column), table[column].take(like))
+    told = ticks - np.where(rng.random(len(ticks)) < 0.2, 2.5, 0)
+    versions = 1 + np.argsort(np.argsort(told, kind="stable"), kind="stable")
+    of = pa.array(np.concatenate([np.zeros(rows, np.int64), versions]))
+    whole = pa.concat_tables([table, again]).append_column(VERSIONS[name], of)
+    return _in_order(whole, np.concatenate([first, ticks]))
+
+
+def _in_order(table: pa.Table, ticks: np.ndarray) -> pa.Table:
+    order = np.argsort(ticks, kind="stable")
+    return table.take(order).append_column("tick", pa.array(ticks[order].astype(np.int64)))
