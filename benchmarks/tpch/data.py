@@ -60,6 +60,13 @@ def made(scale: float, directory: Path) -> dict[str, pa.Table]:
     return {name: _plain(pq.read_table(directory / f"{name}.parquet")) for name in (*FACTS, *KEYS)}
 
 
+def newest(name: str, of: str) -> str:
+    """SQL for a dimension's rows that count, of all rows of `of` that have come."""
+    keys = ", ".join(KEYS[name])
+    number = f"row_number() OVER (PARTITION BY {keys} ORDER BY {VERSIONS[name]} DESC)"
+    return f"SELECT * FROM (SELECT *, {number} AS newest FROM {of}) WHERE newest = 1"
+
+
 def _plain(table: pa.Table) -> pa.Table:
     """The same with texts as all engines read them."""
     of = [pa.string() if pa.types.is_string_view(f.type) else f.type for f in table.schema]

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.tpch.data import FACTS, KEYS, VERSIONS, Ticks
+from benchmarks.tpch.data import FACTS, KEYS, Ticks, newest
 
 Row = tuple[Any, ...]
 
@@ -36,13 +36,9 @@ class Judge:
 
     def at(self, tick: int) -> None:
         """Lets the tables be what they are as of a tick."""
-        for name in FACTS:
-            text = f"SELECT * FROM all_{name} WHERE tick <= {tick}"
-            self._db.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
-        for name, keys in KEYS.items():
-            newest = f"PARTITION BY {', '.join(keys)} ORDER BY {VERSIONS[name]} DESC"
-            text = f"SELECT * FROM all_{name} WHERE tick <= {tick}"
-            text += f" QUALIFY row_number() OVER ({newest}) = 1"
+        for name in (*FACTS, *KEYS):
+            so_far = f"(SELECT * FROM all_{name} WHERE tick <= {tick})"
+            text = newest(name, so_far) if name in KEYS else so_far.strip("()")
             self._db.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
 
 

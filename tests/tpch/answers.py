@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.tpch.data import Ticks, as_ticks, made
@@ -15,7 +14,6 @@ from benchmarks.tpch.programs import sql
 from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.settings import Settings
-from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 
 SETTINGS = Settings().with_(master="local[2]", memory="1g")
@@ -39,24 +37,6 @@ def tick_by_tick(pipeline: Pipeline, ticks: Ticks) -> Iterator[int]:
     for tick in range(ticks.count):
         pipeline.run_tick(tick, ticks.batch(tick, pipeline.plan.graph.sources))
         yield tick
-
-
-def as_range(pipeline: Pipeline, ticks: Ticks, first: int, last: int) -> None:
-    """Runs some ticks as one range."""
-    batches: dict[str, Batch] = {}
-    for name in pipeline.plan.graph.sources:
-        rows = ticks.rows(name, first, last)
-        of = rows["tick"].combine_chunks()
-        item = pipeline.plan.typed.inputs[name].item
-        batches[name] = batch_of(name, rows.drop_columns(["tick"]), item, of)
-    pipeline.run_range(first, last, batches)
-
-
-def answer(pipeline: Pipeline, tick: int) -> list[Row]:
-    """The rows of a pipeline's one output as of a tick."""
-    [(name, spec)] = pipeline.output_tables.items()
-    found: pa.Table = pipeline.output(name, tick).select([column for column, _ in spec.items])
-    return [tuple(row.values()) for row in found.to_pylist()]
 
 
 def judged(judge: Judge, name: str, ticks: int) -> list[list[Row]]:

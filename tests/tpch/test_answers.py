@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from benchmarks.tpch.data import Ticks
 from benchmarks.tpch.judge import Judge, differences
 from benchmarks.tpch.programs import FIRST, NAMES, first_of, program
-from tests.tpch.answers import answer, as_range, judged, opened, small_ticks, tick_by_tick
+from benchmarks.tpch.running import answer, as_range
+from tests.tpch.answers import judged, opened, small_ticks, tick_by_tick
 
 pytestmark = pytest.mark.spark
 
