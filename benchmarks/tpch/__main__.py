@@ -1,14 +1,14 @@
 """TPC-H with corrected dimensions: a late tick beside an early one, and beside recomputing it all.
 
-All orders and lines of a scale factor come in 20 ticks, which run as ranges. After the second of
+All orders and lines of a scale factor come in 20 ticks, which run as a range. After the second of
 them and after the last come ticks of 0.1 % more, each with ten corrections (three customers, parts
-and suppliers, one offer): the early and the late ones. Late ticks take turns with the same query
-over Parquet files of all rows that have come, in plain PySpark and in DuckDB. At the end the stored
-output is compared with DuckDB's answer.
+and suppliers, one offer): the early and the late ones. They take turns, a pipeline each, with the
+same query over Parquet files of all rows that have come, in plain PySpark and in DuckDB. At the end
+the stored outputs are compared with DuckDB's answers.
 
-`read` are the rows that Spark scans or is handed in a late tick, `made` those that all its
-operators give, each over the rows that the tick brings. `python -m benchmarks.tpch --plans` runs
-nothing: it says how the cost of each plan grows with history, and what `--strict` says.
+`read` are the rows of stored state that Spark is handed or scans in a late tick, `made` those that
+its operators give, each over the rows that the tick brings. `--plans` runs nothing: it says how the
+cost of each plan grows with history, and what `--strict` names.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from benchmarks.judged import Ticks, answer, as_range, differences
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, report, session
-from benchmarks.tpch.data import KEYS, Ticks, as_ticks, made, newest
-from benchmarks.tpch.judge import Judge, differences
+from benchmarks.tpch.data import KEYS, as_ticks, made, newest
+from benchmarks.tpch.judge import Judge
 from benchmarks.tpch.programs import NAMES, program, sql
-from benchmarks.tpch.running import answer, as_range
-from benchmarks.tpch.work import COUNTED, RowCounter, RowsTouched
+from benchmarks.work import COUNTED, RowCounter, RowsTouched
 from hydro_core.compile import best_plan, compile_text
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.settings import Settings
@@ -43,6 +43,8 @@ EARLY = 2
 SHARE = 0.001
 CORRECTIONS = {"customer": 3, "part": 3, "supplier": 3, "partsupp": 1}
 OVER_EARLY, OVER_PYSPARK = 1.3, 1.0
+WARM = 2
+"""Rounds that are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,10 @@ class Story:
     @staticmethod
     def of(tables: Mapping[str, Any], small: int) -> Story:
         early = range(EARLY, EARLY + small)
-        late = range(LOAD + small, LOAD + 2 * small)
-        shares = np.full(LOAD + 2 * small, (1 - 2 * small * SHARE) / LOAD)
+        late = range(LOAD + small, LOAD + 2 * small + 1)
+        shares = np.full(late.stop, (1 - (2 * small + 1) * SHARE) / LOAD)
         shares[early], shares[late] = SHARE, SHARE
-        later = np.arange(1, LOAD + 2 * small)
+        later = np.arange(1, late.stop)
         corrections = {name: np.repeat(later, each) for name, each in CORRECTIONS.items()}
         return Story(as_ticks(tables, shares, corrections), early, late)
 
@@ -92,25 +94,20 @@ class Measured:
     """What the ticks of a query took."""
 
     load: float
-    early: Runs
-    late: Mapping[str, Runs]
+    found: Mapping[str, Runs]
     touched: RowsTouched
     new: int
 
     def row(self, name: str) -> dict[str, Any]:
-        late = self.late["tick"].cpu
+        cpu = {what: runs.cpu for what, runs in self.found.items()}
         return {
             "query": name,
             "new rows": self.new,
             "read": self.touched.read / self.new,
             "made": self.touched.made / self.new,
             "load, cpu s": self.load,
-            "early, cpu s": self.early.cpu,
-            "late, cpu s": late,
-            "PySpark, cpu s": self.late["PySpark"].cpu,
-            "late / early": late / self.early.cpu,
-            "late / PySpark": late / self.late["PySpark"].cpu,
-            "late / DuckDB": late / self.late["DuckDB"].cpu,
+            **{f"{what}, cpu s": seconds for what, seconds in cpu.items()},
+            **{f"late / {what}": cpu["late"] / cpu[what] for what in cpu if what != "late"},
         }
 
 
@@ -121,36 +118,33 @@ class Bench:
         self.story, self.spark, self.settings = story, spark, settings
         self.meter, self.counter = Meter(spark, seconds), RowCounter(spark)
 
-    def measure(self, name: str, directory: Path, again: Recomputed) -> Measured:
-        pipeline = Pipeline(directory, plan_of(program(name)), self.settings, self.spark)
-        early, late = self.story.early, self.story.late
-        load = self._load(pipeline, 0, early.start - 1)
-        first = self.meter.alternate({"tick": lambda t: self._tick(pipeline, t)}, early, 1)
-        load += self._load(pipeline, early.stop, late.start - 1)
+    def measure(self, name: str, place: Path, again: Recomputed) -> Measured:
+        plan, text, story = plan_of(program(name)), sql(name), self.story
+        early, late = (
+            Pipeline(place / side, plan, self.settings, self.spark) for side in ("early", "late")
+        )
+        as_range(early, story.ticks, 0, story.early.start - 1)
+        loaded = self.meter.measure(lambda: as_range(late, story.ticks, 0, story.late.start - 1))
         # what one late tick touches is counted apart, so that the others are not disturbed
-        self.counter.since()
-        new = self._tick(pipeline, late.start)
-        touched = self.counter.since()
-        text = sql(name)
+        with self.counter.counting() as touched:
+            new = self._tick(late, story.late.start)
         found = self.meter.alternate(
             {
-                "tick": lambda t: self._tick(pipeline, t),
+                "early": lambda i: self._tick(early, story.early.start + i),
+                "late": lambda i: self._tick(late, story.late.start + 1 + i),
                 "PySpark": lambda _: again.in_spark(text),
                 "DuckDB": lambda _: again.in_duckdb(text),
             },
-            late[1:],
-            1,
+            range(len(story.early)),
+            WARM,
         )
-        with Judge(self.story.ticks) as judge:
-            at = pipeline.next_tick - 1
-            wrong = differences(answer(pipeline, at), judge.rows(text, at))
-        if wrong:
-            sys.exit(f"{name} at tick {at}: {wrong}")
-        return Measured(load, first["tick"], found, touched, new)
-
-    def _load(self, pipeline: Pipeline, first: int, last: int) -> float:
-        ticks = self.story.ticks
-        return self.meter.measure(lambda: as_range(pipeline, ticks, first, last)).cpu
+        with Judge(story.ticks) as judge:
+            for pipeline in (early, late):
+                at = pipeline.next_tick - 1
+                wrong = differences(answer(pipeline, at), judge.rows(text, at))
+                if wrong:
+                    sys.exit(f"{name} at tick {at}: {wrong}")
+        return Measured(loaded.cpu, found, touched, new)
 
     def _tick(self, pipeline: Pipeline, tick: int) -> int:
         """Runs a tick, and gives how many rows it has brought."""
@@ -189,7 +183,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as scratch:
         place = Path(scratch)
-        story = Story.of(made(asked.scale, place / "tables"), asked.ticks + 2)
+        story = Story.of(made(asked.scale, place / "tables"), asked.ticks + WARM)
         again = Recomputed(spark, place / "files", story.ticks)
         bench = Bench(spark, settings, story, asked.seconds)
         for name in asked.queries:

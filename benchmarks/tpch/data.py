@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from benchmarks.judged import Ticks
 
 KEYS = {
     "customer": ("c_custkey",),
@@ -31,24 +32,6 @@ FACTS = ("orders", "lineitem")
 LATE = ("customer", "part", "supplier")
 """Dimensions of which some rows come after what names them."""
 NOBODY = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Ticks:
-    """All rows by table, each with the column `tick`, in its order."""
-
-    tables: Mapping[str, pa.Table]
-    count: int
-
-    def batch(self, tick: int, names: Iterable[str]) -> dict[str, pa.Table]:
-        """What comes in a tick, of these tables."""
-        return {name: self.rows(name, tick, tick) for name in names}
-
-    def rows(self, name: str, first: int, last: int) -> pa.Table:
-        """What comes of a table in some ticks."""
-        ticks = self.tables[name]["tick"].to_numpy()
-        start, end = np.searchsorted(ticks, [first, last + 1])
-        return self.tables[name].slice(start, end - start)
 
 
 def made(scale: float, directory: Path) -> dict[str, pa.Table]:

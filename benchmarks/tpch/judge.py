@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import Any
-
 import duckdb
 
-from benchmarks.tpch.data import FACTS, KEYS, Ticks, newest
-
-Row = tuple[Any, ...]
+from benchmarks.judged import Row, Ticks
+from benchmarks.tpch.data import FACTS, KEYS, newest
 
 
 class Judge:
@@ -40,33 +35,3 @@ class Judge:
             so_far = f"(SELECT * FROM all_{name} WHERE tick <= {tick})"
             text = newest(name, so_far) if name in KEYS else so_far.strip("()")
             self._db.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
-
-
-def differences(ours: Sequence[Row], judged: Sequence[Row]) -> str | None:
-    """Where two bags of rows differ, None where they do not: decimals and all else are equal.
-
-    Where DuckDB has a double, of a mean or a quotient, it is ours to the last digit.
-    """
-    if len(ours) != len(judged):
-        return f"{len(ours)} rows, and DuckDB has {len(judged)}"
-    rough = {i for row in judged for i, value in enumerate(row) if isinstance(value, float)}
-
-    def ordered(rows: Sequence[Row]) -> list[Row]:
-        exact = [i for i in range(len(rows[0])) if i not in rough] if rows else []
-        return sorted(rows, key=lambda row: [_text(row[i]) for i in exact])
-
-    for own, other in zip(ordered(ours), ordered(judged), strict=True):
-        if len(own) != len(other) or not all(map(_equal, own, other)):
-            return f"{own}, and DuckDB has {other}"
-    return None
-
-
-def _text(value: Any) -> str:
-    return f"{value:f}".rstrip("0") if isinstance(value, Decimal) and value % 1 else f"{value}"
-
-
-def _equal(own: Any, other: Any) -> bool:
-    if isinstance(other, float) and isinstance(own, Decimal):
-        half = Decimal(10) ** int(own.as_tuple().exponent) / 2
-        return abs(own - Decimal(other)) <= half * Decimal("1.0001")
-    return bool(own == other)

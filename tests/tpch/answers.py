@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import SparkSession
 
-from benchmarks.tpch.data import Ticks, as_ticks, made
-from benchmarks.tpch.judge import Judge, Row, differences
+from benchmarks.judged import Row, Ticks, differences
+from benchmarks.tpch.data import as_ticks, made
+from benchmarks.tpch.judge import Judge
 from benchmarks.tpch.programs import sql
 from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.planner import plan

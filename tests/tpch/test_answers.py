@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.tpch.data import Ticks
-from benchmarks.tpch.judge import Judge, differences
+from benchmarks.judged import Ticks, answer, as_range, differences
+from benchmarks.tpch.judge import Judge
 from benchmarks.tpch.programs import FIRST, NAMES, first_of, program
-from benchmarks.tpch.running import answer, as_range
 from tests.tpch.answers import judged, opened, small_ticks, tick_by_tick
 
 pytestmark = pytest.mark.spark
