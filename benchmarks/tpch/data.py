@@ -1,5 +1,6 @@
-"""TPC-H's data as ticks: orders and lines come a share in each tick, some lines a tick late; a few
-customers, parts and suppliers come after what names them, and more are corrected again and again.
+"""TPC-H's data as ticks: orders and lines come a share in each tick, and dimensions are corrected
+again and again; some lines come a tick late, some customers, parts and suppliers after what names
+them.
 
 A correction is a row with the key of one, the attributes of another and a higher version. One in
 five comes late: after the correction that is to count.
@@ -40,7 +41,15 @@ def made(scale: float, directory: Path) -> dict[str, pa.Table]:
         command = Path(sys.executable).parent / "tpchgen-cli"
         told = [command, "parquet", "-s", str(scale), "--output-dir", directory]
         subprocess.run(list(map(str, told)), check=True, capture_output=True)
-    return {name: _plain(pq.read_table(directory / f"{name}.parquet")) for name in (*FACTS, *KEYS)}
+    found = {name: _plain(pq.read_table(directory / f"{name}.parquet")) for name in (*FACTS, *KEYS)}
+    return found | {"partsupp": _once(found["partsupp"])}
+
+
+def _once(offers: pa.Table) -> pa.Table:
+    """One offer of a supplier for a part: at small scale factors TPC-H makes some of them twice."""
+    part, supplier = (offers[key].to_numpy() for key in KEYS["partsupp"])
+    _, first = np.unique(part * (supplier.max() + 1) + supplier, return_index=True)
+    return offers.take(np.sort(first))
 
 
 def newest(name: str, of: str) -> str:
@@ -57,7 +66,10 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def as_ticks(
-    tables: Mapping[str, pa.Table], shares: np.ndarray, corrections: Mapping[str, np.ndarray]
+    tables: Mapping[str, pa.Table],
+    shares: np.ndarray,
+    corrections: Mapping[str, np.ndarray],
+    late: float = 0,
 ) -> Ticks:
     """The tables cut into ticks, the same each time.
 
@@ -65,17 +77,23 @@ def as_ticks(
         tables: TPC-H's.
         shares: of the orders, those that each tick brings.
         corrections: of dimensions, the tick of each correction.
+        late: how many lines come a tick after their order, and half as many customers, parts and
+            suppliers after the first tick; a share of all.
     """
     rng, last = np.random.default_rng(22), len(shares) - 1
     of_order = np.repeat(np.arange(last + 1), _counts(shares, tables["orders"].num_rows))
     keys = tables["orders"]["o_orderkey"].to_numpy()
     places = np.searchsorted(keys, tables["lineitem"]["l_orderkey"].to_numpy())
-    # orders have their keys in order, and one line in fifty comes a tick after its order
-    late = rng.random(len(places)) < 0.02
-    ticks = {"orders": of_order, "lineitem": np.minimum(of_order[places] + late, last)}
+    # orders have their keys in order
+    waits = rng.random(len(places)) < late
+    ticks = {"orders": of_order, "lineitem": np.minimum(of_order[places] + waits, last)}
     found = {name: _in_order(tables[name], ticks[name]) for name in FACTS}
     for name in KEYS:
-        found[name] = _corrected(name, tables[name], last, corrections.get(name, NOBODY), rng)
+        first = np.zeros(tables[name].num_rows, np.int64)
+        if name in LATE:
+            waits = rng.random(len(first)) < late / 2
+            first[waits] = rng.integers(0, last + 1, waits.sum())
+        found[name] = _corrected(name, tables[name], first, corrections.get(name, NOBODY), rng)
     return Ticks(found, last + 1)
 
 
@@ -85,12 +103,10 @@ def _counts(shares: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _corrected(
-    name: str, table: pa.Table, last: int, ticks: np.ndarray, rng: np.random.Generator
+    name: str, table: pa.Table, first: np.ndarray, ticks: np.ndarray, rng: np.random.Generator
 ) -> pa.Table:
-    """A dimension: its rows, one in a hundred late, and its corrections."""
+    """A dimension: its rows, by the ticks in which they come first, and its corrections."""
     rows = table.num_rows
-    late = (rng.random(rows) < 0.01) & (name in LATE)
-    first = np.where(late, rng.integers(0, last + 1, rows), 0)
     # so few are corrected that some are more than once
     whose = rng.integers(0, min(rows, max(rows // 10, 40)), len(ticks))
     like = rng.integers(0, rows, len(ticks))

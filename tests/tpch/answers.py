@@ -25,7 +25,7 @@ def small_ticks(scale: float, ticks: int, directory: Path) -> Ticks:
     later = np.arange(1, ticks)
     often = {n: np.repeat(later, 30) for n in ("customer", "part", "supplier", "partsupp")}
     seldom = {"nation": later[1::2], "region": later[2::2]}
-    return as_ticks(made(scale, directory), np.ones(ticks), often | seldom)
+    return as_ticks(made(scale, directory), np.ones(ticks), often | seldom, late=0.02)
 
 
 def opened(directory: Path, text: str, spark: SparkSession) -> Pipeline:
