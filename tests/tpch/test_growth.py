@@ -20,6 +20,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 LITTLE, MUCH = 0.0025, 0.01
 ORDERS, CORRECTIONS = 20, 3
 """What the late tick brings: orders, and corrections of each of four dimensions."""
+GROWS = {
+    "q04": "all orders of the quarter and all late lines are handed over",
+    "q11": "the value of each part is compared with the whole, which has changed",
+    "q15": "all revenues are read for the greatest",
+    "q16": "all offers, parts and suppliers are joined",
+    "q21": "all late lines are handed over",
+    "q22": "all customers are compared with the mean, which has changed",
+}
+"""Queries whose ticks go through all of something, and what that is."""
 MORE = 2.0
 """What it is handed of four times the history: chance says which keys it meets."""
 
@@ -40,7 +49,13 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> list[Ticks]:
     return [late_tick(scale, place / str(scale)) for scale in (LITTLE, MUCH)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.xfail(reason=GROWS[n]) if n in GROWS else ())
+        for n in NAMES
+    ],
+)
 def test_a_late_tick_is_handed_what_it_meets(
     name: str, histories: list[Ticks], tmp_path: Path, spark: SparkSession
 ) -> None:
