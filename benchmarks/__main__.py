@@ -18,6 +18,8 @@
 | `scale` | twenty million rows of history within the default memory |
 | `sample` | the check of a sample of keys with the tick of the flights that it judges |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
+| `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
+| `nexmark` | events a second of processor time of Nexmark's queries |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
 sizes and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
@@ -51,6 +53,8 @@ BENCHMARKS = (
     "scale",
     "sample",
     "optimizer",
+    "tpch",
+    "nexmark",
 )
 
 

@@ -31,27 +31,29 @@ TOLD = {
     "q21": "a semi join with orders that leave it, `late_by_one`, is made of all lines",
 }
 """Queries that `--strict` refuses, and what it names."""
+LOOKED_UP = "what is looked up by key is costed as if all of it were read"
 DEAR = {
     "q02": "all offers are made anew, twice",
-    "q03": "`customers` changes: all orders and lines are joined",
+    "q03": LOOKED_UP,
     "q04": "an order of before may get its first late line: all are looked for",
-    "q05": "four dimensions change: all orders and lines are joined",
-    "q07": "three dimensions change: all lines are joined",
-    "q08": "five dimensions change: all lines are joined",
-    "q09": "four dimensions change: all lines are joined",
-    "q10": "two dimensions change: all orders are joined",
-    "q12": "the join of two histories is found dearer as its changes than from scratch",
-    "q13": "`customers` changes: all of them are joined with all orders",
-    "q14": "`parts` changes: all lines of the month are joined",
+    "q05": LOOKED_UP,
+    "q07": LOOKED_UP,
+    "q08": LOOKED_UP,
+    "q09": LOOKED_UP,
+    "q10": LOOKED_UP,
+    "q12": LOOKED_UP,
+    "q13": LOOKED_UP,
+    "q14": LOOKED_UP,
     "q15": "all revenues are read for the greatest, and joined",
     "q16": "all parts and suppliers are joined",
-    "q17": "`parts` and `usual` change: all lines are joined",
-    "q18": "`large` and `customers` change: all orders and lines are joined",
-    "q19": "`parts` changes: all lines of the modes are joined",
+    "q17": LOOKED_UP,
+    "q18": LOOKED_UP,
+    "q19": LOOKED_UP,
     "q20": "four streams change: all of them are joined",
     "q21": "`of_several` and `late_by_one` change: all late lines are joined",
 }
-"""Queries of which a tick costs the more the longer history is, and what it goes through."""
+"""Queries of which a tick costs the more the longer history is, by their plans, and why: of those
+that are looked up `test_growth.py` finds that they read no more."""
 SILENT = {
     "q11": "nothing is said, though all stock is compared with its changing sum",
     "q22": "nothing is said, though all customers are compared with a changing mean",
