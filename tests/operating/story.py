@@ -78,7 +78,8 @@ class Setting:
 
     def shards_of(self, text: str) -> int:
         """Into how many shards a program is cut."""
-        return self.shards[self.versions.index(text)] if self.shards else 1
+        is_cut = self.shards and text in self.versions
+        return self.shards[self.versions.index(text)] if is_cut else 1
 
 
 @dataclass(frozen=True)
