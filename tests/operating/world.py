@@ -82,7 +82,9 @@ class World:
         """How many ticks may run."""
         is_fed = flow.name == MAIN and FEED in self.flows
         waited = self.setting.waits if flow.name == MAIN else ()
-        landed = [max((row[0] for row in flow.landed(name)), default=0) for name in waited]
+        # Rows after the last tick, too: they are of a later one.
+        there = [flow.landed(name, end=2 * TICKS) for name in waited]
+        landed = [max((row[0] for row in rows), default=0) for rows in there]
         return min(self.flows[FEED].done if is_fed else TICKS, *landed, TICKS)
 
     def step(self, op: Op) -> Iterator[str]:
