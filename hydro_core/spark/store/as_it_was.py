@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
@@ -105,6 +105,8 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
             return None
         try:
             files = table.files_at(commit.versions[name])
+        except InfrastructureError:
+            raise
         except DataError:
             return None
         if not all(file.path.exists() for file in files):
