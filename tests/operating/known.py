@@ -125,6 +125,16 @@ STORIES: Mapping[str, Story] = {
             Op("rollback"),
         ),
     ),
+    "files without rows of the first ticks": Story(
+        _setting("next", FAMILIES["stateless"].versions),
+        (
+            Op("land", rows=((3, "z", 5),)),
+            Op("tick", 2),
+            Op("land", rows=((2, "z", 5), (1, "x", 5))),
+            Op("tick", 1),
+            Op("deploy", 1),
+        ),
+    ),
     "another number of shards": Story(
         replace(_setting("correct"), shards=(2, 3, 1, 1, 1, 1)),
         (
