@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.frames.few_rows import has_few_rows
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.frames.types import spark_type
@@ -49,8 +50,8 @@ def _kept(spark: SparkSession) -> dict[int, Any]:
 def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows pass through the driver: for small data, where this is the fastest."""
     # PySpark reads only the first chunk of a column.
-    table = frame.toArrow().combine_chunks()
-    return frame.sparkSession.createDataFrame(table, frame.schema), table.num_rows
+    table = frame.toArrow()
+    return table_frame(frame.sparkSession, table, frame.schema), table.num_rows
 
 
 def held(frame: DataFrame) -> DataFrame:
