@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    ByKey,
     Commands,
     Ends,
     Linear,
@@ -120,6 +121,8 @@ def _changing(node: Node) -> str:
     match cls:
         case Running(of):
             return "a key's new result replaces its old one" if of.keyed else _ONE
+        case ByKey(keyed=True):
+            return "a key's new result replaces its old one"
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
         case Window():
