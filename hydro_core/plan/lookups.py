@@ -8,6 +8,8 @@ this says by which fields of which inputs its rows are looked up, from two quest
   changes at those of the keys that are new, an output of a history at what is new alone.
 - *origins*: of what is new in a stream, which rows of the inputs it comes with, and which of their
   fields it has. That follows from the operators' lineage; a computed field is left out.
+- *stored rows* (`stored_rows.py`): where what arrives does not have a field, which rows that it
+  finds do: orders find their customers, and these their nations.
 
 Lookups may find rows that nothing meets, never too few: what is not surely known wants all rows.
 """
@@ -41,6 +43,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.found_rows import Lookup, Lookups
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.origins import NewRowOrigins
@@ -50,30 +53,6 @@ from hydro_core.types.item import FieldPath, ItemType
 
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """Stored items that agree with an item of an input's batch in some fields."""
-
-    input: str
-    fields: tuple[tuple[FieldPath, FieldPath], ...]
-    """Leaves of the stored items, each with the leaf of the input's items that it equals. Without
-    any all items are found, where the batch has one.
-    """
-
-    @property
-    def mine(self) -> tuple[FieldPath, ...]:
-        """The leaves of the stored items."""
-        return tuple(own for own, _ in self.fields)
-
-    @property
-    def theirs(self) -> tuple[FieldPath, ...]:
-        """The leaves of the input's items."""
-        return tuple(other for _, other in self.fields)
-
-
-Lookups = frozenset[Lookup]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +78,7 @@ class Needed:
 
     found: Lookups
     """Those that have the keys of its batches."""
-    last_tick: bool
+    last_tick: bool = False
     """Whether all rows of the tick before it are needed, too: they are new to who has them a tick
     later.
     """
@@ -199,7 +178,7 @@ class _Analysis:
             return None if i in cls.keeps else met
         if cls.keeps:
             return self._of_new_matches(node, i, cls.meets, cls.keeps)
-        return _united((self._handed_on(node, i), met)) if self._origins.tells(node) else None
+        return _united((self._on_side(node, i), met)) if self._origins.tells(node) else None
 
     def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
@@ -216,27 +195,35 @@ class _Analysis:
         rows depends on a match, all with the keys of what is new, too: is it the first, or was it
         the last?
         """
-        if not self._is_told_alone(node):
+        if node.id not in self._plan.in_changes:
             return None
         mine, other = _sides(node, i, keys_of_two(how, node))
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
-        return _united((NEW_ROWS, self._met(mine, other), *earlier))
+        return _united((NEW_ROWS, self._on_side(node, i), self._met(mine, other), *earlier))
 
-    def _is_told_alone(self, node: Node) -> bool:
-        """Whether an operator tells its changes, and nobody looks at older rows of its output.
+    def _on_side(self, node: Node, i: int) -> Wanted:
+        """What is wanted of the pairs, or matches, of two streams, as what is wanted of one.
 
-        Made of some rows of a key, these would be wrong ones.
+        Of whatever is found on one side all that meets it is found on the other, so what is made of
+        these is whole. What is made of others nobody looks at.
         """
         wanted = self._wanted[node.id]
-        return node.id in self._plan.in_changes and wanted is not None and not wanted.found
+        if wanted is None:
+            return None
+        stored = self._origins.stored
+        found = set[Lookup]()
+        for one in wanted.found:
+            known = stored.side(node, i, one)
+            found |= {stored.inner(node, i, one)} if known is None else set(known)
+        return _Rows(frozenset(found), wanted.new)
 
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key of a history looks at: the keys of what is new."""
         key = result_key(node)
-        if key is None or not self._origins.tells_changes(node) or not self._is_told_alone(node):
+        if key is None or not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)
-        return _united((NEW_ROWS, self._met(own, own)))
+        return _united((NEW_ROWS, self._handed_on(node, 0), self._met(own, own)))
 
     def _of_items(self, node: Node) -> Wanted:
         """What distinct items are made of: the same items, and those that are new."""
@@ -250,11 +237,7 @@ class _Analysis:
         wanted = self._wanted[node.id]
         if wanted is None:
             return None
-        of = self._origins
-        found = (
-            _lookup(one.input, of.through(node, i, of.shared(node, one.mine)), one.theirs)
-            for one in wanted.found
-        )
+        found = (self._origins.stored.inner(node, i, one) for one in wanted.found)
         return _Rows(frozenset(found), wanted.new)
 
     def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
@@ -268,7 +251,7 @@ class _Analysis:
         if origins is None:
             return None
         ours = tuple(own for own, _ in pairs)
-        return _Rows(frozenset(_lookup(name, ours, fields) for name, fields in origins))
+        return _Rows(frozenset(Lookup.of(by, ours, theirs) for by, theirs in origins))
 
     def _item(self, stream: Endpoint) -> ItemType:
         types = self._plan.typed
@@ -283,13 +266,6 @@ def _united(parts: Iterable[Wanted]) -> Wanted:
         found |= part.found
         new |= part.new
     return _Rows(frozenset(found), new)
-
-
-def _lookup(
-    name: str, mine: Iterable[FieldPath | None], theirs: Iterable[FieldPath | None]
-) -> Lookup:
-    pairs = zip(mine, theirs, strict=True)
-    return Lookup(name, tuple((m, t) for m, t in pairs if m is not None and t is not None))
 
 
 def _sides(node: Node, i: int, keys: KeyPaths) -> tuple[KeyedStream, KeyedStream]:

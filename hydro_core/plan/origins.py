@@ -7,10 +7,9 @@ out. So whoever has the inputs' batches knows the fields of all that a range can
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
-from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
@@ -32,15 +31,14 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.properties import Passes
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.found_rows import Lookup
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meeting import key_paths, keys_of_two
+from hydro_core.plan.meeting import key_paths
+from hydro_core.plan.stored_rows import FieldsOf, KnownFields, StoredRows
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import result_key
-from hydro_core.types.item import FieldPath
-
-KnownFields = tuple[FieldPath | None, ...]
-"""Fields of items; None for one that is not known."""
 
 
 class NewRowOrigins:
@@ -48,18 +46,36 @@ class NewRowOrigins:
 
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
-        self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
+        self.stored = StoredRows(plan)
+        self._known: dict[tuple[NodeId, KnownFields], set[FieldsOf] | None] = {}
 
-    def of(self, stream: Endpoint, fields: KnownFields) -> set[tuple[str, KnownFields]] | None:
-        """The inputs with which all comes that is new in a stream, and the fields there.
+    def of(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
+        """The rows with which all comes that is new in a stream, and the fields there.
 
-        None where something comes without a row of an input.
+        They are those that arrive at inputs; or stored ones, where these know the fields and what
+        arrives does not. None where something comes without a row of an input.
         """
+        asked = stream.node, fields
+        if asked not in self._known:
+            self._known[asked] = None  # what depends on itself is not known
+            self._known[asked] = self._of(stream, fields)
+        return self._known[asked]
+
+    def lookups(self, node: Node, i: int) -> list[Lookup] | None:
+        """What is looked up in an input of a product, or a match, by what is new in the other."""
+        pairs = self.stored.pairs(node, i)
+        found = self.of(node.inputs[1 - i], tuple(their for _, their in pairs))
+        if found is None:
+            return None
+        mine = [own for own, _ in pairs]
+        return [Lookup.of(by, mine, theirs) for by, theirs in found]
+
+    def _of(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
         if not self.adds(stream.node):
             return None
         sources = {node.id: name for name, node in self._graph.sources.items()}
         todo: list[tuple[NodeId, KnownFields]] = [(stream.node, fields)]
-        seen, found = set(todo), set[tuple[str, KnownFields]]()
+        seen, found = set(todo), set[FieldsOf]()
         while todo:
             name, wanted = todo.pop()
             if name in sources:
@@ -69,11 +85,50 @@ class NewRowOrigins:
             before = self._comes_with(node)
             if before is None:
                 return None
-            shared = self.shared(node, wanted)
-            more = {(node.inputs[i].node, self.through(node, i, shared)) for i in before}
+            more = set[tuple[NodeId, KnownFields]]()
+            for i in before:
+                known = self.stored.through(node, i, self.stored.shared(node, wanted))
+                beside = None if _has_some(known) else self._beside(node, i, wanted)
+                if beside is None:
+                    more.add((node.inputs[i].node, known))
+                else:
+                    found |= beside
             todo += more - seen
             seen |= more
         return found
+
+    def _beside(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
+        """The rows that have fields which what is new in an input does not have.
+
+        A pair has those of the other side, too; who keeps a row of a key has those of the old one.
+        """
+        if not _has_some(fields):
+            return None
+        if _keeps_a_row(node):
+            return self._of_kept(node, i, fields)
+        match node.cls:
+            case Product(meets=Meets.KEY):
+                other = 1 - i
+            case Matching() if i == 1:
+                other = 0
+            case _:
+                return None
+        stream, wanted = node.inputs[other], self.stored.through(node, other, fields)
+        met = self.lookups(node, other) if _has_some(wanted) else None
+        if met is None:
+            return None
+        return _both(self.stored.of(stream, met, wanted), self.of(stream, wanted))
+
+    def _of_kept(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
+        """The rows that a key's row was before a range, or is made in it."""
+        slot = self.stored.slot(node)
+        key = tuple(key_paths(result_key(node) or ()))
+        of_key = self.of(node.inputs[i], tuple(key))
+        if slot is None or of_key is None:
+            return None
+        met = [Lookup.of(by, key, theirs) for by, theirs in of_key]
+        new = self.of(node.inputs[i], self.stored.through(node, i, fields))
+        return _both(self.stored.of(Endpoint(node.id), met, fields), new)
 
     def adds(self, stream: NodeId) -> bool:
         """Whether what is new in a stream is told apart from the rest."""
@@ -88,34 +143,6 @@ class NewRowOrigins:
     def tells_changes(self, node: Node) -> bool:
         """Whether results by key of a history are told by those of the keys that are new."""
         return node.id in self._plan.in_changes and self._kinds[node.inputs[0].node] is Kind.H
-
-    def shared(self, node: Node, fields: KnownFields) -> KnownFields:
-        """The fields of an item by which all items are found that it depends on.
-
-        A result by key depends on items of before, of which it shares the key alone.
-        """
-        key = None if self._kinds[node.id] is Kind.E else result_key(node)
-        if key is None:
-            return fields
-        parts = {part for part, *_ in key_paths(key)}
-        return tuple(f if f and f[0] in parts else None for f in fields)
-
-    def through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
-        """The fields of an input that fields of the output are, where they are."""
-        found = self._maps[node.id]
-        equal = {} if found is None else found.equal
-        keys = _keys_through(node, i)
-
-        def one(path: FieldPath) -> FieldPath | None:
-            for length in range(len(path), -1, -1):
-                for field in equal.get(path[:length], ()):
-                    if field.input == i:
-                        return (*field.path, *path[length:])
-                if path[:length] in keys:
-                    return (*keys[path[:length]], *path[length:])
-            return None
-
-        return tuple(None if path is None else one(path) for path in fields)
 
     def _comes_with(self, node: Node) -> range | None:
         """The inputs with whose new rows all new rows of a node come."""
@@ -153,15 +180,16 @@ def _of_events(cls: Product | Matching, kinds: Sequence[Kind]) -> range | None:
     return next(alone, both if set(kinds) == {Kind.E} else None)
 
 
-def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
-    """The parts of the key in an item, each with where it is in an item of an input with which the
-    item comes or goes: one that is padded, or only asked for, has no other field in common.
-    """
+def _keeps_a_row(node: Node) -> bool:
+    """Whether the node's result for a key is one of the rows that came for it, and is stored."""
     cls = node.cls
-    if isinstance(cls, Product) and cls.meets is Meets.KEY:
-        keys = keys_of_two(cls.meets, node)
-        return dict(zip(keys[0], keys[i], strict=True))
-    if isinstance(cls, Matching):
-        keys = keys_of_two(cls.compares, node)
-        return dict(zip(keys[0], keys[i], strict=True))
-    return {}
+    kept = isinstance(cls, Running) and cls.of.keyed and not cls.changes
+    return kept and cls.passes is Passes.EARLIER
+
+
+def _has_some(fields: KnownFields) -> bool:
+    return any(field is not None for field in fields)
+
+
+def _both(one: set[FieldsOf] | None, other: set[FieldsOf] | None) -> set[FieldsOf] | None:
+    return None if one is None or other is None else one | other

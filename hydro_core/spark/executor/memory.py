@@ -29,7 +29,8 @@ from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store.agreeing import ArrivedItems, Met
+from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import ItemType
@@ -73,8 +74,8 @@ class Memory:
     """The tick before which all ends, if it is known: what nobody will read is not kept."""
     kept: dict[str, pa.Table] = field(default_factory=dict)
     given: Mapping[int, TickInput] = field(default_factory=dict)
-    batches: ArrivedItems = field(default_factory=dict)
-    """What arrives in the range that runs."""
+    found: Mapping[str, pa.Table] = field(default_factory=dict)
+    """The kept rows that the range which runs can meet, of slots of which not all are needed."""
     lookups: Mapping[str, Needed] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,10 +87,7 @@ class Memory:
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
         """The kept rows of a slot that the range can meet: this is the `Past` of the next range."""
-        table = self.kept.get(slot.id)
-        if table is not None and slot.id in self.lookups:
-            ticks = 0, self.next - 1
-            table = Met(self.lookups[slot.id], slot.item, self.batches, ticks).of(table)
+        table = self.found.get(slot.id, self.kept.get(slot.id))
         if table is None or not table.num_rows:
             return None
         return together(self.spark.createDataFrame(table))
@@ -108,10 +106,13 @@ class Memory:
         """The job of some of the given ticks."""
         ticks = {t: self.given[t] for t in range(first, last + 1)}
         arrived = self._arrived(ticks)
-        self.batches = {
+        batches = {
             name: (to_arrow([x for _, x in pairs], item), item)
             for name, (pairs, item) in arrived.items()
         }
+        ticks_read = 0, self.next - 1
+        search = StoredSearch(self.plan, self.lookups, self._met, lambda _: ticks_read)
+        self.found = search.rows(batches)
         return Job(
             self.plan,
             first,
@@ -123,6 +124,11 @@ class Memory:
             times={t: (given.start, given.end) for t, given in ticks.items() if given.start},
             materialize=collected,
         )
+
+    def _met(self, slot: StateSlot, met: Met) -> pa.Table:
+        """The kept rows of a slot that are met."""
+        none = pa.table({ITEM: to_arrow([], slot.item), TICK: pa.array([], pa.int64())})
+        return met.of(self.kept.get(slot.id, none))
 
     def take(self, job: Job, found: RangeResult) -> list[Outputs]:
         """The outputs of each tick; what else the job gives is kept."""

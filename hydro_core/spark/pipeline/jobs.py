@@ -41,6 +41,7 @@ from hydro_core.spark.session.quick import quick_session
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.spark.store.snapshots import summed
 from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
 from hydro_core.spark.store.table import DataFile
@@ -163,16 +164,25 @@ class RangeJobs:
             for name, batch in inputs.items()
             if isinstance(batch.rows, pa.Table)
         }
+        if _rows_at_hand(inputs) > few:
+            return {}
+        search = StoredSearch(
+            self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
+        )
         found = {}
-        for slot in self.plan.slots if _rows_at_hand(inputs) <= few else ():
-            table, ticks = self.tables.state[slot.id].name, ticks_read(slot, run.first)
-            if slot.id in self._lookups and self.store.tables[table].rows <= SEARCHED_ROWS:
-                rows = self.store.met(table, Met(self._lookups[slot.id], slot.item, batches, ticks))
-                if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
-                    rows = summed(rows, self.tables.state[slot.id], ticks[1])
-                if rows.num_rows <= few:
-                    found[slot.id] = rows
+        for name, rows in search.rows(batches).items():
+            slot, some = self.plan.slot(name), rows
+            if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
+                some = summed(rows, self.tables.state[name], ticks_read(slot, run.first)[1])
+            if some.num_rows <= few:
+                found[name] = some
         return found
+
+    def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
+        """The stored rows of a slot that are met; None where too many would be looked at."""
+        table = self.tables.state[slot.id].name
+        searched = self.store.tables[table].rows <= SEARCHED_ROWS
+        return self.store.met(table, met) if searched else None
 
     def _has_few_rows(
         self,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hydro_core.plan.found_rows import FoundRows, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 Column = Any
 """An array of Arrow's."""
 
-ArrivedItems = Mapping[str, tuple[Column, ItemType]]
-"""The items that arrive, and their type, by the inputs' names."""
+KnownItems = Mapping[LookupSource, tuple[Column, ItemType]]
+"""Items and their type: those that arrive, by the inputs' names, and stored ones that were found by
+them.
+"""
 
 
 class Agreeing:
@@ -86,17 +89,18 @@ class Met:
     """The stored rows of a slot that a range can meet."""
 
     def __init__(
-        self, needed: Needed, item: ItemType, batches: ArrivedItems, ticks: tuple[int, int]
+        self, needed: Needed, item: ItemType, known: KnownItems, ticks: tuple[int, int]
     ) -> None:
-        """Looks at what arrives.
+        """Looks at what arrives, and at what was found before.
 
         Args:
             needed: which rows these are.
             item: the type of their items.
-            batches: what arrives.
+            known: what arrives at inputs that get something, and all that is found on the way.
             ticks: the first and the last tick whose rows may be met.
         """
-        asked = [(batches[w.input], w.fields) for w in needed.found if w.input in batches]
+        there = (w for w in needed.found if w.by in known or isinstance(w.by, FoundRows))
+        asked = [(known[w.by], w.fields) for w in there]
         self._found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
         self._first, self._last = ticks
         self._whole = needed.last_tick

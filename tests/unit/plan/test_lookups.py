@@ -27,13 +27,7 @@ def found(text: str, *, optimize: bool = False) -> dict[str, list[str] | None]:
     made = plan((optimized(compiled) if optimize else compiled).typed)
     looked_up = lookups(made, made.graph.sinks)
     return {
-        slot.id: sorted(
-            f"{w.input}: "
-            + ", ".join(f"{'.'.join(m) or 'item'}={'.'.join(t) or 'item'}" for m, t in w.fields)
-            for w in looked_up[slot.id].found
-        )
-        if slot.id in looked_up
-        else None
+        slot.id: sorted(map(str, looked_up[slot.id].found)) if slot.id in looked_up else None
         for slot in made.slots
     }
 
@@ -73,8 +67,8 @@ def test_a_join_behind_a_join_is_looked_up_by_what_events_bring() -> None:
     )
     assert found(text) == {"q": ["r: k=k"], "p": ["r: v=v"]}
     other = text.replace("select('v')", "select('w')").replace("on='v'", "on='w'")
-    # What the first join finds is not known before it.
-    assert found(other) == {"q": ["r: k=k"], "p": ["r: "]}
+    # What the first join finds has the key of the second one.
+    assert found(other) == {"q": ["r: k=k"], "p": ["q by k of r: w=w", "q: w=w"]}
 
 
 @pytest.mark.parametrize(
@@ -164,9 +158,9 @@ MEDIANS = "m = r -> persist() -> aggregate(by='k', m=median('v'))\n"
         ("m -> delta() -> out", ["r: k=k"]),
         ("m -> out", ["r: k=k"]),
         ("m -> changes() -> map(lambda n, r: (r.k, n)) -> out", ["r: k=k"]),
-        # Older results are looked at, which of some rows of a key would be wrong.
-        ("m -> delta() -> out; q -> join(right=m, on='k') -> met", None),
-        ("q -> join(right=m, on='k') -> met", None),
+        # Older results are looked at, each made of all rows of its key.
+        ("m -> delta() -> out; q -> join(right=m, on='k') -> met", ["q: k=k", "r: k=k"]),
+        ("q -> join(right=m, on='k') -> met", ["q: k=k", "r: k=k"]),
         ("m -> delta() -> out; m -> prev() -> before", None),
         ("m -> delta() -> out; m -> aggregate(n=count_distinct('m')) -> all", None),
     ],
@@ -175,6 +169,51 @@ def test_results_by_key_that_tell_their_changes_meet_the_rows_of_new_keys(
     text: str, wanted: list[str] | None
 ) -> None:
     assert found(MEDIANS + text)["r"] == wanted
+
+
+DIMENSIONS = """
+h = r -> persist()
+l = q -> persist() -> latest(by="k", order="w")
+m = p -> persist() -> latest(by="w", order="v")
+padded = h -> join(right=l, on="k", how="left", suffix="_q")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        # A row of `l` that goes has another `w` than the one that comes.
+        (
+            "h -> join(right=l, on='k', suffix='_q') -> join(right=m, on='w', suffix='_p')",
+            {
+                "r": ["l by w of p: k=k", "q: k=k"],
+                "l": ["p: w=w", "q: k=k", "r: k=k"],
+                "m": ["l by k of q: w=w", "l by k of r: w=w", "p: w=w", "q: w=w"],
+            },
+        ),
+        (
+            "l -> join(right=h, on='k', how='anti') -> join(right=m, on='w', suffix='_p')",
+            {
+                "r_read": ["l by w of p: k=k", "q: k=k", "r: k=k"],
+                "l": ["p: w=w", "q: k=k", "r: k=k"],
+                "m": ["l by k of q: w=w", "l by k of r: w=w", "p: w=w", "q: w=w"],
+            },
+        ),
+        # A padded row has no field of the other side.
+        (
+            "padded -> join(right=m, on='w', suffix='_p')",
+            {"m": ["p: w=w", "q: ", "r: "]},
+        ),
+        # A result that is computed is not known before.
+        (
+            "l -> aggregate(by='k', w=sum('w')) -> join(right=m, on='w', suffix='_p')",
+            {"m": ["p: w=w", "q: "]},
+        ),
+    ],
+)
+def test_rows_that_are_found_find_others(text: str, wanted: dict[str, list[str]]) -> None:
+    slots = found(f"{DIMENSIONS}{text} -> aggregate(n=count()) -> out", optimize=True)
+    assert {name: slots[name] for name in wanted} == wanted
 
 
 def test_distinct_items_of_a_history_meet_those_that_are_wanted() -> None:

@@ -1,0 +1,219 @@
+"""Which stored rows a stream's rows are made of, and what these know of its fields.
+
+A search goes through operators down to what is stored: rows that are wanted by some fields are
+found by the fields of the inputs that these are. In a join, a field of one side finds rows there,
+and their keys those of the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import assert_never
+
+from hydro_core.analysis.lineage import map_of
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Distinct,
+    Empty,
+    Given,
+    Growth,
+    History,
+    Matching,
+    Meets,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Window,
+)
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.plan.found_rows import MOST_STEPS, FoundRows, Lookup, LookupSource
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.versions import result_key
+from hydro_core.types.item import FieldPath, ItemType
+
+KnownFields = tuple[FieldPath | None, ...]
+"""Fields of items; None for one that is not known."""
+FieldsOf = tuple[LookupSource, KnownFields]
+"""Rows from which fields are known, and where they have them."""
+
+
+class StoredRows:
+    """Finds what is stored of the streams of a plan, and how fields go through its operators."""
+
+    def __init__(self, plan: TickPlan) -> None:
+        self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
+        self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
+
+    def of(self, stream: Endpoint, met: Collection[Lookup], fields: KnownFields) -> FieldSources:
+        """The stored rows that have these fields of the rows that lookups find in a stream.
+
+        Rows that are new in the range are not among them. None where it is not known, or no field.
+
+        Args:
+            stream: where rows are looked up.
+            met: the lookups.
+            fields: fields of the stream's items.
+        """
+        node = self._graph[stream.node]
+        if self._kinds[node.id] is Kind.E:
+            return set()  # all of it is new
+        if all(f is None for f in fields) or not all(one.fields for one in met):
+            return None
+        if max((one.steps for one in met), default=0) >= MOST_STEPS:
+            return None
+        slot = self.slot(node)
+        if slot is not None:
+            return {(FoundRows(slot.id, one), fields) for one in met}
+        return _united(
+            None if inner is None else self.of(node.inputs[i], inner, self.through(node, i, shown))
+            for i, inner, shown in self._inside(node, met, fields)
+        )
+
+    def slot(self, node: Node) -> StateSlot | None:
+        """The slot that has all rows of a stream as they were before the range."""
+        match node.cls:
+            case History() | Running() if node.id in self._plan.reads:
+                slot = self._plan.slot(self._plan.reads[node.id])
+            case _:
+                return None
+        serves = slot.mode is not Mode.LAST and slot.keep is None and not slot.ordered
+        return slot if serves else None
+
+    def side(self, node: Node, i: int, one: Lookup) -> Collection[Lookup] | None:
+        """What a lookup in the pairs, or matches, of two streams looks up in one of them.
+
+        None where that is not known.
+        """
+        inner = self.inner(node, i, one)
+        if inner.fields:
+            return (inner,)
+        other = self.inner(node, 1 - i, one)
+        pairs = self.pairs(node, i)
+        if not other.fields or not pairs:
+            return None
+        theirs = tuple(their for _, their in pairs)
+        known = self.of(node.inputs[1 - i], (other,), theirs)
+        if known is None:
+            return None
+        return [Lookup.of(by, (own for own, _ in pairs), fields) for by, fields in known]
+
+    def inner(self, node: Node, i: int, one: Lookup) -> Lookup:
+        """A lookup in what an operator gives as one in an input; some fields may not be there."""
+        mine = self.through(node, i, self.shared(node, one.mine))
+        return Lookup.of(one.by, mine, one.theirs)
+
+    def pairs(self, node: Node, i: int) -> list[tuple[FieldPath, FieldPath]]:
+        """The leaves of the key by which an input meets the other one, on both sides."""
+        keys = keys_of_pairs(node)
+        sides = ((node.inputs[j], keys[j]) for j in (i, 1 - i))
+        (mine, ours), (other, theirs) = sides
+        return [
+            pair
+            for own, their in zip(ours, theirs, strict=True)
+            for pair in leaf_pairs((self._item(mine), own), (self._item(other), their))
+        ]
+
+    def shared(self, node: Node, fields: KnownFields) -> KnownFields:
+        """The fields of an item by which all items are found that it depends on.
+
+        A result by key depends on items of before, of which it shares the key alone.
+        """
+        key = None if self._kinds[node.id] is Kind.E else result_key(node)
+        if key is None:
+            return fields
+        parts = {part for part, *_ in key_paths(key)}
+        return tuple(f if f and f[0] in parts else None for f in fields)
+
+    def through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
+        """The fields of an input that fields of the output are, where they are."""
+        found = self._maps[node.id]
+        equal = {} if found is None else found.equal
+        keys = _keys_through(node, i)
+
+        def one(path: FieldPath) -> FieldPath | None:
+            for length in range(len(path), -1, -1):
+                for field in equal.get(path[:length], ()):
+                    if field.input == i:
+                        return (*field.path, *path[length:])
+                if path[:length] in keys:
+                    return (*keys[path[:length]], *path[length:])
+            return None
+
+        return tuple(None if path is None else one(path) for path in fields)
+
+    def _inside(
+        self, node: Node, met: Collection[Lookup], fields: KnownFields
+    ) -> Iterator[tuple[int, Collection[Lookup] | None, KnownFields]]:
+        """The inputs that have the fields, with the lookups there; None for those not known."""
+        cls = node.cls
+        match cls:
+            case PerItem() | Projection() | Sum() | Distinct():
+                for i in range(len(node.inputs)):
+                    yield i, [self.inner(node, i, one) for one in met], fields
+            case ByKey(keyed=True):
+                yield 0, [self.inner(node, 0, one) for one in met], self.shared(node, fields)
+            case Matching():
+                yield 0, self._sides(node, 0, met), fields
+            case Product(Meets.KEY, keeps) if not keeps:
+                known = [self.through(node, i, fields) for i in (0, 1)]
+                i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
+                yield i, self._sides(node, i, met), fields
+            case (
+                Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering()
+                | Positional() | History() | Window() | Before() | Growth() | Commands()
+            ):  # fmt: skip
+                yield 0, None, fields
+            case _:
+                assert_never(cls)
+
+    def _sides(self, node: Node, i: int, met: Collection[Lookup]) -> Collection[Lookup] | None:
+        found = [self.side(node, i, one) for one in met]
+        return None if None in found else [one for part in found for one in part or ()]
+
+    def _item(self, stream: Endpoint) -> ItemType:
+        types = self._plan.typed
+        return (types.types.get(stream) or types.of(stream.node)).item
+
+
+FieldSources = set[FieldsOf] | None
+"""Rows that have some fields of a stream's rows; None where these are not known."""
+
+
+def keys_of_pairs(node: Node) -> KeyPaths:
+    """The parts of the key by which the two inputs of a product, or a match, meet."""
+    cls = node.cls
+    if isinstance(cls, Product):
+        return keys_of_two(cls.meets, node)
+    if isinstance(cls, Matching):
+        return keys_of_two(cls.compares, node)
+    raise ValueError(f"{node.id} brings no items of two inputs together")
+
+
+def _united(parts: Iterator[FieldSources]) -> FieldSources:
+    found: set[FieldsOf] = set()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return found
+
+
+def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
+    """The parts of the key in an item, each with where it is in an item of an input with which the
+    item comes or goes: one that is padded, or only asked for, has no other field in common.
+    """
+    if isinstance(node.cls, Matching) or (
+        isinstance(node.cls, Product) and node.cls.meets is Meets.KEY
+    ):
+        keys = keys_of_pairs(node)
+        return dict(zip(keys[0], keys[i], strict=True))
+    return {}

@@ -1,0 +1,79 @@
+"""Searches through several slots: what arrives finds stored rows, and these find others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import pyarrow as pa
+
+from hydro_core.plan.found_rows import FoundRows, LookupSource, searches
+from hydro_core.plan.lookups import Needed
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
+from hydro_core.spark.frames.column_names import ITEM
+from hydro_core.spark.store.agreeing import Column, KnownItems, Met
+from hydro_core.types.item import ItemType
+
+Search = Callable[[StateSlot, Met], "pa.Table | None"]
+"""The rows (item, t, …) of a slot that are met; None where it is not searched."""
+TicksRead = Callable[[StateSlot], tuple[int, int]]
+"""The first and the last tick of a slot that a range reads."""
+
+
+class StoredSearch:
+    """The stored rows that a range can meet, of the slots that can be searched."""
+
+    def __init__(
+        self, plan: TickPlan, needed: Mapping[str, Needed], search: Search, ticks: TicksRead
+    ) -> None:
+        self._plan, self._needed, self._search, self._ticks = plan, needed, search, ticks
+
+    def rows(self, arrived: Mapping[str, tuple[Column, ItemType]]) -> Mapping[str, pa.Table]:
+        """The rows that are met, by the slots' ids; a slot that is not searched is left out.
+
+        Args:
+            arrived: what arrives at the inputs that get something.
+        """
+        known: dict[LookupSource, tuple[Column, ItemType]] = dict(arrived.items())
+        found: dict[str, pa.Table] = {}
+        steps = searches(one for needed in self._needed.values() for one in needed.found)
+        for step in steps:
+            self._take_whole(self._needed.keys() - found.keys(), steps, known, found)
+            rows = self._of_step(step, known, found)
+            if rows is not None:
+                known[step] = rows[ITEM].combine_chunks(), self._plan.slot(step.slot).item
+        self._take_whole(self._needed.keys() - found.keys(), (), known, found)
+        return found
+
+    def _take_whole(
+        self,
+        slots: Collection[str],
+        steps: Collection[FoundRows],
+        known: KnownItems,
+        found: dict[str, pa.Table],
+    ) -> None:
+        """Searches the slots of which all lookups can be made, those alone that a step goes to."""
+        used = {step.slot for step in steps}
+        for slot in sorted(slots):
+            if (used and slot not in used) or not self._is_ready(self._needed[slot], known):
+                continue
+            rows = self._met(slot, self._needed[slot], known)
+            if rows is not None:
+                found[slot] = rows
+
+    def _is_ready(self, needed: Needed, known: KnownItems) -> bool:
+        return all(isinstance(one.by, str) or one.by in known for one in needed.found)
+
+    def _of_step(
+        self, step: FoundRows, known: KnownItems, found: Mapping[str, pa.Table]
+    ) -> pa.Table | None:
+        needed = Needed(frozenset([step.found]))
+        if not self._is_ready(needed, known):
+            return None
+        if step.slot in found and step.found in self._needed[step.slot].found:
+            slot = self._plan.slot(step.slot)
+            return Met(needed, slot.item, known, self._ticks(slot)).of(found[step.slot])
+        return self._met(step.slot, needed, known)
+
+    def _met(self, name: str, needed: Needed, known: KnownItems) -> pa.Table | None:
+        slot = self._plan.slot(name)
+        return self._search(slot, Met(needed, slot.item, known, self._ticks(slot)))
