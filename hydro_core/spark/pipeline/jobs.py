@@ -62,7 +62,6 @@ _FEW_ARRIVALS = 20_000
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
-
 SEARCHED_ROWS = 10_000_000
 """State of more rows is left to Spark: to search them here would take longer than a job does."""
 
