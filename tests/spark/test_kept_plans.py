@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from assets.flights.asset import FLIGHTS
+from benchmarks.fixed_part import EIGHT_WAY_JOIN, orders
+from benchmarks.measure import plan_of
 from benchmarks.messages import Messages, counted_messages
 from hydro_core.errors import DataError
 from hydro_core.spark.frames.few_rows import few_rows_session
@@ -21,7 +23,7 @@ from hydro_core.spark.pipeline import jobs
 from hydro_core.spark.pipeline.kept_plan import KEPT_PLANS, KeptPlans, can_be_kept
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from tests.spark.pipelines import SETTINGS, Batch, batch, opened, planned
-from tests.spark.test_small_ticks import flights_of
+from tests.spark.test_small_ticks import Work, flights_of
 from tests.spark.test_small_ticks import planned as planned_flow
 
 pytestmark = pytest.mark.spark
@@ -118,12 +120,34 @@ def test_a_warm_tick_sends_few_messages(tmp_path: Path, spark: SparkSession) -> 
     assert found.sent <= 120, (found.by_place, found.by_call)
 
 
+def test_a_join_of_eight_tables_is_kept(
+    tmp_path: Path, spark: SparkSession, runs: list[int]
+) -> None:
+    pipeline = Pipeline(tmp_path, plan_of(EIGHT_WAY_JOIN), SETTINGS, spark)
+    for tick in range(3):
+        pipeline.run_tick(tick, dict(orders(tick, 40)))
+    before = Work.of(spark)
+    found = messages_of(pipeline, 3, dict(orders(3, 40)))
+    assert runs == [1, 2, 3]
+    assert Work.of(spark).since(before) == Work(jobs=1, shuffles=0)
+    assert found.sent <= 200, (found.by_place, found.by_call)
+
+
 def test_more_rows_are_no_more_messages(tmp_path: Path, spark: SparkSession) -> None:
     pipeline = opened(tmp_path)
     for tick in range(2):
         pipeline.run_tick(tick, batch(tick))
     few, many = (messages_of(pipeline, 2 + i, batch(2 + i, n)) for i, n in enumerate((2, 500)))
     assert many.sent == few.sent > 0
+
+
+def test_rows_of_many_bytes_come_as_they_are(tmp_path: Path, runs: list[int]) -> None:
+    pipeline = opened(tmp_path)
+    for tick, size in enumerate((1, 8_000, 1, 8_000)):
+        texts = [f"{tick}.{i}" * size for i in range(50)]
+        pipeline.run_tick(tick, {"messages": pa.table({"user": ["u"] * 50, "text": texts})})
+        assert sorted(pipeline.output("in_order")["text"].to_pylist()) == sorted(texts)
+    assert runs == [1, 2, 3]
 
 
 FAILING = """

@@ -13,10 +13,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
+from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.few_rows import together
 
 _STAY = 1_000
 """More rows than these are not kept until the next job."""
+
+_IN_A_MESSAGE = MEBIBYTE
+"""More bytes than these reach the JVM by a file: a message is a line of text, and copied often."""
 
 
 class Leaf:
@@ -37,7 +41,8 @@ class Leaf:
         jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
         context: Any = spark.sparkContext._jsc  # noqa: SLF001
         self._single, self._decoded = jvm.scala.collection.Iterator.single, jvm.PythonSQLUtils
-        self._schema, self._arrow, self._count = schema.json(), arrow, 0
+        self._spark, self._columns, self._arrow = spark, schema, arrow
+        self._schema, self._count = schema.json(), 0
         rdd = context.parallelize(jvm.java.util.ArrayList(), 1).rdd()
         self._partition = rdd.partitions()[0]
         self._nothing = self._partition.values()
@@ -62,9 +67,14 @@ class Leaf:
             self.give(None)
 
     def _rows(self, rows: pa.Table) -> Any:
-        [batch] = rows.cast(self._arrow).combine_chunks().to_batches()
-        message = self._single(batch.serialize().to_pybytes())
-        made = self._decoded.toDataFrame(message, self._schema, self._java)
+        made: Any
+        rows = rows.cast(self._arrow).combine_chunks()
+        if rows.nbytes > _IN_A_MESSAGE:
+            made = self._spark.createDataFrame(rows, self._columns)._jdf  # noqa: SLF001
+        else:
+            [batch] = rows.to_batches()
+            message = self._single(batch.serialize().to_pybytes())
+            made = self._decoded.toDataFrame(message, self._schema, self._java)
         return made.queryExecution().logical().data()
 
     def _set(self, rows: Any) -> None:
