@@ -28,8 +28,8 @@ OPTIONS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # Spark takes a join of joins for as large as the product of all that is in it.
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
-    # And a leaf of a kept plan, of which it knows no size, for as large as can be. Of joins it takes
-    # the product, so that every other size would be too large for one partition in some join.
+    # A leaf of a kept plan, of which it knows no size, it takes for as large as can be; with any
+    # other number than this one the product of some joins would be that large, too.
     "spark.sql.defaultSizeInBytes": "1",
     # It moves a join below what brings the rows into one partition, and then needs an exchange.
     "spark.sql.optimizer.excludedRules": (
