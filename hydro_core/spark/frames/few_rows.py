@@ -70,10 +70,10 @@ def together(frame: DataFrame) -> DataFrame:
 
 def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     """The rows of several frames, by one job."""
-    return Together(frames).collect()
+    return InOneJob(frames).collect()
 
 
-class Together:
+class InOneJob:
     """Several frames as one, whose rows are collected by one job each time."""
 
     def __init__(self, frames: Mapping[str, DataFrame]) -> None:

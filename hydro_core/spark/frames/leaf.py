@@ -23,7 +23,7 @@ _IN_A_MESSAGE = MEBIBYTE
 """More bytes than these reach the JVM by a file: a message is a line of text, and copied often."""
 
 
-class Leaf:
+class PlanLeaf:
     """A frame in one partition, at first without rows."""
 
     def __init__(

@@ -26,8 +26,8 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.job import Job, RangeResult
-from hydro_core.spark.frames.few_rows import Together
-from hydro_core.spark.frames.leaf import Leaf
+from hydro_core.spark.frames.few_rows import InOneJob
+from hydro_core.spark.frames.leaf import PlanLeaf
 from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_job
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.inputs.batches import arrow_schema, relation_schema
@@ -36,7 +36,7 @@ from hydro_core.spark.store.schema import TableSpec
 LATER = 1 << 40
 """The tick that every tick is to a kept plan: later than any that there will be."""
 
-Times = tuple[datetime | None, datetime | None]
+TickTimes = tuple[datetime | None, datetime | None]
 
 _CLOCK = spark_types.StructType(
     [
@@ -70,7 +70,7 @@ class TickRows:
     """What a tick is computed from."""
 
     tick: int
-    times: Times
+    times: TickTimes
     arrived: Mapping[str, pa.Table]
     """The rows (item, t) of the inputs that have any, by their names."""
     stored: Callable[[StateSlot], pa.Table]
@@ -85,28 +85,28 @@ class _Leaves:
     session: SparkSession
     specs: Mapping[str, TableSpec]
     """The tables of the slots, by their ids."""
-    inputs: dict[str, Leaf] = field(default_factory=dict)
-    slots: dict[StateSlot, Leaf] = field(default_factory=dict)
-    clock: Leaf | None = None
+    inputs: dict[str, PlanLeaf] = field(default_factory=dict)
+    slots: dict[StateSlot, PlanLeaf] = field(default_factory=dict)
+    clock: PlanLeaf | None = None
 
     def arriving(self) -> Mapping[str, DataFrame]:
         """A leaf for each input."""
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
-            self.inputs[name] = Leaf(self.session, relation_schema(item), arrow_schema(item))
+            self.inputs[name] = PlanLeaf(self.session, relation_schema(item), arrow_schema(item))
         return {name: leaf.frame for name, leaf in self.inputs.items()}
 
     def rows(self, slot: StateSlot) -> DataFrame:
         """The stored rows of a slot."""
         if slot not in self.slots:
             spec = self.specs[slot.id]
-            self.slots[slot] = Leaf(self.session, spec.spark_schema, spec.arrow_schema)
+            self.slots[slot] = PlanLeaf(self.session, spec.spark_schema, spec.arrow_schema)
         return self.slots[slot].frame
 
     def times(self) -> DataFrame:
         """The tick and its times."""
         if self.clock is None:
-            self.clock = Leaf(self.session, _CLOCK, _CLOCK_ROWS)
+            self.clock = PlanLeaf(self.session, _CLOCK, _CLOCK_ROWS)
         return self.clock.frame
 
     def give(self, given: TickRows) -> None:
@@ -169,7 +169,7 @@ class KeptPlan:
             clock=self._leaves.times,
         )
         with held_for_each_job(job.spark) as self._held:
-            self._tables = Together(frames(kept, run_range(kept)))
+            self._tables = InOneJob(frames(kept, run_range(kept)))
 
     @property
     def is_of_each_job(self) -> bool:
