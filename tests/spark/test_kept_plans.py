@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -250,6 +250,23 @@ def test_what_spark_computes_once_for_all_jobs_is_seen_in_its_plan(spark: SparkS
     ):
         assert not is_of_each_job(once)
     numbers.unpersist()
+
+
+def test_a_plan_whose_job_was_interrupted_is_given_up() -> None:
+    class Interrupted:
+        is_of_each_job = True
+
+        def run(self, given: object) -> Any:
+            raise KeyboardInterrupt
+
+    class Runs(Interrupted):
+        def run(self, given: object) -> Any:
+            return {"table": given}
+
+    plans = KeptPlans(2)
+    with pytest.raises(KeyboardInterrupt):
+        plans.run("a", cast("Any", Interrupted), cast("Any", dict))
+    assert plans.run("a", cast("Any", Runs), cast("Any", dict)) == {"table": {}}
 
 
 def test_plans_that_were_not_used_for_long_are_given_up() -> None:

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hydro_core.ir.walk import behind
@@ -148,12 +146,8 @@ class RangeJobs:
         if not (0 < run.first == run.last and can_be_kept(self.plan)):
             return None
         key = self._kept_as, storage.session, in_python_for_good()
-        try:
-            plan = KEPT_PLANS.of(key, storage.kept_plan)
-            return None if plan is None else storage.written(plan.run(storage.tick_rows()))
-        except (PySparkException, Py4JError, OSError, EOFError):
-            KEPT_PLANS.drop(key)
-            return None
+        tables = KEPT_PLANS.run(key, storage.kept_plan, storage.tick_rows)
+        return None if tables is None else storage.written(tables)
 
     def _found(self, run: RangeRequest, inputs: Mapping[str, Batch]) -> Mapping[str, pa.Table]:
         """The rows that the batches meet of slots of which they meet few, by the slots' ids."""

@@ -19,6 +19,8 @@ from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -194,6 +196,24 @@ class KeptPlans:
         self._most = most
         self._plans: OrderedDict[Hashable, KeptPlan | None] = OrderedDict()
         self._lock = Lock()
+
+    def run(
+        self, key: Hashable, made: Callable[[], KeptPlan], given: Callable[[], TickRows]
+    ) -> Mapping[str, pa.Table] | None:
+        """What the tables get by the plan known by the key, made if it is not there.
+
+        None where it cannot be kept, or its job fails.
+        """
+        try:
+            plan = self.of(key, made)
+            return None if plan is None else plan.run(given())
+        except (PySparkException, Py4JError, OSError, EOFError):
+            self.drop(key)
+            return None
+        except BaseException:
+            # A job that was interrupted may go on, and leave rows of its tick where they are held.
+            self.drop(key)
+            raise
 
     def of(self, key: Hashable, made: Callable[[], KeptPlan]) -> KeptPlan | None:
         """The plan known by the key, made if it is not there; None where it cannot be kept."""
