@@ -3,6 +3,7 @@
 | | what it compares |
 |---|---|
 | `tick` | a small tick with scripts by hand in PySpark and Delta |
+| `fixed_part` | messages to the JVM and processor time of small ticks with their goals |
 | `growth` | tick 1,000 with tick 10 of four programs |
 | `flights_day` | a warm day of the flights with a script by hand |
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
@@ -38,6 +39,7 @@ from benchmarks.measure import RESULTS, as_table
 
 BENCHMARKS = (
     "tick",
+    "fixed_part",
     "growth",
     "flights_day",
     "year",

@@ -95,6 +95,11 @@ def relation_schema(item: ItemType) -> spark_types.StructType:
     )
 
 
+def arrow_schema(item: ItemType) -> pa.Schema:
+    """The Arrow schema of a batch."""
+    return pa.schema([(ITEM, arrow_type(item)), (TICK, pa.int64())])
+
+
 def batch_of(
     name: str,
     data: pa.Table | DataFrame,

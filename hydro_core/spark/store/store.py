@@ -282,6 +282,12 @@ class CommittedPast:
         self._store, self._names, self._spark, self._first = store, names, spark, first
         self._found = found
 
+    def arrow(self, slot: StateSlot) -> pa.Table:
+        """The same rows as a table, which is empty if there are none."""
+        if slot.id in self._found:
+            return self._found[slot.id]
+        return self._store.arrow(self._names[slot.id], *ticks_read(slot, self._first))
+
     def rows(self, slot: StateSlot) -> DataFrame | None:
         """The committed rows of the slot, as its mode says; None if there are none.
 

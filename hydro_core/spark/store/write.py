@@ -128,10 +128,21 @@ def write_all(
 
 def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
     """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
-    tables = collect({name: _first_rows(_columns(one), bound) for name, one in pending.items()})
+    specs = {name: one.table.spec for name, one in pending.items()}
+    return few_written(collect(first_rows_of(pending, bound)), specs, bound)
+
+
+def first_rows_of(pending: Mapping[str, Pending], bound: int) -> Mapping[str, DataFrame]:
+    """What each table gets; where it gets more than `bound` rows, one more than these."""
+    return {name: _first_rows(_columns(one), bound) for name, one in pending.items()}
+
+
+def few_written(
+    tables: Mapping[str, pa.Table], specs: Mapping[str, TableSpec], bound: int
+) -> Mapping[str, WrittenRows] | None:
+    """What was collected for tables, as their columns; None where one gets more than `bound`."""
     if any(rows.num_rows > bound for rows in tables.values()):
         return None
-    specs = {name: one.table.spec for name, one in pending.items()}
     return {
         name: WrittenRows(specs[name], rows.num_rows, rows.cast(specs[name].arrow_schema))
         for name, rows in tables.items()
