@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.lookups import lookups
 from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store import store
 from hydro_core.spark.store.schema import TableSpec
@@ -87,13 +88,19 @@ def test_a_tick_reads_what_it_touches(
     used = set(compiled.graph.sources)
     ticks = [{n: rows for n, rows in batch(t).items() if n in used} for t in range(TICKS)]
     handed: list[dict[str, int]] = []
-    framed = store.framed
+    framed, of_kept = store.framed, store.CommittedPast.arrow
 
     def counted(session: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:
         handed[-1][spec.of] = rows.num_rows
         return framed(session, spec, rows)
 
+    def counted_of_kept(past: store.CommittedPast, slot: StateSlot) -> pa.Table:
+        rows = of_kept(past, slot)
+        handed[-1][slot.id] = rows.num_rows
+        return rows
+
     monkeypatch.setattr(store, "framed", counted)
+    monkeypatch.setattr(store.CommittedPast, "arrow", counted_of_kept)
     made = plan(optimized(compiled).typed)
     pipeline = Pipeline(tmp_path, made, SETTINGS.with_(few_rows=10_000))
     for tick, rows in enumerate(ticks):

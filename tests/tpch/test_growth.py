@@ -21,13 +21,9 @@ LITTLE, MUCH = 0.0025, 0.01
 ORDERS, CORRECTIONS = 20, 3
 """What the late tick brings: orders, and corrections of each of four dimensions."""
 GROWS = {
-    "q02": "all offers, parts and suppliers are joined",
-    "q04": "all orders of the quarter and all late lines are handed over",
     "q11": "the value of each part is compared with the whole, which has changed",
     "q15": "all revenues are read for the greatest",
-    "q16": "all offers, parts and suppliers are joined",
     "q20": "all offers, and what was sold of them, are handed over",
-    "q21": "all late lines are handed over",
     "q22": "all customers are compared with the mean, which has changed",
 }
 """Queries whose ticks go through all of something, and what that is."""
