@@ -61,6 +61,16 @@ STORIES: Mapping[str, Story] = {
             Op("tick", 1),
         ),
     ),
+    "late rows, a tick without rows, and a deployment": Story(
+        _setting("next", FAMILIES["stateless"].versions),
+        (
+            Op("land", rows=((0, "x", 4),)),
+            Op("tick", 1),
+            Op("land", rows=((0, "y", 5),)),
+            Op("tick", 1),
+            Op("deploy", 1),
+        ),
+    ),
     "a late row whose tick lost another": Story(
         _setting("next"),
         (

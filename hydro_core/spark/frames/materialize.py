@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, Relation
@@ -48,9 +49,8 @@ def _kept(spark: SparkSession) -> dict[int, Any]:
 
 def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows pass through the driver: for small data, where this is the fastest."""
-    # PySpark reads only the first chunk of a column.
-    table = frame.toArrow().combine_chunks()
-    return frame.sparkSession.createDataFrame(table, frame.schema), table.num_rows
+    rows = frame.toArrow()
+    return arrow_frame(frame.sparkSession, rows, frame.schema), rows.num_rows
 
 
 def held(frame: DataFrame) -> DataFrame:

@@ -22,6 +22,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.landed import ArrowRows, misfit
 from hydro_core.files.plain import plain_table
 from hydro_core.files.rows import column_of
+from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
@@ -45,9 +46,7 @@ class Batch:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The batch as a DataFrame (item, t)."""
         if isinstance(self.rows, pa.Table):
-            # What is left of a selection may be a table without any array, which Spark refuses.
-            rows = self.rows if self.rows.num_rows else self.rows.schema.empty_table()
-            return together(spark.createDataFrame(rows, relation_schema(self.item)))
+            return together(arrow_frame(spark, self.rows, relation_schema(self.item)))
         return self.rows
 
     def within(self, first: int, last: int) -> Batch:

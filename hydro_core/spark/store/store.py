@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.files.parquet import opened_parquet, parquet_format
 from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
@@ -304,7 +305,7 @@ def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | 
     """Stored rows as a DataFrame; None where there are none."""
     if not rows.num_rows:
         return None
-    return together(spark.createDataFrame(rows.combine_chunks(), spec.spark_schema))
+    return together(arrow_frame(spark, rows, spec.spark_schema))
 
 
 def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:

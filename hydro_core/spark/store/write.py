@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.files.parquet import opened_parquet
+from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import collect
 from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
@@ -59,7 +60,7 @@ class WrittenRows:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a DataFrame with the columns of the stored table."""
         if self.table is not None or not self.files:
-            return spark.createDataFrame(self.arrow(), self.spec.spark_schema)
+            return arrow_frame(spark, self.arrow(), self.spec.spark_schema)
         paths = [literal(file) for file in self.files]
         return spark.read.schema(self.spec.spark_schema).parquet(*paths)
 
@@ -156,7 +157,7 @@ def materialized_within(bound: int) -> Materialize:
         rows = few_rows(frame, bound)
         if rows is None:
             return checkpointed(frame)
-        return frame.sparkSession.createDataFrame(rows, frame.schema), rows.num_rows
+        return arrow_frame(frame.sparkSession, rows, frame.schema), rows.num_rows
 
     return materialize
 
