@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from random import Random
@@ -138,9 +139,16 @@ class _Teller:
         )
 
 
-def shrunk(story: Story, fails: Callable[[Story], bool], seconds: float) -> Story:
-    """The story without what it needs not to fail, as far as that is found in some seconds."""
+def shrunk(story: Story, problem: Callable[[Story], str | None], seconds: float) -> Story:
+    """The story without what it needs not to fail as it does, as far as that is found.
+
+    Args:
+        story: one that fails.
+        problem: what goes wrong in a story; None: nothing does.
+        seconds: how long a smaller one is looked for.
+    """
     end = time.monotonic() + seconds
+    wanted = kind_of(problem(story))
     size = max(1, len(story.ops) // 2)
     while size:
         start = len(story.ops)
@@ -148,8 +156,30 @@ def shrunk(story: Story, fails: Callable[[Story], bool], seconds: float) -> Stor
             start -= size
             ops = (*story.ops[: max(0, start)], *story.ops[max(0, start) + size :])
             less = Story(story.setting, ops)
-            if len(ops) < len(story.ops) and fails(less):
+            if len(ops) < len(story.ops) and kind_of(problem(less)) == wanted:
                 story = less
                 start = min(start, len(story.ops))
         size //= 2
     return story
+
+
+def kind_of(problem: str | None) -> str | None:
+    """What is wrong in words, without what another story has otherwise: operations, rows, paths.
+
+    >>> kind_of("after 4: Op('tick', 1)\n  `o` at tick 1 is [('y', 2)], not []")
+    '`o` at tick is , not'
+    """
+    if problem is None:
+        return None
+    _, _, said = problem.partition("\n")
+    for left_out in _OF_THE_STORY:
+        said = left_out.sub(" ", said)
+    first = next((line for line in said.splitlines() if line.strip()), "")
+    return " ".join(first.split())
+
+
+_OF_THE_STORY = [
+    re.compile(words)
+    for words in (r"`/[^`]*`|/[\w./-]+", r"\[.*\]|\(.*\)|\{.*\}", r"\d{4}-\d\d-\d\d", r"-?\d+")
+]
+"""Paths, rows, dates and numbers."""

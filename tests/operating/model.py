@@ -27,7 +27,7 @@ committed tick (`State.read`), and which program serves. All else follows:
 The pages leave one thing open: of a tick that has lost rows, which of the rows that came are the
 new form of those that went, and wait for a correction. Of such a tick all of them may be told as
 late, or none of those that have not arrived before; what is told must be done. After the rows that
-went have returned, or were accepted, nothing waits any more but what waited then.
+went were accepted, nothing waits any more but what waited then; after they have returned, nothing.
 """
 
 from __future__ import annotations
@@ -59,12 +59,18 @@ class State:
     """Of each input the rows that came with each committed tick."""
     served: list[tuple[int, str]] = field(default_factory=list)
     """The deployments that serve and served before, with their programs: the last one serves."""
+    cleared: int = 0
+    """How many of the first of them may have no tables any more: a process that removes what
+    served before was killed, and what it had removed by then is gone.
+    """
     accepted: dict[str, Rows] = field(default_factory=dict)
     """Rows that are gone, and that somebody has let go."""
     decided: dict[str, Rows] = field(default_factory=dict)
     """Rows that are late, and that somebody has accepted."""
     ignored: dict[str, Rows] = field(default_factory=dict)
-    """Rows that waited for a correction when somebody accepted that there is none."""
+    """Rows that waited for a correction when somebody accepted that there is none, as long as
+    something of their tick is away.
+    """
     arrived: dict[str, ByTick] = field(default_factory=dict)
     """How many rows came late with the last commit of ticks, by the ticks that they are of; of an
     input that is not named it is left open, since another program has taken over.
@@ -187,7 +193,9 @@ class Flow:
         state = self.state
         state.accepted[name] = state.accepted.get(name, Counter()) & self.gone(name)
         state.decided[name] = state.decided.get(name, Counter()) & self.surplus(name)
-        state.ignored[name] = state.ignored.get(name, Counter()) & self.surplus(name)
+        away = by_tick(self.gone(name))
+        ignored = state.ignored.get(name, Counter()) & self.surplus(name)
+        state.ignored[name] = Counter({row: n for row, n in ignored.items() if row[0] in away})
 
     def undecided(self, name: str) -> Rows:
         """What of an input that refuses somebody has to decide on."""

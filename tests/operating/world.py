@@ -282,7 +282,8 @@ def _rollback(world: World, flow: Flow, op: Op) -> Iterator[str]:
     if len(flow.state.served) < 2:
         yield from _is_code(done, 1)
         return
-    yield from _is_code(done, 0, *((1,) if not flow.is_whole else ()))
+    may_be_refused = not flow.is_whole or len(flow.state.served) - 2 < flow.state.cleared
+    yield from _is_code(done, 0, *((1,) if may_be_refused else ()))
     if world.hands.sequence(flow.name) > before:
         flow.state.served.pop()
         flow.state.arrived = {}
@@ -294,6 +295,9 @@ def _compact(world: World, flow: Flow, op: Op) -> Iterator[str]:
     yield from _is_code(world.hands.compact(flow.name, op.number, op.kill), 0)
     if not op.number and not op.kill:
         del flow.state.served[:-1]
+        flow.state.cleared = 0
+    elif not op.number:
+        flow.state.cleared = len(flow.state.served) - 1
 
 
 def _copy(world: World, flow: Flow, op: Op) -> Iterator[str]:

@@ -204,9 +204,7 @@ class Deviations:
         late = self.late.where(self.late.ticks < first)
         gone = self.gone.where(self.gone.arrived < first)
         waiting = self.waiting.where(self.waiting.ticks < first)
-        # Where nothing is missing then, nothing waits for it.
-        settled = ~waiting.accepted & ~waiting.at(gone.ticks[~gone.accepted])
-        settled &= ~within(waiting.ticks, [f for f in self.files if f.is_missed])
+        settled = is_settled(waiting, gone, [f for f in self.files if f.state == "gone"])
         came = replace_arrived(waiting.where(settled), first)
         found = replace(
             self,
@@ -295,6 +293,23 @@ def replace_arrived(rows: OffRows, arrived: int | Numbers) -> OffRows:
     """The rows as if they had arrived with another tick."""
     came = np.broadcast_to(np.asarray(arrived, np.int64), rows.ticks.shape).copy()
     return OffRows(rows.ticks, rows.hashes, came, rows.accepted)
+
+
+def is_settled(waiting: OffRows, gone: OffRows, files: Sequence[OffFile]) -> Mask:
+    """Which rows wait no longer: where nothing is missing, nothing waits for it.
+
+    What was accepted goes on waiting as long as what it stands for is away, accepted or not.
+
+    Args:
+        waiting: the rows.
+        gone: rows that are gone.
+        files: files that are gone, and nobody knows what they had.
+    """
+    missed = waiting.at(gone.ticks[~gone.accepted])
+    missed |= within(waiting.ticks, [file for file in files if file.is_missed])
+    away = waiting.at(gone.ticks) | within(waiting.ticks, files)
+    settled: Mask = ~np.where(waiting.accepted, away, missed)
+    return settled
 
 
 def within(ticks: Numbers, files: Sequence[OffFile]) -> Mask:

@@ -27,6 +27,7 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     Deviations,
     OffFile,
     OffRows,
+    is_settled,
     off_rows,
     within,
 )
@@ -269,16 +270,15 @@ class Judge:
 
     def _settle(self, found: _Found) -> None:
         """What waited for ticks of which nothing is missing any more is late."""
-        missed = found.gone.ticks[~found.gone.accepted]
-        settled = ~found.waiting.accepted & ~found.waiting.at(missed)
-        settled &= ~within(found.waiting.ticks, found.untold)
+        away = [file for file in found.files if file.state == "gone"]
+        settled = is_settled(found.waiting, found.gone, away)
         if settled.any():
             rows, _ = rows_of(self._source, self._arrived, found.waiting.where(settled))
             found.waiting = found.waiting.where(~settled)
             ticks = rows[TICK].to_numpy()
             everything = np.ones(len(ticks), np.bool_)
             self._note_late(found, rows, everything, (ticks, row_hashes(rows)))
-        for file in [f for f in found.files if f.state == "waiting" and not f.accepted]:
+        for file in [f for f in found.files if f.state == "waiting"]:
             if _waits_for(found, file):
                 continue
             found.files.remove(file)
@@ -288,7 +288,8 @@ class Judge:
                 found.rows.append(waited)
                 found.counts.update(counts)
                 of = dict(sorted(counts.items()))
-                found.files.append(replace(file, state="late", arrived=self._until, rows=of))
+                late = replace(file, state="late", arrived=self._until, rows=of, accepted=False)
+                found.files.append(late)
 
     def _arrivals(self, found: _Found) -> Arrivals:
         files = tuple(found.files)
@@ -326,9 +327,10 @@ def _cancelled(found: _Found, hashes: Any, is_new: Mask) -> Mask:
 
 
 def _waits_for(found: _Found, file: OffFile) -> bool:
-    """Whether something of a file's ticks is missed."""
-    ticks = found.gone.ticks[~found.gone.accepted]
-    return any(one.holds(file.first, file.last) for one in found.untold) or bool(
+    """Whether something of a file's ticks is missed; if it was accepted, whether it is away."""
+    gone = [one for one in found.files if one.state == "gone"] if file.accepted else found.untold
+    ticks = found.gone.ticks if file.accepted else found.gone.ticks[~found.gone.accepted]
+    return any(one.holds(file.first, file.last) for one in gone) or bool(
         ((ticks >= file.first) & (ticks <= file.last)).any()
     )
 
