@@ -170,9 +170,11 @@ class Flows:
             items[name] = plan.typed.types[Endpoint(node.id)].item
             if isinstance(where, FlowOutput):
                 columns = declared_columns(items[name])
-                place, optional = self.deployments.output_of(flow, name, columns), frozenset[str]()
+                place, committed = self.deployments.output_of(flow, name, columns)
+                optional = frozenset[str]()
             else:
                 place = self.project.landing / local_path(where.path)
-                optional = frozenset(where.optional)
-            landings[name] = LandingTable(place, where.column, flow.numbered_by(name), optional)
+                optional, committed = frozenset(where.optional), None
+            numbered = flow.numbered_by(name)
+            landings[name] = LandingTable(place, where.column, numbered, optional, committed)
         return landings, items

@@ -64,10 +64,16 @@ class Deployments:
         self._ledgers[flow].refresh()
         return self._ledgers[flow]
 
-    def output_of(self, flow: FlowAsset, name: str, columns: Collection[str] | None) -> Path:
-        """The table of another flow's output, which an input of this one is, to read the columns.
+    def output_of(
+        self, flow: FlowAsset, name: str, columns: Collection[str] | None
+    ) -> tuple[Path, int | None]:
+        """The table of another flow's output, which an input of this one is, and the version of it
+        that the other flow's ledger names: what lies there beyond that has not happened.
 
-        None: the program does not say which columns it reads.
+        Args:
+            flow: the one that reads.
+            name: its input.
+            columns: those that it reads; None: the program does not say which.
 
         Raises:
             ProgramError: it has no such output; or that is a log of changes, and what it takes back
@@ -76,14 +82,14 @@ class Deployments:
         read = flow.reads[name]
         directory, commit = self._pipelines / read.flow, self.ledger_of(read.flow).last
         if commit is None:
-            return directory / "outputs" / read.output
+            return directory / "outputs" / read.output, None
         tables = {r["of"]: (t, r) for t, r in commit.tables.items() if r["role"] == "output"}
         if read.output not in tables:
             raise no_such_output(flow, name, tables)
         table, record = tables[read.output]
         if record["mode"] == Mode.CHANGES.value and COPIES not in (columns or ()):
             raise takes_back(flow, name)
-        return directory / table
+        return directory / table, commit.versions.get(table)
 
     def commit(self, flow: FlowAsset) -> Commit | None:
         """The last commit of a flow's pipeline, read anew; None before the first."""

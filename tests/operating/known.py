@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from hydro_core.project.flow_asset import Landing
 from tests.operating.programs import FAMILIES
-from tests.operating.story import Op, Setting, Story
+from tests.operating.story import FEED, Op, Setting, Story
 
 OPEN: Mapping[str, tuple[str, str]] = {}
 """By their names, what fails and is to be mended: why, and words of what is said then. Who mends it
@@ -131,6 +131,21 @@ STORIES: Mapping[str, Story] = {
             Op("accept"),
             Op("land", rows=((0, "z", 2),)),
             Op("correct", 2),
+        ),
+    ),
+    "a flow is killed on which another one feeds": Story(
+        Setting(
+            FAMILIES["window"].versions, {"a": "next"}, {"a": "flow"}, "sums", feed_late="correct"
+        ),
+        (
+            Op("land", flow=FEED, rows=_DAYS),
+            Op("tick", 3, FEED),
+            Op("tick", 2),
+            Op("land", flow=FEED, rows=((0, "z", 5), (1, "x", 2))),
+            *(Op("tick", 1, FEED, kill=step) for step in (1, 2, 3)),
+            Op("tick", 1),
+            Op("tick", 1, FEED),
+            Op("tick", 1),
         ),
     ),
     "a compaction that was killed": Story(

@@ -124,7 +124,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> tupl
     declare(tmp_path, "first", "{x: {path: x, column: day}}")
     declare(tmp_path, "second", "{x: {flow: first, output: y}}")
     tables = {"outputs/y": {"of": "y", "role": "output", "mode": mode}}
-    commit = SimpleNamespace(tables=tables)
+    commit = SimpleNamespace(tables=tables, versions={"outputs/y": 3})
     monkeypatch.setattr(Deployments, "ledger_of", lambda _self, _flow: SimpleNamespace(last=commit))
     return Deployments(tmp_path / "pipelines"), found_in(tmp_path).flows[1]
 
@@ -137,7 +137,7 @@ def test_a_log_of_changes_is_read_by_who_reads_how_often_a_row_comes(
     with pytest.raises(ProgramError, match="the output `y` of `first` takes rows back"):
         deployments.output_of(second, "x", columns)
     table = tmp_path / "pipelines" / "first" / "outputs" / "y"
-    assert deployments.output_of(second, "x", ("n", "copies")) == table
+    assert deployments.output_of(second, "x", ("n", "copies")) == (table, 3)
 
 
 @pytest.mark.parametrize("columns", [None, ("n",)])
@@ -146,4 +146,4 @@ def test_rows_that_stay_are_read_whatever_columns_are_known(
 ) -> None:
     deployments, second = deployed(tmp_path, monkeypatch, Mode.APPEND.value)
     table = tmp_path / "pipelines" / "first" / "outputs" / "y"
-    assert deployments.output_of(second, "x", columns) == table
+    assert deployments.output_of(second, "x", columns) == (table, 3)

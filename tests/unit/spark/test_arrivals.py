@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.inputs.arrivals import source
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, look_again
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.arrivals.look import Arrivals
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
@@ -384,20 +384,3 @@ def test_a_landing_as_it_was_read_has_nothing_that_came_since(tmp_path: Path, ki
     assert again.rows == 3
     assert again.version == read.version
     assert again.late == {}
-
-
-def test_what_waited_when_it_was_accepted_is_late_once_nothing_is_away(tmp_path: Path) -> None:
-    """Rows that return cancel what was accepted, too, and the surplus is late."""
-    place = opened(tmp_path, "parquet")
-    place.add([(1, "old", 8), (2, "old", 8)])
-    read = place.read(0, UNTIL - 1)
-    place.write("2.parquet", [(1, "new", 9), (2, "new", 9)])
-    accepted = place.seen(read).accepted(read, tmp_path / "pipeline")
-    assert place.seen(accepted).arrivals.late == {}
-    # What stands for another row that is still away goes on waiting.
-    place.add([(1, "old", 8)])
-    seen = place.seen(accepted)
-    assert seen.arrivals.late == {1: 1}
-    assert look_again({"x": seen}, 2)["x"].arrivals.late == {1: 1}
-    place.add([(2, "old", 8)])
-    assert place.seen(accepted).arrivals.late == {1: 1, 2: 1}

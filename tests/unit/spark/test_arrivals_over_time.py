@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from hydro_core.spark.inputs.arrivals.landings import look_again
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.store.input_reads import InputRead
-from tests.unit.spark.test_arrivals import Delta, Files, Row
+from tests.unit.spark.test_arrivals import UNTIL, Delta, Files, Row, opened
 
 KINDS = ["whole", "partitioned", "parquet", "csv", "jsonl"]
 SEEDS = [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 120))]
@@ -244,3 +244,20 @@ def test_no_row_is_lost_or_read_twice(tmp_path: Path, kind: str, seed: int, deci
                 story.accept()
             case _:
                 story.replay()
+
+
+def test_what_waited_when_it_was_accepted_is_late_once_nothing_is_away(tmp_path: Path) -> None:
+    """Rows that return cancel what was accepted, too, and the surplus is late."""
+    place = opened(tmp_path, "parquet")
+    place.add([(1, "old", 8), (2, "old", 8)])
+    read = place.read(0, UNTIL - 1)
+    place.write("2.parquet", [(1, "new", 9), (2, "new", 9)])
+    accepted = place.seen(read).accepted(read, tmp_path / "pipeline")
+    assert place.seen(accepted).arrivals.late == {}
+    # What stands for another row that is still away goes on waiting.
+    place.add([(1, "old", 8)])
+    seen = place.seen(accepted)
+    assert seen.arrivals.late == {1: 1}
+    assert look_again({"x": seen}, 2)["x"].arrivals.late == {1: 1}
+    place.add([(2, "old", 8)])
+    assert place.seen(accepted).arrivals.late == {1: 1, 2: 1}

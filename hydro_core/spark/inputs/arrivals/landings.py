@@ -32,6 +32,8 @@ class LandingTable:
     """Whose ticks the column has the numbers of; None: those of who reads."""
     optional: frozenset[str] = frozenset()
     """The declared columns that files may lack."""
+    committed: int | None = None
+    """The version of a Delta table up to which it counts; None: it counts as it lies there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ def landings_of(
             spark,
             calendar,
             where.numbered,
+            where.committed,
         )
         for name, where in landings.items()
     }

@@ -66,6 +66,8 @@ class LandingSource:
     spark: Callable[[], SparkSession]
     calendar: Calendar | None = None
     numbered: Calendar | None = None
+    committed: int | None = None
+    """The version of a Delta table up to which it counts; None: it counts as it lies there."""
 
     @property
     def zone(self) -> str:
@@ -100,7 +102,7 @@ class LandingSource:
     def arrived(self, of: Snapshot | None = None) -> Arrived:
         """What lies there, now or as it was seen."""
         files = None if of is None or of.listing is None else set(of.listing.files)
-        version = None if of is None else of.version
+        version = self.committed if of is None else of.version
         found = find(self.file, self.columns, version=version, only=files)
         return Arrived(self.file, found, self.item)
 
