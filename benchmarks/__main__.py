@@ -3,6 +3,7 @@
 | | what it compares |
 |---|---|
 | `tick` | a small tick with scripts by hand in PySpark and Delta |
+| `fixed_part` | messages to the JVM and processor time of small ticks with their goals |
 | `growth` | tick 1,000 with tick 10 of four programs |
 | `flights_day` | a warm day of the flights with a script by hand |
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
@@ -18,6 +19,8 @@
 | `scale` | twenty million rows of history within the default memory |
 | `sample` | the check of a sample of keys with the tick of the flights that it judges |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
+| `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
+| `nexmark` | events a second of processor time of Nexmark's queries |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
 sizes and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
@@ -36,6 +39,7 @@ from benchmarks.measure import RESULTS, as_table
 
 BENCHMARKS = (
     "tick",
+    "fixed_part",
     "growth",
     "flights_day",
     "year",
@@ -51,6 +55,8 @@ BENCHMARKS = (
     "scale",
     "sample",
     "optimizer",
+    "tpch",
+    "nexmark",
 )
 
 

@@ -96,7 +96,8 @@ class Meter:
     def __init__(self, spark: SparkSession, limit: float) -> None:
         self._limit = limit
         jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - Spark offers no question for it
-        self._jvm = int(jvm.ProcessHandle.current().pid())
+        self.jvm = int(jvm.ProcessHandle.current().pid())
+        """The JVM's process."""
         self._ticks = os.sysconf("SC_CLK_TCK")
 
     def measure(self, run: Run) -> Usage:
@@ -106,12 +107,12 @@ class Meter:
         cpu, before = self._cpu(), time.perf_counter()
         run()
         seconds, used = time.perf_counter() - before, self._cpu() - cpu
-        workers = [pid for pid in self._processes() if pid not in (os.getpid(), self._jvm)]
+        workers = [pid for pid in self._processes() if pid not in (os.getpid(), self.jvm)]
         return Usage(
             seconds,
             used,
             _peak(os.getpid()),
-            _peak(self._jvm),
+            _peak(self.jvm),
             sum(_peak(pid) for pid in workers),
         )
 
@@ -137,9 +138,9 @@ class Meter:
 
     def _processes(self) -> list[int]:
         """This process, the JVM, and what the JVM has started."""
-        found = [os.getpid(), self._jvm]
+        found = [os.getpid(), self.jvm]
         children = _children()
-        waiting = [self._jvm]
+        waiting = [self.jvm]
         while waiting:
             own = children.get(waiting.pop(), [])
             found += own

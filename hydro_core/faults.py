@@ -10,10 +10,11 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from hydro_core.errors import Code, Diagnostic, HydroError, InfrastructureError
 
@@ -87,7 +88,11 @@ _VANISHED = _fault(
 
 
 def fault_of(
-    error: BaseException, where: str = "", *, vanished: bool = False
+    error: BaseException,
+    where: str = "",
+    *,
+    vanished: bool = False,
+    scratch: Mapping[Path, str] = MappingProxyType({}),
 ) -> InfrastructureError | None:
     """What the machine did, as an error for people; None where it did nothing.
 
@@ -95,6 +100,7 @@ def fault_of(
         error: what was raised, by whichever library.
         where: what was at work, and on which directory; else the file that the error names.
         vanished: whether a file that is not there was there before.
+        scratch: the directories that what failed writes to beside, and what they are.
     """
     known = (*_FAULTS, _VANISHED) if vanished else _FAULTS
     for found in _chain(error):
@@ -106,7 +112,7 @@ def fault_of(
                 message = f"{fault.says}: {place}" if place else fault.says
                 if where and place != where:
                     message = f"{message} ({where})"
-                message += _rooms(_file(found)) if fault is _FULL else ""
+                message += _rooms(_file(found), scratch) if fault is _FULL else ""
                 told = InfrastructureError(Diagnostic(fault.code, message, help=fault.cure))
                 told.__cause__ = error
                 return told
@@ -139,13 +145,19 @@ def _is(error: BaseException, fault: _Fault) -> bool:
     return told and fault.words.search(str(error)) is not None
 
 
-def _rooms(file: str) -> str:
+def _rooms(file: str, scratch: Mapping[Path, str]) -> str:
     """How much room there is, by the mounts that a run writes to: of Spark, neither file nor mount
     is known, and its scratch files are in none of the project's directories.
     """
     places = [Path(file)] if file else [Path.cwd(), Path(tempfile.gettempdir())]
-    found = dict.fromkeys(filter(None, map(_mount, places)))
-    rooms = [f"{mount} has {_free(mount) // 2**20:,} MiB free" for mount in found]
+    found = dict.fromkeys(filter(None, map(_mount, places)), "")
+    for place, what in {} if file else scratch.items():
+        mount = _mount(place)
+        if mount is not None:
+            found[mount] = f" ({what})"
+    rooms = [
+        f"{mount}{what} has {_free(mount) // 2**20:,} MiB free" for mount, what in found.items()
+    ]
     return f"; {', '.join(rooms)}" if rooms else ""
 
 

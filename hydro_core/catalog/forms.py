@@ -3,7 +3,8 @@
 A stream is told by its items at each tick (*values*), or by how much it differs from the tick
 before (*changes*: items that come, and items that go). A history is told by what is added alone
 (*growth*): changes of which none takes anything away. Whoever wants changes never looks at the rows
-that stay, of which there may be many.
+that stay, of which there may be many, but for those with the keys of other changes: they are
+*looked up*.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
+    Gives,
     Growth,
     History,
     Linear,
@@ -43,21 +45,28 @@ class Form(Enum):
     VALUES = "its items at each tick"
     CHANGES = "what comes and what goes at each tick"
     GROWTH = "what comes at each tick, where nothing goes"
+    LOOKED_UP = "its items of the keys that are asked for, as at each tick"
 
     def serves(self, wanted: Form) -> bool:
         """Whether a stream in this form will do for who wants another."""
-        if wanted is Form.CHANGES:
-            return self is not Form.VALUES
-        return wanted in (Form.VALUES, self)
+        match wanted:
+            case Form.CHANGES:
+                return self in (Form.CHANGES, Form.GROWTH)
+            case Form.VALUES:
+                return self is not Form.LOOKED_UP
+            case Form.GROWTH | Form.LOOKED_UP:
+                return self is wanted
 
 
-def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911 - a closed set of cases
+def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     """The form that an operator needs all its inputs in, to give its result in the form `wanted`.
 
     None where it cannot. The inputs are in no order.
     """
     if wanted is Form.VALUES:
         return Form.CHANGES if isinstance(cls, Running) and cls.changes else Form.VALUES
+    if wanted is Form.LOOKED_UP:
+        return _looked_up_in(cls)
     grows = wanted is Form.GROWTH
     match cls:
         case PerItem() | Projection() | Sum() | Output():
@@ -78,8 +87,31 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911 - 
         case Before():
             return Form.GROWTH if grows else None
         case ByKey(keyed=keyed):
-            return Form.GROWTH if keyed and not grows else None
+            return Form.CHANGES if keyed and not grows else None
         case Given() | Empty() | Ordering() | Positional() | Growth():
+            return None
+        case _:
+            assert_never(cls)
+
+
+def _looked_up_in(cls: OpClass) -> Form | None:
+    """The form of the inputs of which an operator gives the items of some keys.
+
+    What is stored is looked up where it lies, the rest in what it is made of.
+    """
+    match cls:
+        case PerItem(gives):
+            # what a function makes is not searched by what it is made of
+            return Form.LOOKED_UP if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED) else None
+        case Projection() | Sum() | Matching() | Distinct() | ByKey(keyed=True):
+            return Form.LOOKED_UP
+        case Product(Meets.KEY):
+            return Form.LOOKED_UP
+        case History():
+            return Form.VALUES
+        case Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering():
+            return None
+        case Positional() | Window() | Before() | Growth() | Commands():
             return None
         case _:
             assert_never(cls)
@@ -130,7 +162,9 @@ def looks_up(cls: OpClass) -> bool:
     match cls:
         case Product() | Matching() | Distinct():
             return True
-        case Given() | Empty() | Output() | Linear() | ByKey() | Running():
+        case ByKey(keyed=keyed):
+            return keyed
+        case Given() | Empty() | Output() | Linear() | Running():
             return False
         case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
             return False

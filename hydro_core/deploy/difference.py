@@ -7,7 +7,7 @@ hold a stream on the way there, or from the landed past.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -66,12 +66,17 @@ class Stored:
     kind: str
     """E: the rows of each tick; H: what each tick adds; G: what it changes."""
     ordered: bool
+    is_mixed: bool = False
+    """Whether its earlier ticks are as another program has left them."""
 
 
-def stored_tables(tables: Mapping[str, Mapping[str, Any]]) -> tuple[Stored, ...]:
-    """The tables of a commit, from the records that the ledger keeps of them."""
+def stored_tables(
+    tables: Mapping[str, Mapping[str, Any]], mixed: Collection[str] = ()
+) -> tuple[Stored, ...]:
+    """The tables of a commit, from the records that the ledger keeps of them; some are mixed."""
     return tuple(
-        Stored(name, r["role"], r["of"], r["kind"], r["ordered"]) for name, r in tables.items()
+        Stored(name, r["role"], r["of"], r["kind"], r["ordered"], name in mixed)
+        for name, r in tables.items()
     )
 
 
@@ -191,7 +196,7 @@ class Difference:
         """By class and item type; states come last, since outputs hold more."""
         plan = self.before.plan
         for table in sorted(self.tables, key=lambda t: t.role):
-            if table.ordered or table.kind == "G":
+            if table.ordered or table.is_mixed or table.kind == "G":
                 continue
             if table.role == "output":
                 sinks = plan.graph.sinks.get(table.of, ())
@@ -306,7 +311,10 @@ PROBE = "narrowed"
 
 
 def difference(
-    before: Deployment, after: Deployment, tables: Mapping[str, Mapping[str, Any]]
+    before: Deployment,
+    after: Deployment,
+    tables: Mapping[str, Mapping[str, Any]],
+    mixed: Collection[str] = (),
 ) -> Difference:
     """What deploying `after` means where `before` serves with these tables.
 
@@ -314,6 +322,7 @@ def difference(
         before: the deployment that serves.
         after: the one that is to take over.
         tables: what the ledger's last commit says of the tables, by their names.
+        mixed: those whose earlier ticks are as another program has left them.
     """
     programs = [before.program.typed, before.plan.typed, after.program.typed, after.plan.typed]
     probes = {}
@@ -323,7 +332,7 @@ def difference(
             probes[name] = len(programs)
             programs.append(probe)
     return Difference(
-        before, after, stored_tables(tables), compare(programs), tuple(programs), probes
+        before, after, stored_tables(tables, mixed), compare(programs), tuple(programs), probes
     )
 
 

@@ -33,7 +33,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.catalog.forms import Form, looks_up
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
@@ -47,6 +47,12 @@ MOST_ROWS = 1e30
 """No stream is expected to be larger: the cost of any plan is a number."""
 NODE = 1.0
 """What a node costs by being there."""
+SKEW = 2.0
+"""Rows come to keys that have many more often than to others: so many times the rows of a key in
+the mean has one to which a row comes.
+"""
+SEARCHED = 0.002
+"""What a stored row costs whose key is looked at, where a row that is made costs one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +104,37 @@ class CostModel:
 
     def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The cost of a node that gives its stream in some form."""
+        form = forms.streams[node.cls][1]
         if node.shape is INTEGRATE:
-            return rows[node.cls]
-        gets = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
-        gives = forms.streams[node.cls][1] is Form.CHANGES
-        cls, asked = node.shape.cls, 0.0
-        if gives and not isinstance(cls, FeedbackShape) and looks_up(cls):
-            # beside what changes in an input, its rows are looked up by the keys of what changes
-            told = (forms.streams[c] for c in node.inputs)
-            asked = sum(rows[stream] for stream, form in told if form is Form.CHANGES)
-        return asked + self.cost(node, rows, told=gets or gives)
+            whole = rows[forms.streams[node.cls][0]]
+            if form is not Form.LOOKED_UP:
+                return whole
+            [source] = node.inputs
+            return NODE + (SEARCHED * whole if forms.streams[source][1] is Form.CHANGES else 0.0)
+        if form is Form.LOOKED_UP:
+            return self._cost_of_lookups(forms, node, rows)
+        # rows that are looked up are as many as are made of them
+        into = [self._new(c, rows, forms) for c in node.inputs]
+        told = any(forms.streams[c][1] is not Form.VALUES for c in (node.cls, *node.inputs))
+        out = self._new(node.cls, rows, forms)
+        return NODE + _cost_of(node.shape.cls, into, out, told=told) + self._met(forms, node, rows)
+
+    def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
+        """The rows of the keys that change, of which a result by key is made again."""
+        stream, form = forms.streams[node.cls]
+        if form is not Form.CHANGES or not isinstance(node.shape.cls, ByKey):
+            return 0.0
+        history = rows[forms.streams[node.inputs[0]][0]]
+        return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / rows[stream])
+
+    def _cost_of_lookups(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
+        """The cost of looking up items of some keys, once for all who ask for them.
+
+        Where a stream is stored its keys are gone through. What is found is paid by who asks.
+        """
+        if isinstance(node.shape.cls, History):
+            return NODE + rows[node.inputs[0]] + SEARCHED * rows[forms.streams[node.cls][0]]
+        return NODE
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
         """The rows of every class in its form: those that a tick changes, where it is changes.
@@ -116,7 +143,8 @@ class CostModel:
         """
         space, known = forms.space, len(sizes)
         found = [*sizes, *(sizes[stream] for stream, _ in forms.streams[known:])]
-        told = [c for c in range(known, len(found)) if forms.streams[c][1] is Form.CHANGES]
+        tells = (Form.CHANGES, Form.GROWTH)
+        told = [c for c in range(known, len(found)) if forms.streams[c][1] in tells]
         changed = True
         while changed:
             changed = False
@@ -129,17 +157,18 @@ class CostModel:
 
     def _changed(self, node: ENode, rows: Sequence[float], forms: Forms) -> float:
         """How many rows come and go in a tick."""
-        into = [
-            rows[c] / self.statistics.ticks if forms.streams[c][1] is Form.GROWTH else rows[c]
-            for c in node.inputs
-        ]
-        if isinstance(node.shape.cls, Product):
+        told = [c for c in node.inputs if forms.streams[c][1] is not Form.LOOKED_UP]
+        into = [self._new(c, rows, forms) for c in told]
+        cls, whole = node.shape.cls, rows[forms.streams[node.cls][0]]
+        if isinstance(cls, Product | Matching):
             # a row that comes makes as many as any other of its side
-            whole, values = forms.streams[node.cls][0], [forms.streams[c][0] for c in node.inputs]
-            return sum(
-                n * max(1.0, rows[whole] / rows[v]) for n, v in zip(into, values, strict=True)
-            )
-        return sum(into) * (2 if isinstance(node.shape.cls, Window) else 1)
+            sides = (rows[forms.streams[c][0]] for c in told)
+            return sum(n * max(1.0, whole / side) for n, side in zip(into, sides, strict=True))
+        return sum(into) * (2 if isinstance(cls, Window) else 1)
+
+    def _new(self, cls: ClassId, rows: Sequence[float], forms: Forms) -> float:
+        """How many rows of a stream a tick goes through, without those that are looked up."""
+        return 0.0 if forms.streams[cls][1] is Form.LOOKED_UP else rows[cls]
 
     def cost(self, node: ENode, sizes: Sequence[float], *, told: bool = False) -> float:
         """What the node touches in a tick; `told`: it reads or gives changes."""
@@ -231,9 +260,6 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)
             return sum(into) + 2 * changed + (0.0 if told else out)
-        case ByKey() if told:
-            # of a history, the rows of the keys that change
-            return min(into[0], into[0] * out / groups(into[0]))
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):

@@ -2,8 +2,10 @@
 
 A class of equal streams may be wanted by its values, by its changes, or as a history by its growth.
 Each is a class of its own here, with the nodes that give that form of inputs in the forms that they
-need; so what a stream costs is what it costs in the form in which it is wanted. Two things lead
-from one form to the other. An operator that stores its result knows its changes, and *integrates*
+need; so what a stream costs is what it costs in the form in which it is wanted. Who pairs changes
+with the rows of their keys wants these looked up, which is a form, too: found where they are
+stored, once for all who ask, or in what they are made of. Two things lead from one form to the
+other. An operator that stores its result knows its changes, and *integrates*
 them where somebody wants the values. `delta` and `changes` *differentiate*: they read the changes
 where they are told, else they compare the values with those of the tick before.
 """
@@ -11,8 +13,29 @@ where they are told, else they compare the values with those of the tick before.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
-from hydro_core.catalog.classes import Running
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Distinct,
+    Empty,
+    Given,
+    Growth,
+    History,
+    Matching,
+    Meets,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Window,
+)
 from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
@@ -27,7 +50,7 @@ class Forms:
     streams: tuple[tuple[ClassId, Form], ...]
     """Of each class: the class of its values, and the form."""
     nodes: tuple[int, ...]
-    """Of each node: the node in the space of values that it is; -1 for one that integrates."""
+    """Of each node: the node in the space of values that it is; -1 for one that hands on a form."""
 
     def plan(self, found: Plan) -> Plan:
         """The plan in the space of values, with the classes that are wanted by changes alone.
@@ -41,12 +64,11 @@ class Forms:
             if node >= 0:
                 best[stream] = max(best.get(stream, (-1, -1)), (_RANK.index(form), node))
         choice = {stream: node for stream, (_, node) in best.items()}
-        values = {c for c in found.choice if self.streams[c][1] is not Form.CHANGES}
-        wanted = {self.streams[c][0] for c in values}
+        wanted = {self.streams[c][0] for c in found.choice if self.streams[c][1] is Form.VALUES}
         return replace(found, choice=choice, in_changes=frozenset(choice.keys() - wanted))
 
 
-_RANK = (Form.VALUES, Form.CHANGES, Form.GROWTH)
+_RANK = (Form.LOOKED_UP, Form.VALUES, Form.CHANGES, Form.GROWTH)
 """What a later form gives serves who wants an earlier one."""
 
 
@@ -54,6 +76,7 @@ _RANK = (Form.VALUES, Form.CHANGES, Form.GROWTH)
 class _Building:
     space: Space
     grows: frozenset[ClassId]
+    events: frozenset[ClassId]
     nodes: list[ENode]
     origins: list[int]
     of: list[list[int]]
@@ -94,7 +117,8 @@ def with_forms(space: Space) -> Forms:
     streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
     origins = list(range(len(space.nodes)))
     made: list[list[int]] = [[] for _ in space.of]
-    work = _Building(space, _growing(space), list(space.nodes), origins, made, streams)
+    grows, events = _growing(space), _events(space)
+    work = _Building(space, grows, events, list(space.nodes), origins, made, streams)
     for cls, options in enumerate(space.of):
         stored = [i for i in options if isinstance(space.nodes[i].shape.cls, Running)]
         work.of[cls] += [i for i in options if i not in stored]
@@ -105,6 +129,11 @@ def with_forms(space: Space) -> Forms:
             if _takes_changes(node):
                 told = (work.cls(node.inputs[0], Form.CHANGES),)
                 work.add(replace(node, inputs=told), i)
+            side = _looked_up_by_events(work, node)
+            if side is not None:
+                inputs = list(node.inputs)
+                inputs[side] = work.cls(node.inputs[side], Form.LOOKED_UP)
+                work.add(replace(node, inputs=tuple(inputs)), i)
     while work.todo:
         _give(work, *work.todo.pop())
     return _alive(work)
@@ -112,6 +141,11 @@ def with_forms(space: Space) -> Forms:
 
 def _give(work: _Building, stream: ClassId, form: Form) -> None:
     """The ways to have a stream in a form."""
+    if form is Form.LOOKED_UP:
+        work.add(ENode(INTEGRATE, None, (stream,), work.cls(stream, form)), -1)
+        if any(isinstance(work.space.nodes[i].shape.cls, Running) for i in work.space.of[stream]):
+            stored = work.cls(stream, Form.CHANGES)
+            work.add(ENode(INTEGRATE, None, (stored,), work.cls(stream, form)), -1)
     for i in work.space.of[stream]:
         node = work.space.nodes[i]
         cls = node.shape.cls
@@ -124,7 +158,12 @@ def _give(work: _Building, stream: ClassId, form: Form) -> None:
         if form is Form.CHANGES and grows and looks_up(cls):
             continue  # what is new in a history is found by rules
         inputs = tuple(work.cls(c, _served(work, c, wanted, grows=grows)) for c in node.inputs)
-        work.add(replace(node, inputs=inputs, cls=work.cls(stream, form)), i)
+        shape = node.shape
+        if form in (Form.CHANGES, Form.GROWTH) and looks_up(cls):
+            # beside what changes in an input, its rows are looked up by the keys of what changes
+            inputs += tuple(work.cls(c, Form.LOOKED_UP) for c in node.inputs)
+            shape = replace(shape, inputs=shape.inputs * 2, strict=shape.strict * 2)
+        work.add(ENode(shape, node.payload, inputs, work.cls(stream, form)), i)
 
 
 def _served(work: _Building, stream: ClassId, wanted: Form, *, grows: bool) -> Form:
@@ -152,6 +191,50 @@ def _grows(node: ENode, growing: set[ClassId]) -> bool:
             return bool(node.inputs) and node.shape.is_bags and growing.issuperset(node.inputs)
         case _:
             return False
+
+
+def _events(space: Space) -> frozenset[ClassId]:
+    """The streams whose items can be those of one tick alone."""
+    found: set[ClassId] = set()
+    while more := {n.cls for n in space.nodes if n.cls not in found and _is_of_events(n, found)}:
+        found |= more
+    return frozenset(found)
+
+
+def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
+    cls, inputs = node.shape.cls, [c in events for c in node.inputs]
+    match cls:
+        case Given() | Growth():
+            return True
+        case PerItem() | Projection() | Sum() | Distinct() | ByKey():
+            return all(inputs)
+        case Product(keeps=keeps):
+            return any(inputs) and all(inputs[i] for i in keeps)
+        case Matching():
+            return inputs[0]
+        case FeedbackShape() | Empty() | Output() | Running() | Ordering() | Positional():
+            return False
+        case History() | Window() | Before() | Commands():
+            return False
+        case _:
+            assert_never(cls)
+
+
+def _looked_up_by_events(work: _Building, node: ENode) -> int | None:
+    """The input of a product, or a match, that the items of one tick look up in."""
+    cls = node.shape.cls
+    match cls:
+        case Product(Meets.KEY, keeps):
+            sides = [i for i in (0, 1) if i not in keeps]
+        case Matching(wanted):
+            sides = [1, 0] if wanted else [1]
+        case _:
+            return None
+    if not node.shape.is_bags:
+        return None
+    events = work.events
+    found = (i for i in sides if node.inputs[1 - i] in events and node.inputs[i] not in events)
+    return next(found, None)
 
 
 def _alive(work: _Building) -> Forms:

@@ -16,6 +16,7 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
+    Meets,
     Ordering,
     OverTime,
     PerItem,
@@ -36,6 +37,7 @@ from hydro_core.optimize.reasons import (
     could_go_on,
     of_changing_input,
     of_history,
+    of_single,
     of_state,
     of_window,
 )
@@ -77,7 +79,13 @@ def notes_of(
         if cls in plan.in_changes or _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
-        if _reads(node, held.histories):
+        if _compares(node) and (node.inputs[0] in held.histories | held.states):
+            single = _named(origins, space, space.nodes[plan.choice[node.inputs[1]]])[1]
+            reads = "all of history"
+            if node.inputs[0] in held.states:
+                reads = "all rows of a running result"
+            found.setdefault(_note(origins, space, node, of_single(single), reads))
+        elif _reads(node, held.histories):
             before = _made_anew(space, plan, held.histories, cls, args)
             own = None if before is None else _named(origins, space, before)[1]
             reason = of_changing_input(own) if own else of_history(node.shape, args)
@@ -123,6 +131,12 @@ def _made_anew(
     return None
 
 
+def _compares(node: ENode) -> bool:
+    """Whether the node brings each item together with one that changes: who follows is not told."""
+    cls = node.shape.cls
+    return isinstance(cls, Product) and cls.meets is Meets.SINGLE
+
+
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
     """Whether the rules found a way to store the stream, which is dearer than to compute it."""
     return any(_carries(space.nodes[i].shape.cls) for i in space.of[cls])
@@ -134,6 +148,8 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
     match cls:
         case FeedbackShape(new=True):
             return False
+        case Product(Meets.SINGLE):
+            return large[0]
         case Product(keeps=keeps) if len(keeps) < 2:
             # a small side is looked up in a large one; items that stay are looked up all
             return large[next(iter(keeps))] if keeps else all(large)
@@ -152,7 +168,9 @@ def _histories(space: Space, plan: Plan) -> set[ClassId]:
 
     def holds(node: ENode, found: set[ClassId]) -> bool:
         own = node.shape.cls.holds
-        return own is Holds.HISTORY or (not own.condenses and _reads(node, found))
+        return own is Holds.HISTORY or (
+            not own.condenses and not _compares(node) and _reads(node, found)
+        )
 
     return _least(space, plan, holds)
 
@@ -178,7 +196,7 @@ def _states(space: Space, plan: Plan) -> set[ClassId]:
         if cls.holds is Holds.STATE:
             return not node.shape.single
         passes = not cls.holds.condenses and not isinstance(cls, Growth)
-        return passes and _reads(node, found)
+        return passes and not _compares(node) and _reads(node, found)
 
     return _least(space, plan, holds)
 

@@ -79,6 +79,15 @@ def of_state() -> Advice:
     )
 
 
+def of_single(single: str) -> Advice:
+    """The node compares all rows with one that changes."""
+    return Advice(
+        f"`{single}` is one item that changes, and every row is brought together with it",
+        f"compare what is new or changed alone (`-> delta()` or `-> changes()` before it), or take"
+        f" `{single}` as it was in the tick before, or by key",
+    )
+
+
 def of_window(shape: Shape, args: Args) -> Advice:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"

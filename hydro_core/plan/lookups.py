@@ -182,7 +182,8 @@ class _Analysis:
 
     def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
-        if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
+        of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
+        if of_events[0] or (of_events[1] and cls.wanted):
             return self._met(*_sides(node, i, keys_of_two(cls.compares, node)))
         return self._of_new_matches(node, i, cls.compares, (0,))
 
@@ -195,7 +196,7 @@ class _Analysis:
         rows depends on a match, all with the keys of what is new, too: is it the first, or was it
         the last?
         """
-        if node.id not in self._plan.in_changes:
+        if not self._origins.tells(node):
             return None
         mine, other = _sides(node, i, keys_of_two(how, node))
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
@@ -218,7 +219,7 @@ class _Analysis:
         return _Rows(frozenset(found), wanted.new)
 
     def _of_keys(self, node: Node) -> Wanted:
-        """What a result by key of a history looks at: the keys of what is new."""
+        """What a result by key looks at: the keys of what changes."""
         key = result_key(node)
         if key is None or not self._origins.tells_changes(node):
             return None

@@ -141,8 +141,8 @@ class NewRowOrigins:
         return reaches_back and all(map(self.adds, streams))
 
     def tells_changes(self, node: Node) -> bool:
-        """Whether results by key of a history are told by those of the keys that are new."""
-        return node.id in self._plan.in_changes and self._kinds[node.inputs[0].node] is Kind.H
+        """Whether results by key are told by those of the keys that change."""
+        return node.id in self._plan.in_changes and self.adds(node.inputs[0].node)
 
     def _comes_with(self, node: Node) -> range | None:
         """The inputs with whose new rows all new rows of a node come."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    ByKey,
     Commands,
     Ends,
     Linear,
@@ -107,9 +108,9 @@ def _of(plan: TickPlan, name: str, stream: NodeId) -> ToldAs:
             why = _changing(plan.graph[stream])
         case Form.GROWTH:
             why = "what comes is added, nothing goes"
-        case Form.VALUES if plan.kinds[stream] is Kind.G:
+        case _ if plan.kinds[stream] is Kind.G:
             why = "all its rows are made and stored in each tick"
-        case Form.VALUES:
+        case _:
             why = "a tick's rows are there in this tick alone"
     return ToldAs(name, form, why)
 
@@ -120,6 +121,8 @@ def _changing(node: Node) -> str:
     match cls:
         case Running(of):
             return "a key's new result replaces its old one" if of.keyed else _ONE
+        case ByKey(keyed=True):
+            return "a key's new result replaces its old one"
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
         case Window():

@@ -9,6 +9,7 @@ doubt, and for every other storage, Dagster is to be asked.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -51,7 +52,7 @@ def say_nothing_more(flow: FlowAsset, flows: Flows) -> bool:
 
 
 class _UnknownFormError(Exception):
-    """Records have another form than those of this release of Dagster."""
+    """Records have another form than those of this release of Dagster, or are being written."""
 
 
 def _is_stored_as_shipped(home: Path) -> bool:
@@ -68,6 +69,11 @@ def _is_stored_as_shipped(home: Path) -> bool:
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(path.absolute()))}?mode=ro"
+    if not os.access(path.parent, os.W_OK):
+        # SQLite writes beside what it only reads, unless it may take it to be as it is for ever.
+        if path.with_name(f"{path.name}-wal").exists():
+            raise _UnknownFormError
+        uri += "&immutable=1"
     with closing(sqlite3.connect(uri, uri=True, timeout=_SECONDS)) as connection:
         yield connection
 

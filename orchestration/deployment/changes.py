@@ -6,7 +6,7 @@ state, what has to be computed for that, and from which rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -144,8 +144,12 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
         raise ValueError(f"{flow.name} has no deployment that could be changed")
     if said_instead(flow, serving.deployment) is None:
         return None
+    from hydro_core.spark.store.seams import seams as seams_of
+
     made = deployment_for(flow)
-    found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
+    mixed = seams_of(runner.deployments.ledger(flow).commits())
+    made = _with_what_began(serving.deployment, made)
+    found, made = _compared(serving.deployment, made, commit, mixed)
     made = _with_versions(made, found)
     target = runner.deployments.next(flow, made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
@@ -189,7 +193,7 @@ def _with_what_began(before: Deployment, after: Deployment) -> Deployment:
 
 
 def _compared(
-    before: Deployment, after: Deployment, commit: Commit
+    before: Deployment, after: Deployment, commit: Commit, mixed: Collection[str]
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
     from hydro_core.deploy.columns import in_the_order_of
@@ -197,14 +201,14 @@ def _compared(
     from hydro_core.deploy.kept_plan import by_the_plan_that_serves, serves_on
     from hydro_core.trial import try_out
 
-    found = difference(before, after, commit.tables)
+    found = difference(before, after, commit.tables, mixed)
     kept = after
     if serves_on(found):
         kept = by_the_plan_that_serves(found)
     elif found.turned:
         kept = in_the_order_of(before, after, found.turned)
     if kept is not after:
-        after, found = kept, difference(before, kept, commit.tables)
+        after, found = kept, difference(before, kept, commit.tables, mixed)
     trial = try_out(found)
     wrong = [*trial.outputs.values(), *trial.states.values()]
     if not wrong:

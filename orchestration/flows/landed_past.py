@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -51,6 +51,8 @@ def lost_past(
             found = flows.inputs(flow, plan, [name])
             seen = found.landings.as_read([read[name]], done)[name]
             there = found.rows_there(name, seen.now.version)
+        except InfrastructureError:
+            raise
         except HydroError as error:
             lost[name] = error.diagnostics[0].message
             continue

@@ -19,7 +19,7 @@ from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
-from hydro_core.project.discover import place_of
+from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import check_columns, program_of
 
@@ -134,7 +134,7 @@ def _deployment(
     best, about = _planned(flow, program, plan)
     made = deployment_of(flow.name, program.typed, best, about)
     warned = (_in_a_line(warning) for warning in program.graph.warnings)
-    return replace(made, notes=(*warned, *made.notes))
+    return replace(made, notes=tuple(_within(flow, note) for note in (*warned, *made.notes)))
 
 
 def _planned(
@@ -149,6 +149,13 @@ def _planned(
     sharding, shards = cut
     known = shards.hashes(program_hashes(program.typed))
     return shards.optimized(), DeploymentMetadata(texts_of(flow), sharding=sharding, hashes=known)
+
+
+def _within(flow: FlowAsset, note: str) -> str:
+    """A note, with the places with which its lines begin as they are within the project."""
+    folder = (flow.folder or Path(flow.program).parent).absolute()
+    root = project_above(folder) or folder
+    return "\n".join(line.removeprefix(f"{root}/") for line in note.splitlines())
 
 
 def _in_a_line(warning: Diagnostic) -> str:

@@ -55,7 +55,7 @@ class NotRunError(NotCommittedError, InfrastructureError):
 
 
 class EndedError(NotRunError, EngineEndedError):
-    """Ticks that were not committed: what computes them ended, twice."""
+    """Ticks that were not committed: what computes them ended, of a single tick twice."""
 
 
 def _allowed(_: TickWindow) -> None:
@@ -100,8 +100,10 @@ class Ranges:
         Raises:
             NotCommittedError: they are not.
         """
+        together = partial(self._together, windows)
         try:
-            reports = with_another_jvm(partial(self._together, windows), self.log)
+            # Several ticks may have been too many for the process that ended: fewer are tried next.
+            reports = together() if len(windows) > 1 else with_another_jvm(together, self.log)
         except HydroError as error:
             report = report_of_error(windows[0], error, judged=is_of_the_tick(error))
             if isinstance(error, EngineEndedError):

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
@@ -33,11 +33,10 @@ from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned
 from hydrotick.runner.runner import TickRunner
-from tests.operating.model import TICKS, ByTick
+from tests.operating.model import START, TICKS, ByTick
 from tests.operating.programs import Values, columns_of, outputs_of
 
-_START = datetime(2026, 1, 1, tzinfo=UTC)
-_TICKS = Ticks(_START, "1d", _START + timedelta(days=TICKS))
+_TICKS = Ticks(START, "1d", START + timedelta(days=TICKS))
 _AXIS = _TICKS.calendar
 _DEEP = 5
 """A lock is not taken more often within itself."""
@@ -46,12 +45,22 @@ _DEEP = 5
 @dataclass(frozen=True)
 class Declared:
     """What a flow declares of an input: the flow that feeds it, if one does; what becomes of
-    late rows, and whether the flow waits while rows are gone.
+    late rows; whether the flow waits while rows are gone, and whether a tick waits for a row of a
+    later one; the column that says of which tick a row is.
     """
 
     late: str
     fed_by: str = ""
     holds: bool = False
+    waits: bool = False
+    column: str = "tick"
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What is said of a landing, beside where it lies."""
+        said = {"column": self.column, "late": self.late}
+        said |= {"removed": "hold"} if self.holds else {}
+        return said | ({"wait": "landed"} if self.waits else {})
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,26 @@ class Done:
     code: int = 0
     said: str = ""
     is_killed: bool = False
+
+
+@dataclass(frozen=True)
+class How:
+    """How a program is deployed: `from` a tick, `forward` only, from `now`; nothing: as a whole."""
+
+    says: str = ""
+    first: int = 0
+
+    @property
+    def words(self) -> list[str]:
+        """The options of the command."""
+        words = {"from": ["--from", key_of(self.first)], "forward": ["--forward-only"]}
+        return words.get(self.says, ["--from-now"] if self.says == "now" else [])
+
+    @property
+    def options(self) -> DeployOptions:
+        """The same below the command."""
+        first = _AXIS.window(self.first) if self.says == "from" else None
+        return DeployOptions(first, self.says == "forward", self.says == "now")
 
 
 @dataclass(frozen=True)
@@ -117,6 +146,8 @@ class Hands:
     declared: Mapping[str, Mapping[str, Declared]]
     sample_keys: int = 0
     settings: ProjectSettings = field(init=False)
+    shards: dict[str, int] = field(init=False, default_factory=dict)
+    """Into how many shards each flow is to be cut."""
 
     is_recorded: ClassVar[bool] = False
     """Whether Dagster has records of what failed and of what was killed."""
@@ -128,9 +159,10 @@ class Hands:
         (self.home / "programs").mkdir(parents=True)
         (self.home / "copies").mkdir()
 
-    def write(self, name: str, text: str) -> None:
-        """Edits the program of a flow."""
+    def write(self, name: str, text: str, shards: int = 1) -> None:
+        """Edits the program of a flow, and into how many shards it is cut."""
         self._program(name).write_text(text, encoding="utf-8")
+        self.shards[name] = shards
 
     def landing(self, flow: str, name: str) -> Path:
         """Where rows of an input land."""
@@ -144,9 +176,10 @@ class Hands:
             inputs[given] = (
                 FlowOutput(of.fed_by, "o", late=late)
                 if of.fed_by
-                else Landing(f"{name}/{given}", "tick", late=late, **_removed(of))
+                else Landing(f"{name}/{given}", **of.words)
             )
-        return FlowAsset(name=name, program=self._program(name), ticks=_TICKS, inputs=inputs)
+        shards = self.shards.get(name, 1)
+        return FlowAsset(name, self._program(name), _TICKS, inputs, shards=shards)
 
     def tick(self, name: str, first: int, last: int, kill: int = 0) -> Done:
         """As `backfill --to`."""
@@ -170,15 +203,15 @@ class Hands:
 
         return self._guarded(name, run, kill)
 
-    def plan(self, name: str, *, as_text: bool) -> Done:
+    def plan(self, name: str, how: How, *, as_text: bool) -> Done:
         """What deploying would do."""
-        return self.command("plan", name, style="text" if as_text else "json")
+        return self.command("plan", name, *how.words, style="text" if as_text else "json")
 
-    def deploy(self, name: str, kill: int = 0) -> Done:
+    def deploy(self, name: str, how: How, kill: int = 0) -> Done:
         """As `deploy --yes`."""
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
-            change = change_of(flow, runner, DeployOptions())
+            change = change_of(flow, runner, how.options)
             if change is not None:
                 deploy(change, runner, lambda _: None)
 
@@ -301,10 +334,6 @@ class Hands:
         return Done()
 
 
-def _removed(of: Declared) -> dict[str, Any]:
-    return {"removed": "hold"} if of.holds else {}
-
-
 @contextmanager
 def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
     """Ends at the n-th step that a pipeline tells of, and nothing is tidied up after it."""
@@ -338,4 +367,4 @@ def tick_of(key: str) -> int:
 
 def key_of(tick: int) -> str:
     """The key of a tick; also of the one after the last."""
-    return f"{_START + timedelta(days=tick):%Y-%m-%d}"
+    return f"{START + timedelta(days=tick):%Y-%m-%d}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from hydro_core.project.flow_asset import Landing
 from tests.operating.programs import FAMILIES
@@ -61,16 +61,6 @@ STORIES: Mapping[str, Story] = {
             Op("tick", 1),
         ),
     ),
-    "late rows, a tick without rows, and a deployment": Story(
-        _setting("next", FAMILIES["stateless"].versions),
-        (
-            Op("land", rows=((0, "x", 4),)),
-            Op("tick", 1),
-            Op("land", rows=((0, "y", 5),)),
-            Op("tick", 1),
-            Op("deploy", 1),
-        ),
-    ),
     "a late row whose tick lost another": Story(
         _setting("next"),
         (
@@ -119,6 +109,52 @@ STORIES: Mapping[str, Story] = {
             Op("rollback"),
             Op("rollback"),
             Op("tick", 1),
+        ),
+    ),
+    "a part of the past that stays": Story(
+        _setting("next"),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 2),
+            Op("tick", 1),
+            Op("deploy", 1, how="from", first=1),
+            Op("land", rows=((0, "y", 7), (3, "x", 5))),
+            Op("tick", 1),
+            Op("deploy", 2, how="from", first=2),
+            Op("correct", 1),
+            Op("rollback"),
+        ),
+    ),
+    "files without rows of the first ticks": Story(
+        _setting("next", FAMILIES["stateless"].versions),
+        (
+            Op("land", rows=((3, "z", 5),)),
+            Op("tick", 2),
+            Op("land", rows=((2, "z", 5), (1, "x", 5))),
+            Op("tick", 1),
+            Op("deploy", 1),
+        ),
+    ),
+    "another number of shards": Story(
+        replace(_setting("correct"), shards=(2, 3, 1, 1, 1, 1)),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 2),
+            Op("deploy", 1),
+            Op("land", rows=((1, "y", 7),)),
+            Op("deploy", 2),
+            Op("rollback"),
+            Op("tick", 1),
+        ),
+    ),
+    "late rows, a tick without rows, and a deployment": Story(
+        _setting("next", FAMILIES["stateless"].versions),
+        (
+            Op("land", rows=((0, "x", 4),)),
+            Op("tick", 1),
+            Op("land", rows=((0, "y", 5),)),
+            Op("tick", 1),
+            Op("deploy", 1),
         ),
     ),
     "what returns after it was let go": Story(

@@ -11,16 +11,19 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from tests.operating.model import Row, Rows
+from tests.operating.model import START, Row, Rows
 from tests.operating.programs import COLUMNS
 
 KINDS = ("parquet", "csv", "jsonl", "delta")
+BY = {"tick": pa.int64(), "day": pa.date32(), "at": pa.timestamp("us", "UTC")}
+"""The columns that may say of which tick a row is: its number, its day, a moment of that day."""
 
 
 class Place:
@@ -30,11 +33,12 @@ class Place:
         path: a folder.
         input_name: whose rows land there.
         kind: one of `KINDS`.
+        by: the column that says of which tick a row is, one of `BY`.
     """
 
-    def __init__(self, path: Path, input_name: str, kind: str) -> None:
-        self.path, self.kind = path, kind
-        self.names = ("tick", *COLUMNS[input_name])
+    def __init__(self, path: Path, input_name: str, kind: str, by: str = "tick") -> None:
+        self.path, self.kind, self.by = path, kind, by
+        self.names = (by, *COLUMNS[input_name])
         self.files: list[list[Row]] = []
         self.there: set[int] = set()
         self._aside = path.with_name(f"{path.name}-aside")
@@ -88,12 +92,16 @@ class Place:
             now = self._file(number).stat().st_mtime_ns
             os.utime(self._file(number), ns=(now + 10**9, now + 10**9))
 
+    def _dated(self, number: int) -> list[tuple[object, ...]]:
+        """The rows of a file, with what says of which tick they are."""
+        return [(_moment(row[0], self.by), *row[1:]) for row in self.files[number]]
+
     def _file(self, number: int) -> Path:
         return self.path / f"{number:03}.{self.kind}"
 
     def _table(self, number: int) -> pa.Table:
-        rows = [dict(zip(self.names, row, strict=True)) for row in self.files[number]]
-        types = [pa.int64(), pa.string(), pa.int64()]
+        rows = [dict(zip(self.names, row, strict=True)) for row in self._dated(number)]
+        types = [BY[self.by], pa.string(), pa.int64()]
         schema = pa.schema([pa.field(n, of) for n, of in zip(self.names, types, strict=True)])
         table = pa.Table.from_pylist(rows, schema=schema)
         if self.kind == "delta":
@@ -103,7 +111,7 @@ class Place:
 
     def _write(self, number: int) -> None:
         beside = self._aside / "beside"
-        rows = self.files[number]
+        rows = self._dated(number)
         match self.kind:
             case "parquet":
                 pq.write_table(self._table(number), beside)
@@ -111,6 +119,21 @@ class Place:
                 with beside.open("w", encoding="utf-8", newline="") as file:
                     csv.writer(file).writerows([self.names, *rows])
             case _:
-                lines = (json.dumps(dict(zip(self.names, row, strict=True))) for row in rows)
+                named = (dict(zip(self.names, row, strict=True)) for row in rows)
+                lines = (
+                    json.dumps(row, default=lambda moment: moment.isoformat()) for row in named
+                )
                 beside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         beside.replace(self._file(number))
+
+
+def _moment(tick: int, by: str) -> object:
+    """What a column says of a row of a tick."""
+    match by:
+        case "day":
+            return (START + timedelta(days=tick)).date()
+        case "at":
+            # Some lie at the very beginning of their tick.
+            return START + timedelta(days=tick, hours=tick % 3 * 11)
+        case _:
+            return tick

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 from tests.operating.known import HOLD_IS_THERE
 from tests.operating.landing import KINDS
 from tests.operating.model import TICKS, Row
-from tests.operating.programs import FAMILIES, FEEDS
+from tests.operating.programs import FAMILIES, FEEDS, can_be_cut
 from tests.operating.story import FEED, MAIN, Op, Setting, Story
 
 _WEIGHTS = {
@@ -33,6 +34,12 @@ _WEIGHTS = {
 _KEYS = "xyz"
 _HOLD = 0.15
 """How many inputs let their flow wait while rows are gone."""
+_WAIT = 0.15
+"""How many let a tick wait for a row of a later one."""
+_CUT = 0.25
+"""How many flows have shards."""
+_SEAM = 0.4
+"""How many deployments leave some of the past as it is."""
 
 
 def story_of(seed: int, length: int = 14) -> Story:
@@ -54,7 +61,28 @@ def story_of(seed: int, length: int = 14) -> Story:
         refactored=family.refactored,
         holds=holds - {name for name, kind in kinds.items() if kind == "flow"},
     )
-    return Story(setting, tuple(_Teller(rng, setting).ops(length)))
+    more = Random(f"{seed}, more")
+    setting = _with_more(setting, more)
+    return Story(setting, tuple(_said_how(op, more) for op in _Teller(rng, setting).ops(length)))
+
+
+def _with_more(setting: Setting, rng: Random) -> Setting:
+    """The same with other columns of ticks, inputs that are waited for, shards."""
+    landed = [name for name, kind in setting.kinds.items() if kind != "flow"]
+    columns = {name: rng.choice(("tick", "tick", "day", "at")) for name in landed}
+    waits = frozenset(name for name in landed if rng.random() < _WAIT)
+    cut = rng.random() < _CUT
+    shards = tuple(
+        rng.choice((1, 2, 2, 3)) if cut and can_be_cut(text) else 1 for text in setting.versions
+    )
+    return replace(setting, columns=columns, waits=waits, shards=shards if cut else ())
+
+
+def _said_how(op: Op, rng: Random) -> Op:
+    """A deployment may leave some of the past as it is."""
+    if op.what != "deploy" or rng.random() >= _SEAM:
+        return op
+    return replace(op, how=rng.choice(("from", "from", "forward", "now")), first=rng.randrange(6))
 
 
 class _Teller:

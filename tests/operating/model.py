@@ -20,8 +20,15 @@ committed tick (`State.read`), and which program serves. All else follows:
   that followed a rollback not to the one that was given up.
 - A flow **waits** while rows are gone that were read of an input with `removed: hold`: no tick
   runs, and none is open, until they return, their ticks are computed again, or it is accepted.
-- **Accepting** leaves what was read as it is, and lets late rows arrive with the next tick; what is
-  refused is to be decided again when more comes or goes.
+- A **deployment `--from`** a tick leaves the outputs that change as they are before it, one that is
+  `--forward-only` at all committed ticks: what is kept has the columns of the new program, and
+  nulls where the old one had none. It goes with the deployment, wherever that serves; of ticks that
+  are computed again nothing is kept. With `--from-now` what has lost its past begins without one:
+  nothing is promised of the outputs then.
+- A tick **waits** for `wait: landed` until a row of a later one is there.
+- **Accepting** leaves what was read as it is, and lets late rows arrive with the next tick, but not
+  of an input that is corrected: there they wait for the next correction, and only what is gone is
+  let go. What is refused is to be decided again when more comes or goes.
 - What is **killed** has happened as far as the ledger says, commit by commit.
 
 The pages leave one thing open: of a tick that has lost rows, which of the rows that came are the
@@ -35,9 +42,10 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
-from tests.operating.programs import Outputs, Values, in_order, run
+from tests.operating.programs import NamedRows, Outputs, Values, in_order, run, with_past
 
 Row = tuple[int, *tuple[object, ...]]
 """The tick that a row is of, and its columns."""
@@ -45,10 +53,31 @@ Rows = Counter[Row]
 ByTick = Mapping[int, int]
 TICKS = 12
 """How many ticks flows have; all may run."""
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the first of them begins; each has a day."""
 
 
 class UnclearError(Exception):
     """What is told fits more than one reading of the pages: nothing after it can be judged."""
+
+
+Past = Mapping[str, Sequence[NamedRows]]
+"""Of outputs the rows of their first ticks, as other programs have left them."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A deployment: its number, its program, the past that it has kept from those before it."""
+
+    number: int
+    text: str
+    kept: Past = field(default_factory=dict)
+    is_untold: bool = False
+    """Whether something of it began without a past: of its outputs nothing is promised."""
+
+    def up_to(self, tick: int) -> Served:
+        """The same after the ticks from one on were computed again."""
+        return replace(self, kept={name: past[:tick] for name, past in self.kept.items()})
 
 
 @dataclass
@@ -57,8 +86,8 @@ class State:
 
     read: dict[str, list[Rows]]
     """Of each input the rows that came with each committed tick."""
-    served: list[tuple[int, str]] = field(default_factory=list)
-    """The deployments that serve and served before, with their programs: the last one serves."""
+    served: list[Served] = field(default_factory=list)
+    """The deployments that serve and served before: the last one serves."""
     cleared: int = 0
     """How many of the first of them may have no tables any more: a process that removes what
     served before was killed, and what it had removed by then is gone.
@@ -116,7 +145,7 @@ class Flow:
     @property
     def text(self) -> str:
         """The program that serves."""
-        return self.state.served[-1][1]
+        return self.state.served[-1].text
 
     def landed(self, name: str, first: int = 0, end: int = TICKS) -> Rows:
         """The rows that lie there of the ticks from `first` to before `end`."""
@@ -159,7 +188,7 @@ class Flow:
             }
             for tick in range(self.done)
         ]
-        return run(self.text, batches)
+        return with_past(self.text, run(self.text, batches), self.state.served[-1].kept)
 
     def told(
         self, name: str, late: ByTick, changed: Sequence[tuple[int, int, int | None]]
@@ -216,7 +245,7 @@ class Flow:
     def to_correct(self) -> int | None:
         """The first tick that is corrected before the next one runs."""
         names = [name for name, late in self.late.items() if late == "correct"]
-        found = [row[0] for n in names for row in self.surplus(n) + self.changed(n)]
+        found = [row[0] for n in names for row in self.waiting(n) + self.changed(n)]
         return min(found, default=None)
 
     def tick(self, last: int) -> None:
@@ -258,6 +287,7 @@ class Flow:
             self.state.arrived[name] = by_tick(came)
             self.state.accepted[name] = of_ticks(self.state.accepted.get(name, Counter()), 0, first)
             self.state.decided[name] = Counter()
+        self.state.served[:] = [one.up_to(first) for one in self.state.served]
 
     def accept(self) -> None:
         """Somebody accepts all that came and went."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from hydrotick.project.settings import ProjectSettings
-from tests.operating.hands import Done, Hands, key_of
+from tests.operating.hands import Done, Hands, How, key_of
 from tests.operating.model import TICKS
 
 _SECONDS = 600
@@ -31,30 +31,24 @@ class Processes(Hands):
         self.settings = ProjectSettings(home=self.home / "data", spark_master="local[2]")
         (self.home / "data").mkdir(parents=True)
         (self.home / "copies").mkdir()
-        for name, inputs in self.declared.items():
-            folder = self.home / "assets" / name
-            folder.mkdir(parents=True)
-            declared = {
-                "program": f"{name}.hydro",
-                "ticks": {
-                    "start": "2026-01-01",
-                    "every": "1d",
-                    "end": key_of(TICKS),
-                },
-                "inputs": {
-                    given: {"flow": of.fed_by, "output": "o", "late": of.late}
-                    if of.fed_by
-                    else {
-                        "path": f"{name}/{given}",
-                        "column": "tick",
-                        "late": of.late,
-                        **({"removed": "hold"} if of.holds else {}),
-                    }
-                    for given, of in inputs.items()
-                },
-            }
-            text = yaml.safe_dump(declared, sort_keys=False)
-            (folder / "asset.yaml").write_text(text, encoding="utf-8")
+        for name in self.declared:
+            (self.home / "assets" / name).mkdir(parents=True)
+
+    def write(self, name: str, text: str, shards: int = 1) -> None:
+        super().write(name, text, shards)
+        declared = {
+            "program": f"{name}.hydro",
+            "ticks": {"start": "2026-01-01", "every": "1d", "end": key_of(TICKS)},
+            "inputs": {
+                given: {"flow": of.fed_by, "output": "o", "late": of.late}
+                if of.fed_by
+                else {"path": f"{name}/{given}", **of.words}
+                for given, of in self.declared[name].items()
+            },
+            **({"shards": shards} if shards > 1 else {}),
+        }
+        asset = self.home / "assets" / name / "asset.yaml"
+        asset.write_text(yaml.safe_dump(declared, sort_keys=False), encoding="utf-8")
 
     def tick(self, name: str, first: int, last: int, kill: int = 0) -> Done:
         return self._run(kill, "backfill", name, "--to", key_of(last))
@@ -62,8 +56,8 @@ class Processes(Hands):
     def correct(self, name: str, first: int, kill: int = 0) -> Done:
         return self._run(kill, "correct", name, "--from", key_of(first), "--yes")
 
-    def deploy(self, name: str, kill: int = 0) -> Done:
-        return self._run(kill, "deploy", name, "--yes")
+    def deploy(self, name: str, how: How, kill: int = 0) -> Done:
+        return self._run(kill, "deploy", name, "--yes", *how.words)
 
     def rollback(self, name: str, kill: int = 0) -> Done:
         return self._run(kill, "rollback", name, "--yes")

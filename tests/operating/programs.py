@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any
 
 from hydro_core.compile import Compiled, compile_text
+from hydro_core.errors import ProgramError
 from hydro_core.reference.interpreter import run_ticks
+from hydro_core.shards.program import sharded
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import Row
 from hydro_core.types.json import to_json
@@ -152,6 +154,7 @@ Values = tuple[Any, ...]
 """The columns of a row, without its tick."""
 Batch = Mapping[str, Sequence[Values]]
 Outputs = Mapping[str, list[Values]]
+NamedRows = Sequence[Mapping[str, Any]]
 
 
 def run(text: str, batches: Sequence[Batch]) -> list[Outputs]:
@@ -168,6 +171,44 @@ def run(text: str, batches: Sequence[Batch]) -> list[Outputs]:
     ]
     found = run_ticks(compiled.typed, compiled.strata, ticks)
     return [{name: _rows(text, name, items) for name, items in tick.items()} for tick in found]
+
+
+def named(text: str, tick: Outputs) -> dict[str, NamedRows]:
+    """The outputs of a tick, with the names of their columns."""
+    return {
+        name: [dict(zip(columns_of(text, name), row, strict=True)) for row in rows]
+        for name, rows in tick.items()
+    }
+
+
+def with_past(
+    text: str, ticks: Sequence[Outputs], past: Mapping[str, Sequence[NamedRows]]
+) -> list[Outputs]:
+    """The outputs at every tick, of which the first ticks may be what other programs gave."""
+    return [
+        {
+            name: _in_columns(text, name, past[name][tick])
+            if tick < len(past.get(name, ()))
+            else rows
+            for name, rows in outputs.items()
+        }
+        for tick, outputs in enumerate(ticks)
+    ]
+
+
+def _in_columns(text: str, output: str, rows: NamedRows) -> list[Values]:
+    names = columns_of(text, output)
+    return in_order([tuple(row.get(name) for name in names) for row in rows])
+
+
+@cache
+def can_be_cut(text: str) -> bool:
+    """Whether the program can be cut into shards."""
+    try:
+        sharded(_compiled(text), 2)
+    except ProgramError:
+        return False
+    return True
 
 
 def columns_of(text: str, output: str) -> tuple[str, ...]:

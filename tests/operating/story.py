@@ -7,7 +7,7 @@ does not apply is passed over.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.operating.model import Row
 
@@ -26,6 +26,9 @@ class Op:
     rows: tuple[Row, ...] = ()
     kill: int = 0
     """At which step its process is killed; 0: it is not."""
+    how: str = ""
+    """How a program is deployed: `from` the tick `first`, `forward` only, from `now`."""
+    first: int = 0
 
     def __str__(self) -> str:
         said = [repr(self.what)]
@@ -35,6 +38,8 @@ class Op:
         said += [f"input={self.input!r}"] if self.input != "a" else []
         said += [f"rows={self.rows!r}"] if self.rows else []
         said += [f"kill={self.kill}"] if self.kill else []
+        said += [f"how={self.how!r}"] if self.how else []
+        said += [f"first={self.first}"] if self.first else []
         return f"Op({', '.join(said)})"
 
 
@@ -56,10 +61,25 @@ class Setting:
     refactored: frozenset[tuple[int, int]] = frozenset()
     """Versions that say the same in other words; whether that is noticed is left open."""
 
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Of each input the column that says of which tick a row is, one of `COLUMNS`: `tick`, where
+    nothing is said.
+    """
+    waits: frozenset[str] = frozenset()
+    """The inputs for which a tick waits until a row of a later one has landed."""
+    shards: tuple[int, ...] = ()
+    """Into how many shards each version is cut; nothing: none is."""
+
     def is_maybe_same(self, one: str, other: str) -> bool:
-        """Whether two versions may be one program."""
+        """Whether two versions may be one program, in as many shards."""
         at = [self.versions.index(text) if text in self.versions else -1 for text in (one, other)]
-        return one == other or tuple(sorted(at)) in self.refactored
+        is_as_cut = self.shards_of(one) == self.shards_of(other)
+        return one == other or (is_as_cut and tuple(sorted(at)) in self.refactored)
+
+    def shards_of(self, text: str) -> int:
+        """Into how many shards a program is cut."""
+        is_cut = self.shards and text in self.versions
+        return self.shards[self.versions.index(text)] if is_cut else 1
 
 
 @dataclass(frozen=True)

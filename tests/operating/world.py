@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tests.operating.hands import Committed, Declared, Done, Hands
+from tests.operating.hands import Committed, Declared, Done, Hands, How, tick_of
 from tests.operating.landing import Place
-from tests.operating.model import TICKS, Flow, Rows, State, UnclearError, of_values
-from tests.operating.programs import FEEDS, Outputs, outputs_of
+from tests.operating.model import TICKS, Flow, Past, Rows, Served, State, UnclearError, of_values
+from tests.operating.programs import FEEDS, NamedRows, Outputs, named, outputs_of
 from tests.operating.story import FEED, MAIN, Op, Setting, Story, WrongError
 
 
@@ -23,8 +25,13 @@ class World:
         is_fed = "flow" in setting.kinds.values()
         declared = {
             MAIN: {
-                name: Declared(
-                    late, FEED if setting.kinds[name] == "flow" else "", name in setting.holds
+                name: Declared(late, FEED)
+                if setting.kinds[name] == "flow"
+                else Declared(
+                    late,
+                    holds=name in setting.holds,
+                    waits=name in setting.waits,
+                    column=setting.columns.get(name, "tick"),
                 )
                 for name, late in setting.late.items()
             }
@@ -32,7 +39,9 @@ class World:
         declared |= {FEED: {"a": Declared(setting.feed_late)}} if is_fed else {}
         self.hands = hands(home, declared, setting.sample_keys)
         self.places = {
-            (flow, name): Place(self.hands.landing(flow, name), name, self._kind(flow, name))
+            (flow, name): Place(
+                self.hands.landing(flow, name), name, self._kind(flow, name), of.column
+            )
             for flow, inputs in declared.items()
             for name, of in inputs.items()
             if not of.fed_by
@@ -49,7 +58,12 @@ class World:
         }
         self.copies: dict[str, State] = {}
         for flow in self.flows.values():
-            self.hands.write(flow.name, flow.written)
+            self.write(flow)
+
+    def write(self, flow: Flow) -> None:
+        """The program of a flow lies there as it is written."""
+        shards = self.setting.shards_of(flow.written) if flow.name == MAIN else 1
+        self.hands.write(flow.name, flow.written, shards)
 
     def _kind(self, flow: str, name: str) -> str:
         return self.setting.kinds[name] if flow == MAIN else "parquet"
@@ -67,7 +81,11 @@ class World:
     def limit(self, flow: Flow) -> int:
         """How many ticks may run."""
         is_fed = flow.name == MAIN and FEED in self.flows
-        return self.flows[FEED].done if is_fed else TICKS
+        waited = self.setting.waits if flow.name == MAIN else ()
+        # Rows after the last tick, too: they are of a later one.
+        there = [flow.landed(name, end=2 * TICKS) for name in waited]
+        landed = [max((row[0] for row in rows), default=0) for rows in there]
+        return min(self.flows[FEED].done if is_fed else TICKS, *landed, TICKS)
 
     def step(self, op: Op) -> Iterator[str]:
         """Does something, and gives what is wrong with what came of it."""
@@ -97,7 +115,8 @@ class World:
             arrived = flow.state.arrived.get(name)
             if arrived is not None and told.arrived(name) != arrived:
                 yield f"`{name}`: {told.arrived(name)} is told to have arrived late, not {arrived}"
-        yield from _differences(flow, self.hands.outputs(flow.name, flow.text))
+        if not flow.state.served[-1].is_untold:
+            yield from _differences(flow, self.hands.outputs(flow.name, flow.text))
         if thorough:
             yield from self.hands.problems(flow.name)
 
@@ -105,7 +124,7 @@ class World:
         may_run = flow.done if flow.is_held else self.limit(flow)
         wanted = {"committed": flow.done, "open": max(0, may_run - flow.done)}
         if flow.done:
-            wanted["deployment"] = flow.state.served[-1][0]
+            wanted["deployment"] = flow.state.served[-1].number
         for what, value in wanted.items():
             if told[what] != value:
                 yield f"`{flow.name}`: status says {what}={told[what]}, and it is {value}"
@@ -194,7 +213,7 @@ def _tick(world: World, flow: Flow, op: Op) -> Iterator[str]:
     if corrects is not None and commits and commits[0].first > corrects:
         yield f"tick {corrects} is to be corrected first: {commits}"
     if not flow.state.served and commits:
-        flow.state.served.append((world.hands.number(flow.name) or 0, flow.written))
+        flow.state.served.append(Served(world.hands.number(flow.name) or 0, flow.written))
     yield from _followed(flow, commits, may_correct=corrects is not None)
     if done.code == 0 and flow.done != last + 1:
         yield f"{flow.done} ticks are committed"
@@ -232,7 +251,7 @@ def _correct(world: World, flow: Flow, op: Op) -> Iterator[str]:
 
 
 def _accept(world: World, flow: Flow, op: Op) -> Iterator[str]:
-    if not flow.done or "correct" in flow.late.values():
+    if not flow.done:
         return
     yield from _is_code(world.hands.command("accept", flow.name, "--yes"), 0)
     flow.accept()
@@ -242,7 +261,7 @@ def _edit(world: World, flow: Flow, op: Op) -> Iterator[str]:
     versions = world.setting.versions
     if flow.name == MAIN:
         flow.written = versions[op.number % len(versions)]
-        world.hands.write(flow.name, flow.written)
+        world.write(flow)
     yield from ()
 
 
@@ -252,25 +271,43 @@ def _deploy(world: World, flow: Flow, op: Op) -> Iterator[str]:
         return
     maybe_same = world.setting.is_maybe_same(flow.written, flow.text)
     wanted = [0] if flow.written == flow.text else [3, *([0] if maybe_same else [])]
-    or_refused = [] if flow.is_whole else [1]
-    yield from _is_code(
-        world.hands.plan(flow.name, as_text=op.number % 2 == 0), *wanted, *or_refused
-    )
+    how = How(op.how, min(op.first, flow.done - 1))
+    or_refused = [] if flow.is_whole and not how.says else [1]
+    keeps = bool(how.says or flow.state.served[-1].kept)
+    plan = world.hands.plan(flow.name, how, as_text=op.number % 2 == 0 and not keeps)
+    yield from _is_code(plan, *wanted, *or_refused)
+    past = _past(flow, plan) if keeps and plan.code in (0, 3) else {}
     before = world.hands.sequence(flow.name)
-    done = world.hands.deploy(flow.name, op.kill)
+    done = world.hands.deploy(flow.name, how, op.kill)
     _noted(world, flow, done)
     yield from _is_code(done, 0, *or_refused)
+    if done.code == 1 and flow.is_whole and not any(why in done.said for why in _NO_SEAM):
+        yield f"it is refused, and nothing speaks against it: {done.said}"
     if world.hands.sequence(flow.name) > before:
         number = world.hands.number(flow.name) or 0
+        began = flow.state.served[-1].is_untold or (how.says == "now" and not flow.is_whole)
         # One that is deployed again goes by its last number, wherever it served before.
         known = [
-            (number if program == flow.written else of, program)
-            for of, program in flow.state.served
+            replace(one, number=number) if one.text == flow.written else one
+            for one in flow.state.served
         ]
-        flow.state.served[:] = [*known, (number, flow.written)]
+        flow.state.served[:] = [*known, Served(number, flow.written, past, began)]
         flow.state.arrived = {}
     elif done.code == 0 and not maybe_same:
         yield "nothing was deployed"
+
+
+def _past(flow: Flow, plan: Done) -> Past:
+    """Of each output what it keeps of its past, as `plan` has it."""
+    serving, ticks = flow.state.served[-1], [named(flow.text, tick) for tick in flow.outputs()]
+    found: dict[str, Sequence[NamedRows]] = {}
+    for name, of in json.loads(plan.said)["outputs"].items():
+        if of["change"] == "same":
+            found[name] = serving.kept.get(name, ())
+        elif of["change"] in ("changed", "columns"):
+            first = tick_of(of["restated"][0]) if of["restated"] else flow.done
+            found[name] = [tick[name] for tick in ticks[:first]]
+    return {name: past for name, past in found.items() if past}
 
 
 def _rollback(world: World, flow: Flow, op: Op) -> Iterator[str]:
@@ -336,4 +373,6 @@ _OPERATIONS: Mapping[str, Callable[[World, Flow, Op], Iterator[str]]] = {
     "copy": _copy,
     "put back": _put_back,
 }
+_NO_SEAM = ("cannot keep a part of its past", "is stored as what each tick changes")
+"""What is said where an output cannot be of two programs."""
 _THOROUGH = frozenset({"compact", "put back", "rollback", "deploy"})

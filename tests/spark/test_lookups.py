@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.lookups import lookups
 from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import correction
 from hydro_core.spark.store import store
@@ -113,13 +114,19 @@ def batch(tick: int, late: bool = False) -> Batch:
 def handed(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How many stored rows Spark was handed of each slot."""
     found: dict[str, int] = {}
-    framed = store.framed
+    framed, of_kept = store.framed, store.CommittedPast.arrow
 
     def counted(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:
         found[spec.of.partition("_")[0]] = rows.num_rows
         return framed(spark, spec, rows)
 
+    def counted_of_kept(past: store.CommittedPast, slot: StateSlot) -> pa.Table:
+        rows = of_kept(past, slot)
+        found[slot.id.partition("_")[0]] = rows.num_rows
+        return rows
+
     monkeypatch.setattr(store, "framed", counted)
+    monkeypatch.setattr(store.CommittedPast, "arrow", counted_of_kept)
     return found
 
 

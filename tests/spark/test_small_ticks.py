@@ -46,7 +46,6 @@ def test_what_nothing_can_reach_takes_no_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = opened(tmp_path, PROGRAM)
-    pipeline.run_tick(0, batch(0))
     asked: list[str] = []
 
     def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
@@ -54,12 +53,15 @@ def test_what_nothing_can_reach_takes_no_job(
         return write.collect_all(pending, bound)
 
     monkeypatch.setattr(jobs, "collect_all", collect_all)
-    pipeline.run_tick(1, {"messages": batch(1)["messages"]})
+    pipeline.run_tick(0, {"messages": batch(1)["messages"]})
     assert asked == ["outputs/everybody", "outputs/speakers"]
     assert pipeline.output("greeted").num_rows == 0
-    assert pipeline.output("greeted", as_of=0).to_pylist() == [{"tick": 0, "member": "m0"}]
-    assert pipeline.output("speakers").num_rows == 2
-    pipeline.run_tick(2, batch(2))
+    pipeline.run_tick(1, batch(0))
+    assert pipeline.output("greeted").to_pylist() == [{"tick": 1, "member": "m0"}]
+    assert pipeline.output("speakers", as_of=0).num_rows == 2
+    pipeline.run_tick(2, {})
+    assert pipeline.output("greeted").num_rows == 0
+    pipeline.run_tick(3, batch(2))
     assert sorted(pipeline.output("everybody", every=True)["member"].to_pylist()) == ["m0", "m2"]
 
 

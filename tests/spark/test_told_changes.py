@@ -97,10 +97,11 @@ CHANGING = {
     "difference": 'pb -> join(right=ps, on="k", how="anti")',
 }
 """Streams of rows (k, w) that take rows back."""
+PS = "ps = b -> window(3) -> filter(lambda r: r.w == 1)\n"
 HOWS = ("inner", "left", "right", "outer", "semi", "anti")
 PROGRAMS |= {
     f"{how} join with a changing side: {name}": BOTH
-    + "ps = b -> window(3) -> filter(lambda r: r.w == 1)\n"
+    + PS
     + f'y = {made}\nx = pa -> join(right=y, on="k", how="{how}")\n'
     + _reads("x")
     for name, made in CHANGING.items()
@@ -131,6 +132,22 @@ PROGRAMS |= {
     + 'r = pb -> latest(by="k", order="w") -> select("k")\n'
     + 'x = pa -> select("k") -> difference(neg=r)\n'
     + _reads("x"),
+}
+OF_CHANGING = {
+    "values": 'aggregate(by="w", m=median("k2"), all=collect_list("k2"), n=count_distinct("k2"))',
+    "least": 'aggregate(by="w", least=min("k2"), most=max("k2"))',
+    "latest": 'latest(by="w", order=["k2"])',
+    "fold": "map(lambda r: (r.w, r.k2)) -> fold_keyed(0, lambda a, x: (a + x) % 5,"
+    " commutative=True)",
+}
+"""What is made of the rows of each key of a stream that takes rows back."""
+PROGRAMS |= {
+    f"of changing rows by key: {of}, {name}": BOTH
+    + PS
+    + f'y = {CHANGING[of]} -> select("w", k2=lambda r: len(r.k or ""))\nx = y -> {made}\n'
+    + "x -> now\nx -> delta() -> new\nx -> changes() -> changed\n"
+    for of in ("latest", "window", "difference")
+    for name, made in OF_CHANGING.items()
 }
 SIZES = (2, 3, 0, 1, 0, 3)
 

@@ -239,6 +239,7 @@ class Run:
             keys=tuple(setting.keys.get(e.node) for e in node.inputs),
             source=setting.job.sources.get(str(node.args.get("name"))),
             times=setting.job.times,
+            clock=setting.job.clock,
             additions=node.id in setting.additions,
             in_changes=node.id in plan.in_changes,
             changes_alone=node.id in setting.changes_alone,

@@ -15,6 +15,7 @@ from hydro_core.faults import fault_of
 from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
 from hydro_core.spark.session.internal import internal_error
+from hydro_core.spark.session.scratch import scratch_directories
 from hydro_core.spark.store.ledger import RESTORE, state_error
 
 _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
@@ -56,5 +57,5 @@ def _told(
             f"a file of the pipeline in {directory} cannot be read",
             RESTORE,
         )
-    fault = fault_of(error, vanished=True)
+    fault = fault_of(error, vanished=True, scratch=scratch_directories())
     return fault or internal_error(error) or data_error(error, typed)

@@ -5,7 +5,7 @@ A tick, a range, a backfill and what is computed again are jobs alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -37,6 +37,8 @@ class Job:
     past: Past = field(default_factory=NoPast)
     settings: Settings = field(default_factory=Settings)
     times: Times = field(default_factory=dict)
+    clock: Callable[[], DataFrame] | None = None
+    """The rows `t, tick, start, end` where the ticks stand for others: then `times` are theirs."""
     materialize: Materialize = checkpointed
     added: Collection[str] = ()
     """The outputs of which what they add or change will be read and nothing else: of histories

@@ -23,8 +23,8 @@ from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.shell import run_ticks
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
@@ -91,7 +91,7 @@ class Memory:
         table = self.found.get(slot.id, self.kept.get(slot.id))
         if table is None or not table.num_rows:
             return None
-        return together(arrow_frame(self.spark, table))
+        return together(table_frame(self.spark, table))
 
     def run(self, ticks: Sequence[TickInput]) -> Iterator[Outputs]:
         """The outputs of the next ticks, as one range or as few as may be.

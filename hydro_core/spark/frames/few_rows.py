@@ -28,6 +28,9 @@ OPTIONS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # Spark takes a join of joins for as large as the product of all that is in it.
     "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
+    # A leaf of a kept plan, of which it knows no size, it takes for as large as can be; with any
+    # other number than this one the product of some joins would be that large, too.
+    "spark.sql.defaultSizeInBytes": "1",
     # It moves a join below what brings the rows into one partition, and then needs an exchange.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin"
@@ -67,15 +70,28 @@ def together(frame: DataFrame) -> DataFrame:
 
 def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     """The rows of several frames, by one job."""
-    wide = None
-    for i, frame in enumerate(frames.values()):
-        columns = [F.col(quoted(name)).alias(f"{i}.{name}") for name in frame.columns]
-        one = frame.select(F.lit(i).alias("of"), *columns)
-        wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
-    if wide is None:
-        return {}
-    table = wide.toArrow()
-    return {name: _part(table, i, frame.columns) for i, (name, frame) in enumerate(frames.items())}
+    return InOneJob(frames).collect()
+
+
+class InOneJob:
+    """Several frames as one, whose rows are collected by one job each time."""
+
+    def __init__(self, frames: Mapping[str, DataFrame]) -> None:
+        self._columns = {name: frame.columns for name, frame in frames.items()}
+        wide: DataFrame | None = None
+        for i, (name, frame) in enumerate(frames.items()):
+            columns = [F.col(quoted(c)).alias(f"{i}.{c}") for c in self._columns[name]]
+            one = frame.select(F.lit(i).alias("of"), *columns)
+            wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
+        self.frame = wide
+        """All of them; None where there are none."""
+
+    def collect(self) -> dict[str, pa.Table]:
+        """The rows of each, as they are now."""
+        if self.frame is None:
+            return {}
+        table = self.frame.toArrow()
+        return {name: _part(table, i, of) for i, (name, of) in enumerate(self._columns.items())}
 
 
 def _part(table: pa.Table, number: int, names: list[str]) -> pa.Table:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import LONG, ItemType
@@ -38,7 +38,7 @@ def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemTy
             spark_types.StructField(TICK, spark_types.LongType()),
         ]
     )
-    return together(arrow_frame(spark, table, schema))
+    return together(table_frame(spark, table, schema))
 
 
 def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import has_few_rows
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.types.item import ItemType
+
+_ONCE = re.compile(
+    r"^\W*\w*(?:Exchange|Subquery|CollectLimit|TakeOrdered|InMemory)\w*", re.MULTILINE
+)
+"""Nodes whose rows Spark keeps, or sends through an exchange that it does not show."""
+
+_for_each_job: ContextVar[HeldRows | None] = ContextVar("for_each_job", default=None)
 
 Materialize = Callable[[DataFrame], tuple[DataFrame, int]]
 """From a frame to one with the same rows and no plan behind it, and the number of its rows.
@@ -49,13 +58,63 @@ def _kept(spark: SparkSession) -> dict[int, Any]:
 
 def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows pass through the driver: for small data, where this is the fastest."""
-    rows = frame.toArrow()
-    return arrow_frame(frame.sparkSession, rows, frame.schema), rows.num_rows
+    table = frame.toArrow()
+    return table_frame(frame.sparkSession, table, frame.schema), table.num_rows
 
 
 def held(frame: DataFrame) -> DataFrame:
     """The rows for several readers: the job that reads them first computes them."""
-    return frame.localCheckpoint(eager=False)
+    kept = frame.localCheckpoint(eager=False)
+    for_each_job = _for_each_job.get()
+    if for_each_job is not None:
+        for_each_job.add(kept, frame)
+    return kept
+
+
+def is_of_each_job(frame: DataFrame) -> bool:
+    """Whether each job of the frame computes all of its plan.
+
+    What passes an exchange, or a query within an expression, Spark computes once for all jobs.
+    """
+    plan: Any = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001
+    return _ONCE.search(plan.toString()) is None
+
+
+class HeldRows:
+    """Rows that are held while a job runs, and computed anew by the next one."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        context: Any = spark.sparkContext._jsc  # noqa: SLF001 - Spark offers Python no other way
+        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+        self._blocks = context.sc().env().blockManager().master()
+        self._none = jvm.scala.Option.empty()
+        self._numbers: list[int] = []
+        self.of_each_job = True
+        """Whether each job computes all that they are made of."""
+
+    def add(self, kept: DataFrame, planned: DataFrame) -> None:
+        """Notes a frame that no job has computed yet, and the one that it was made of."""
+        self.of_each_job &= is_of_each_job(planned)
+        rows: Any = kept._jdf.queryExecution().logical().rdd()  # noqa: SLF001
+        # What is checkpointed forgets what it is made of, and could not be computed again.
+        getattr(rows, "checkpointData_$eq")(self._none)
+        self._numbers.append(rows.id())
+
+    def forget(self) -> None:
+        """Drops the rows; they are gone when it returns."""
+        for number in self._numbers:
+            self._blocks.removeRdd(number, True)
+
+
+@contextmanager
+def held_for_each_job(spark: SparkSession) -> Iterator[HeldRows]:
+    """What is `held` within is held for each job anew."""
+    rows = HeldRows(spark)
+    token = _for_each_job.set(rows)
+    try:
+        yield rows
+    finally:
+        _for_each_job.reset(token)
 
 
 def counted(frame: DataFrame, materialize: Materialize) -> tuple[DataFrame, int | None]:

@@ -109,6 +109,12 @@ class Noting:
     mark: str
 
 
+def in_python_for_good() -> frozenset[str]:
+    """The functions that stay in Python, by their keys."""
+    with _lock:
+        return frozenset(_stays)
+
+
 def reruns() -> Mapping[str, int]:
     """How often ranges have run again in this process, by the functions' names and lines."""
     found: Counter[str] = Counter()

@@ -22,8 +22,8 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.landed import ArrowRows, misfit
 from hydro_core.files.plain import plain_table
 from hydro_core.files.rows import column_of
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
@@ -46,7 +46,7 @@ class Batch:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The batch as a DataFrame (item, t)."""
         if isinstance(self.rows, pa.Table):
-            return together(arrow_frame(spark, self.rows, relation_schema(self.item)))
+            return together(table_frame(spark, self.rows, relation_schema(self.item)))
         return self.rows
 
     def within(self, first: int, last: int) -> Batch:
@@ -93,6 +93,11 @@ def relation_schema(item: ItemType) -> spark_types.StructType:
             spark_types.StructField(TICK, spark_types.LongType()),
         ]
     )
+
+
+def arrow_schema(item: ItemType) -> pa.Schema:
+    """The Arrow schema of a batch."""
+    return pa.schema([(ITEM, arrow_type(item)), (TICK, pa.int64())])
 
 
 def batch_of(

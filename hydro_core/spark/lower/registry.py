@@ -53,6 +53,8 @@ class Step:
     source: DataFrame | None = None
     """The batches of a source: rows `item, t`."""
     times: Times = field(default_factory=dict)
+    clock: Callable[[], DataFrame] | None = None
+    """The rows `t, tick, start, end` of the range where its ticks stand for others."""
     additions: bool = False
     """Of the output, a history, only the rows of the range are needed."""
     in_changes: bool = False

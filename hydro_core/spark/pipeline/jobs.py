@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,9 +24,18 @@ from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind
+from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.pipeline.kept_plan import (
+    KEPT_PLANS,
+    KeptPlan,
+    TickRows,
+    at_tick,
+    can_be_kept,
+)
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.session.quick import quick_session
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
@@ -38,23 +47,18 @@ from hydro_core.spark.store.write import (
     Pending,
     WrittenRows,
     collect_all,
+    few_written,
+    first_rows_of,
     materialized_within,
     output_frame,
     write_all,
 )
-
-_QUICK = {
-    # Its estimates and its stages cost more than a small job does; sizes of files are known.
-    "spark.sql.adaptive.enabled": "false",
-}
-"""What differs in the session for small ranges."""
 
 _FEW_ARRIVALS = 20_000
 """Of more rows that arrive, what is not compiled costs more than stages do."""
 
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
-
 
 SEARCHED_ROWS = 10_000_000
 """State of more rows is left to Spark: to search them here would take longer than a job does."""
@@ -81,6 +85,8 @@ class RangeJobs:
 
     def __init__(self, plan: TickPlan, tables: Tables, store: Store, settings: Settings) -> None:
         self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
+        self._kept_as = object()
+        """What the plan is known by among those that the process keeps."""
 
     @cached_property
     def _lookups(self) -> Mapping[str, Needed]:
@@ -113,11 +119,19 @@ class RangeJobs:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        known = {**self._empty_tables(inputs), **self._as_they_came(run, inputs)}
+        as_they_came = self._as_they_came(run, inputs)
+        known = {**self._empty_tables(inputs), **as_they_came}
+        if len(known) == len(self.tables.all):
+            return Computed(known, ())
         past = self._found(run, inputs)
         sessions = [self._session(spark, inputs, past)]
         if self._has_few_rows(run, inputs, past, before):
-            sessions.insert(0, few_rows_session(spark))
+            few = few_rows_session(spark)
+            storage = _Range(self, run, inputs, few, past, before, as_they_came)
+            found = self._by_kept_plan(storage)
+            if found is not None:
+                return Computed({**found, **as_they_came}, ())
+            sessions.insert(0, few)
         in_python: Sequence[GuardedFunction] = ()
         for session in sessions:
             storage = _Range(self, run, inputs, session, past, before, known)
@@ -125,6 +139,15 @@ class RangeJobs:
             if found is not None:
                 return Computed({**known, **found}, in_python)
         raise AssertionError("any number of rows fits the last session")
+
+    def _by_kept_plan(self, storage: _Range) -> Mapping[str, WrittenRows] | None:
+        """What the tables get, by the plan that is kept; None where the tick runs by its own."""
+        run = storage.run
+        if not (0 < run.first == run.last and can_be_kept(self.plan)):
+            return None
+        key = self._kept_as, storage.session, in_python_for_good()
+        tables = KEPT_PLANS.run(key, storage.kept_plan, storage.tick_rows)
+        return None if tables is None else storage.written(tables)
 
     def _found(self, run: RangeRequest, inputs: Mapping[str, Batch]) -> Mapping[str, pa.Table]:
         """The rows that the batches meet of slots of which they meet few, by the slots' ids."""
@@ -188,7 +211,7 @@ class RangeJobs:
             or sum(file.size for file in self._stored(past)) > _QUICK_STATE
         ):
             return spark
-        return _quick_session(spark)
+        return quick_session(spark)
 
     def _empty_tables(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
         """The tables that get no rows, since nothing came that could reach them."""
@@ -254,20 +277,66 @@ class _Range:
 
     def job(self, first: int, last: int) -> Job:
         """The range as a job."""
-        names = {slot: spec.name for slot, spec in self.of.tables.state.items()}
-        outputs = self.of.tables.outputs
         return Job(
             self.plan,
             first,
             last,
             self.session,
             {name: batch.frame(self.session) for name, batch in self.inputs.items()},
-            past=CommittedPast(self.of.store, names, self.session, first, self.past),
+            past=self._past,
             settings=self.of.settings,
             times=self.run.times,
             materialize=materialized_within(self._bound),
-            added=[n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H],
+            added=self._added,
         )
+
+    @property
+    def _past(self) -> CommittedPast:
+        names = {slot: spec.name for slot, spec in self.of.tables.state.items()}
+        return CommittedPast(self.of.store, names, self.session, self.run.first, self.past)
+
+    @property
+    def _added(self) -> list[str]:
+        """The outputs that store what they add, or change."""
+        outputs = self.of.tables.outputs
+        return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
+
+    def kept_plan(self) -> KeptPlan:
+        """The plan of the tick, for this one and those after it."""
+        job = Job(
+            self.plan,
+            self.run.first,
+            self.run.last,
+            self.session,
+            {},
+            settings=self.settings,
+            materialize=materialized_within(self._bound),
+            added=self._added,
+        )
+        return KeptPlan(
+            self.plan,
+            self.of.tables.state,
+            job,
+            lambda job, found: first_rows_of(self._pending(job, found), self._bound),
+        )
+
+    def tick_rows(self) -> TickRows:
+        """What the tick is computed from; all that arrives is at hand."""
+        run = self.run
+        return TickRows(
+            run.first,
+            run.times.get(run.first, (None, None)),
+            {name: b.rows for name, b in self.inputs.items() if isinstance(b.rows, pa.Table)},
+            self._past.arrow,
+        )
+
+    def written(self, tables: Mapping[str, pa.Table]) -> Mapping[str, WrittenRows] | None:
+        """What the tables get by a kept plan; None where that is more than few rows."""
+        specs = {spec.name: spec for spec in self.of.tables.all}
+        moved = {
+            name: at_tick(rows, specs[name].tick, self.run.first) for name, rows in tables.items()
+        }
+        return few_written(moved, specs, self._bound)
 
     def take(
         self, job: Job, found: RangeResult
@@ -323,18 +392,3 @@ def _expected(before: Commit | None, table: str, run: RangeRequest) -> float:
     if before is None or not before.ticks:
         return 0
     return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)
-
-
-@lru_cache(maxsize=4)
-def _quick_session(spark: SparkSession) -> SparkSession:
-    """A session beside the given one, in the same process, for small ranges."""
-    session = spark.newSession()
-    for key, value in {**_settings_of(spark), **_QUICK}.items():
-        session.conf.set(key, value)
-    return session
-
-
-def _settings_of(spark: SparkSession) -> Mapping[str, str]:
-    """What was set on the session after it was started, which a new one does not inherit."""
-    keys = ("spark.sql.shuffle.partitions",)
-    return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}

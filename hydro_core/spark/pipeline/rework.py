@@ -33,6 +33,7 @@ from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, state_error
 from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.seam import join_at
+from hydro_core.spark.store.seams import SEAMS
 from hydro_core.spark.store.standing import standing_counts
 
 BESIDE = "_beside"
@@ -189,8 +190,8 @@ class Rework:
         )
 
     def _rows(self, commits: Sequence[Commit]) -> Mapping[str, int]:
-        """How many rows the tables have of the commit's ticks; some may not have run again."""
-        if self._first_changed >= self.first:
+        """How many rows the tables have of the commit's ticks, which may not be those that ran."""
+        if self._first_changed == self.first or self._first_changed > self.last:
             return _added_up(commits)
         tables = self.beside.store.tables
         return {name: tables[name].rows_since(self._first_changed) for name in self._taken}
@@ -208,8 +209,9 @@ class Rework:
         """
         whole = self._first_changed == self.first
         facts = made.get("tables", {}) if whole else {}
-        names = self.target.store.tables
-        return {**now.checks, **made, "tables": {n: facts[n] for n in names if n in facts}}
+        tables = {n: facts[n] for n in self.target.store.tables if n in facts}
+        restated = {self.target.output_tables[n].name: t for n, t in (self._since or {}).items()}
+        return {**now.checks, **made, "tables": tables, SEAMS: restated}
 
     def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
         """What has been read of the inputs: what ticks have read stands where a program changes."""

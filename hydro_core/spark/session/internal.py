@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from hydro_core.errors import InternalSparkError
 
 _INTERNAL = re.compile(r"\[INTERNAL_ERROR\w*(?:\.\w+)*\]|SQLSTATE: XX\d{3}")
 _CAUSE = re.compile(r"^\s*Caused by: (.+)$", re.MULTILINE)
-_LINK = re.compile(r"An error occurred while calling \S+\s*")
+_LINK = re.compile(
+    r"An error occurred while calling \S+(?:\s+Trace:)?\s*"
+    r"|An exception was raised by the Python Proxy\. Return Message:\s*"
+)
 """The words of the link to Java, which name no cause."""
 _WRONG_CODE = re.compile(
     r"(?:java\.lang\.(?:NullPointerException|ClassCastException|AssertionError"
@@ -38,8 +41,10 @@ def internal_error(error: BaseException) -> InternalSparkError | None:
     if _OF_FILES.search(told):
         return None
     cause = first_cause(error)
-    if not (_INTERNAL.search(told) or _WRONG_CODE.match(cause) or _refused(error)):
+    is_bug = _INTERNAL.search(told) or _WRONG_CODE.match(cause) or _refused(error)
+    if not (is_bug or _is_unknown(error)):
         return None
+    cause = cause or "Spark does not know what it was asked for, and says no more"
     found = InternalSparkError(
         f"{cause}\nThis is a bug: the data is not at fault, and to run it again does not help. "
         "Please report it, with the program and what stands above."
@@ -58,6 +63,12 @@ def first_cause(error: BaseException) -> str:
     own = [_LINK.sub("", line.strip()) for text in told for line in text.splitlines()]
     lines = [line for line in own if line]
     return next((line for line in lines if _INTERNAL.search(line)), next(iter(lines), ""))
+
+
+def _is_unknown(error: BaseException) -> bool:
+    """Whether something was called that Java has not: that is an error of the link alone."""
+    links = (Py4JJavaError, Py4JNetworkError)
+    return isinstance(error, Py4JError) and not isinstance(error, links)
 
 
 def _refused(error: BaseException) -> bool:

@@ -21,10 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
+from hydro_core.spark.store.seams import last_seam
 from hydro_core.spark.store.store import Store
 from hydro_core.spark.store.table import DataFile, StoredTable
 
@@ -50,17 +51,18 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
 
     Rows carry their ticks, so mostly it is the tick before. A table that holds its last tick only,
     or a log that was summed up since, is had from an earlier version, as far as its files are
-    there; else there is nothing to go on from.
+    there; else there is nothing to go on from. Nor is there before the tick from which on a log is
+    of the program that serves.
     """
-    now = ledger.last
-    if now is None or first == 0:
+    now, seam = ledger.last, last_seam(ledger.commits())
+    if now is None or first <= max(seam, 0):
         return NO_BASE
     tables, summed_to = store.tables, summed(store)
     if all(has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
         files = {name: tuple(table.files()) for name, table in tables.items()}
         return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
     for commit in _standing(ledger.commits()):
-        if commit.last < first:
+        if seam <= commit.last < first:
             held = held_at(store, commit)
             if held is not None:
                 return Base(commit.last, held, commit, summed_to)
@@ -103,6 +105,8 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
             return None
         try:
             files = table.files_at(commit.versions[name])
+        except InfrastructureError:
+            raise
         except DataError:
             return None
         if not all(file.path.exists() for file in files):

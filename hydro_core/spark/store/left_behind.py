@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hydro_core.spark.store.as_it_was import NO_BASE, Base, has_changes_since, held_at, summed
 from hydro_core.spark.store.ledger import Commit, state_error
+from hydro_core.spark.store.seams import last_seam
 from hydro_core.spark.store.standing import anew_since
 from hydro_core.spark.store.store import Store
 
@@ -37,7 +38,8 @@ def left_by(
         if last == commit.last:
             return Base(last, held, commit, summed_to), commit
         told = (has_changes_since(t, last, commit.last, summed_to) for t in tables.values())
-        if last >= 0 and all(told):
+        seam = last_seam(c for c in commits if c.sequence <= commit.sequence)
+        if last >= max(seam, 0) and all(told):
             return Base(last, held, None, summed_to), commit
     if left is not None:
         return NO_BASE, left

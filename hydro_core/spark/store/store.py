@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 
 from hydro_core.files.parquet import opened_parquet, parquet_format
 from hydro_core.plan.tick_plan import Mode, StateSlot
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import has_few_rows, together
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
@@ -282,6 +282,12 @@ class CommittedPast:
         self._store, self._names, self._spark, self._first = store, names, spark, first
         self._found = found
 
+    def arrow(self, slot: StateSlot) -> pa.Table:
+        """The same rows as a table, which is empty if there are none."""
+        if slot.id in self._found:
+            return self._found[slot.id]
+        return self._store.arrow(self._names[slot.id], *ticks_read(slot, self._first))
+
     def rows(self, slot: StateSlot) -> DataFrame | None:
         """The committed rows of the slot, as its mode says; None if there are none.
 
@@ -305,7 +311,7 @@ def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | 
     """Stored rows as a DataFrame; None where there are none."""
     if not rows.num_rows:
         return None
-    return together(arrow_frame(spark, rows, spec.spark_schema))
+    return together(table_frame(spark, rows, spec.spark_schema))
 
 
 def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:

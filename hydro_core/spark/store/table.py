@@ -29,6 +29,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
+from hydro_core.faults import fault_of
 from hydro_core.files.parquet import copy_parquet, has_int96, parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import data_files
@@ -347,6 +348,9 @@ class StoredTable:
         return RemoveAction(path, changes, int(time.time() * 1000), file.size)
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
+        fault = fault_of(error, str(self.path)) if isinstance(error, Exception) else None
+        if fault is not None:
+            return fault
         first_line = str(error).strip().partition("\n")[0]
         return state_error(
             f"the table {self.path} {what}: {first_line}",

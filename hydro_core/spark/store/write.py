@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.files.parquet import opened_parquet
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.few_rows import collect
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
 from hydro_core.spark.frames.parquet import write_parquet
@@ -60,7 +60,7 @@ class WrittenRows:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a DataFrame with the columns of the stored table."""
         if self.table is not None or not self.files:
-            return arrow_frame(spark, self.arrow(), self.spec.spark_schema)
+            return table_frame(spark, self.arrow(), self.spec.spark_schema)
         paths = [literal(file) for file in self.files]
         return spark.read.schema(self.spec.spark_schema).parquet(*paths)
 
@@ -128,10 +128,21 @@ def write_all(
 
 def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
     """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
-    tables = collect({name: _first_rows(_columns(one), bound) for name, one in pending.items()})
+    specs = {name: one.table.spec for name, one in pending.items()}
+    return few_written(collect(first_rows_of(pending, bound)), specs, bound)
+
+
+def first_rows_of(pending: Mapping[str, Pending], bound: int) -> Mapping[str, DataFrame]:
+    """What each table gets; where it gets more than `bound` rows, one more than these."""
+    return {name: _first_rows(_columns(one), bound) for name, one in pending.items()}
+
+
+def few_written(
+    tables: Mapping[str, pa.Table], specs: Mapping[str, TableSpec], bound: int
+) -> Mapping[str, WrittenRows] | None:
+    """What was collected for tables, as their columns; None where one gets more than `bound`."""
     if any(rows.num_rows > bound for rows in tables.values()):
         return None
-    specs = {name: one.table.spec for name, one in pending.items()}
     return {
         name: WrittenRows(specs[name], rows.num_rows, rows.cast(specs[name].arrow_schema))
         for name, rows in tables.items()
@@ -157,7 +168,7 @@ def materialized_within(bound: int) -> Materialize:
         rows = few_rows(frame, bound)
         if rows is None:
             return checkpointed(frame)
-        return arrow_frame(frame.sparkSession, rows, frame.schema), rows.num_rows
+        return table_frame(frame.sparkSession, rows, frame.schema), rows.num_rows
 
     return materialize
 

@@ -31,10 +31,5 @@ def test_they_go_on(aggregates: str) -> None:
     assert goes_on(aggregates)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="two sets of what was seen are dearer by the model than the history: it counts all of "
-    "them, though their rows are looked up",
-)
 def test_several_counts_of_distinct_values_go_on() -> None:
     assert goes_on('d=count_distinct("w"), e=count_distinct("v")')

@@ -21,7 +21,8 @@ def test_rows_that_leave_are_the_reason_and_changes_the_cure(how: str) -> None:
     assert not _notes(text + " -> out"), "an output stores what changes"
     assert not _notes(text + " -> unique() -> out"), "distinct rows go by what changes"
     median = ' -> aggregate(by="k", m=median("v")) -> out'
-    note = next(n for n in _notes(text + median) if n.operator == "join")
+    assert not _notes(text + median), "results by key are made of the keys that change"
+    note = next(n for n in _notes(text + " -> sort() -> out") if n.operator == "join")
     assert note.reads == "all of history"
     assert "leave" in note.reason
     assert "`-> changes()`" in note.cure

@@ -108,10 +108,15 @@ def test_what_follows_results_by_key_goes_on() -> None:
     assert "out" in found.in_changes
 
 
+def test_results_by_key_of_rows_that_come_and_go_are_told() -> None:
+    window = 'a -> window(3) -> aggregate(by="k", m=median("v")) -> out'
+    assert "out" in planned(A + window).in_changes
+
+
 def test_results_of_what_is_no_history_are_given_by_values() -> None:
     for text in (
         'a -> aggregate(by="k", m=median("v")) -> out',
-        'a -> window(3) -> aggregate(by="k", m=median("v")) -> out',
+        'a -> window(3) -> aggregate(m=median("v")) -> out',
         'a -> persist() -> sort() -> aggregate(by="k", m=first("v")) -> out',
         'a -> persist() -> aggregate(m=median("v")) -> out',
     ):

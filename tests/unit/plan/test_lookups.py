@@ -243,7 +243,7 @@ BOTH = "h = r -> persist(); g = q -> persist() -> select('k', 'w'); "
         ("left", ["q: k=k"], ["q: k=k", "r: k=k"]),
         ("right", ["q: k=k", "r: k=k"], ["r: k=k"]),
         ("outer", ["q: k=k", "r: k=k"], ["q: k=k", "r: k=k"]),
-        ("semi", None, None),
+        ("semi", ["q: k=k"], ["q: k=k", "r: k=k"]),
     ],
 )
 def test_rows_of_histories_without_a_match_meet_what_is_new(

@@ -14,7 +14,7 @@ from hydro_core.plan.told_as import told_as, written_whole
 ROWS = 'a = source("k long, v long"); b = source("k long, w long")\n'
 SUMS = 'sums = a -> persist() -> aggregate(by="k", s=sum("v"))\n'
 PASSING = "a row comes with its tick, and goes when the window has passed it"
-ANEW = 'm = a -> window(5) -> aggregate(by="k", m=median("v")); m -> out'
+ANEW = "m = a -> window(3) -> prev()\nm -> out"
 
 
 def _told(text: str) -> list[str]:

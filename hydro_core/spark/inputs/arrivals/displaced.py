@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.arrived import Arrived
 from hydro_core.files.kinds import base_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
@@ -112,6 +112,8 @@ def _hashed_again(
         try:
             then = before.rows(replace(arrived, item=before.item), files, (first, last))
             now = source.rows(arrived, files, (first, last))
+        except InfrastructureError:
+            raise
         except DataError:
             continue
         here = rows.where((rows.ticks >= first) & (rows.ticks <= last))

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from hydro_core.files.arrived import Arrived
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.frames.arrow_frame import arrow_frame
 from hydro_core.spark.frames.column_names import TICK
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.deviations import (
     NO_DEVIATIONS,
@@ -342,7 +342,7 @@ def _together(parts: Sequence[pa.Table | DataFrame]) -> pa.Table | DataFrame | N
     if not frames:
         return pa.concat_tables(tables) if tables else None
     session = frames[0].sparkSession
-    frames += [arrow_frame(session, table) for table in tables]
+    frames += [table_frame(session, table) for table in tables]
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame)

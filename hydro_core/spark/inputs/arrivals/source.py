@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_untold
 from hydro_core.files.kinds import base_of
@@ -179,6 +179,8 @@ class LandingSource:
         def hashed(file: Path) -> Hashed | None:
             try:
                 return self.hashed(arrived, [file], None)
+            except InfrastructureError:
+                raise
             except DataError:
                 # What is wrong with the rows of later ticks is told when these run.
                 return None

@@ -12,7 +12,7 @@ from hydro_core.spark.lower.bilinear.pairing import key_types, paired
 from hydro_core.spark.lower.items.columns import convert, key_fields, key_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import told_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches, changed_pairs
 from hydro_core.spark.lower.relations.conditions import Keys, guarded
 from hydro_core.spark.lower.relations.matching import anti_join, semi_join
@@ -34,12 +34,12 @@ def join(step: Step) -> Relation:
     if how in ("semi", "anti"):
         lies_by, wanted = _lies_by(step), how == "semi"
         matched = semi_join if wanted else anti_join
-        return told(
+        return told_by_lookups(
             step,
             lambda: matched(left, right, keys, ticks).with_(lies_by=lies_by),
             lambda: changed_matches(left, right, keys, ticks, wanted=wanted),
         )
-    return told(step, lambda: _pairs(step, keys), lambda: _changes_of_pairs(step, keys))
+    return told_by_lookups(step, lambda: _pairs(step, keys), lambda: _changes_of_pairs(step, keys))
 
 
 def _pairs(step: Step, keys: Keys) -> Relation:

@@ -15,7 +15,7 @@ from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import changes_of, rows_before, told, told_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_keys
 from hydro_core.spark.lower.relations.cover import cover, key_struct
 from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
@@ -35,7 +35,7 @@ def unique(step: Step) -> Relation:
         items = step.input.frame.select(key_struct([F.col(ITEM)]).alias(ITEM)).distinct()
         rows = items.select(ITEM, tick)
         return step.relation(Kind.E, rows.select(item, TICK)).with_(distinct=rows)
-    return told(step, lambda: _there(step, item), lambda: _changed_items(step, item))
+    return told_by_lookups(step, lambda: _there(step, item), lambda: _changed_items(step, item))
 
 
 def _there(step: Step, item: Column) -> Relation:
@@ -71,21 +71,26 @@ def _results(step: Step) -> Relation:
 
 
 def _changes(step: Step) -> DataFrame:
-    """How the results of a history change: (item, t, n), those of the keys of what is new.
+    """How the results change: (item, t, n), those of the keys of what changes.
 
     Their results from the tick before the range on tell which come and which go.
     """
-    changing = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
+    changing = _of_changed_keys(step, keys_of(step).parts) if step.first else step.input
     since = step.with_(first=step.first - 1, inputs=(changing,))
     found = as_kind(_results(since), Kind.G, since.first)
     return coming_and_going(found.frame, step.first, step.last)
 
 
-def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
-    """The rows of a history whose keys are in what the range adds."""
-    new = keys_alone(step.input.new(step.first).frame, keys).distinct()
-    few = few_keys(*counted(new, step.materialize))
-    return step.input.with_(frame=narrowly(step.input, with_keys_of(few, keys)))
+def _of_changed_keys(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows whose keys are in what changes, from the tick before the range on."""
+    changes = changes_of(step.input, step.first)
+    few = few_keys(*counted(keys_alone(changes.frame, keys).distinct(), step.materialize))
+    narrow = with_keys_of(few, keys)
+    rows = step.input.with_(frame=narrowly(step.input, narrow))
+    if rows.kind is Kind.H:
+        return rows
+    before = rows_before(rows, narrow(changes.frame), step.first)
+    return rows.with_(frame=rows.frame.select(ITEM, TICK, UNTIL).unionByName(before))
 
 
 def _of_groups(step: Step, summary: KeySummary) -> Relation:

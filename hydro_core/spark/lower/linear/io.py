@@ -31,6 +31,9 @@ def source_iter(step: Step) -> Relation:
 @lowers("tick")
 def tick(step: Step) -> Relation:
     """One row each tick: its number and its times."""
+    if step.clock is not None:
+        row = F.struct("tick", "start", "end")
+        return step.relation(Kind.E, step.clock().select(row.alias(ITEM), F.col(TICK)))
     times, columns = tick_axis(step), [F.col(TICK)]
     known = {t: step.times[t] for t in range(step.first, step.last + 1) if t in step.times}
     if known:

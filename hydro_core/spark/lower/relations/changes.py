@@ -8,6 +8,9 @@ from pyspark.sql import DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.exploded import exploded
+from hydro_core.spark.frames.log import coming_and_going
+from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Lowered, Step, as_kind, lower
 from hydro_core.types.item import ItemType
@@ -30,6 +33,24 @@ def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
     return rows.select(ITEM, F.col(at).alias(TICK), F.lit(n).cast("long").alias(COUNT))
 
 
+def rows_before(rows: Relation, changes: DataFrame, first: int) -> DataFrame:
+    """What general rows were in the tick before a range: (item, t, until).
+
+    They are those of its first tick, without what comes there and with what goes.
+
+    Args:
+        rows: the rows, which say nothing of the ticks before the range.
+        changes: their changes (item, t, n).
+        first: the first tick of the range.
+    """
+    there = weighed(rows.at(first).frame, 1)
+    since = changes.where(F.col(TICK) == first).select(ITEM, TICK, (-F.col(COUNT)).alias(COUNT))
+    copies = there.unionByName(since).groupBy(ITEM).agg(F.sum(COUNT).cast("int").alias(COUNT))
+    each = F.explode(F.array_repeat(F.lit(first - 1).cast("long"), F.col(COUNT))).alias(TICK)
+    found = exploded(copies.where(F.col(COUNT) > 0), [ITEM, each], reads=(COUNT,))
+    return found.select(ITEM, TICK, F.lit(first).cast("long").alias(UNTIL))
+
+
 def told(step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]) -> Relation:
     """What is wanted of a stream that knows its changes: its rows, its changes, or both.
 
@@ -42,6 +63,22 @@ def told(step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFra
         return rows()
     made = as_changes(step.item, changes())
     return _telling(step, made if step.changes_alone else rows(), made)
+
+
+def told_by_lookups(
+    step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]
+) -> Relation:
+    """The same of a stream whose changes are made of rows that are looked up.
+
+    Where nothing was before all rows come in the range, so they tell the changes themselves.
+    """
+    if step.first or not step.in_changes:
+        return told(step, rows, changes)
+    there = as_kind(rows(), Kind.G, 0)
+    if not step.changes_alone:
+        there = there.with_(frame=held(there.frame))
+    came = coming_and_going(there.frame.select(ITEM, TICK, UNTIL), 0, step.last)
+    return _telling(step, there, as_changes(step.item, came))
 
 
 def _telling(step: Step, rows: Relation, changes: Relation) -> Relation:

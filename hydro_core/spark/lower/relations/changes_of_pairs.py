@@ -29,7 +29,7 @@ from hydro_core.spark.lower.relations.conditions import Keys, all_of, equal_keys
 from hydro_core.spark.lower.relations.matching import selected
 from hydro_core.spark.lower.relations.narrowing import meeting
 from hydro_core.spark.lower.relations.product import Range, overlap, pairs, renamed
-from hydro_core.spark.lower.relations.rows import united
+from hydro_core.spark.lower.relations.rows import gathered, united
 
 MakePair = Callable[[Column, Column], Column]
 """From an item of each side to the item that they make."""
@@ -45,7 +45,7 @@ def changed_pairs(
         _weighed(left, theirs, keys, make, ticks),
         _weighed(mine, theirs, keys, make, ticks, sign=-1),
     ]
-    return held(united(parts))
+    return held(gathered(united(parts)))
 
 
 def changed_matches(
@@ -63,7 +63,7 @@ def changed_matches(
         _weighed(left, met, (keys[0], of_met), _first, ticks, sign=sign),
         _weighed(mine, met, (keys[0], of_met), _first, ticks, sign=-sign),
     ]
-    return held(united(parts))
+    return held(gathered(united(parts)))
 
 
 def changed_keys(relation: Relation, keys: Sequence[Column], ticks: Range) -> Relation:

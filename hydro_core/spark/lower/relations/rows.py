@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession, Window
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.items.columns import convert
@@ -52,3 +52,10 @@ def written_as(relation: Relation, item: ItemType) -> Relation:
 def united(frames: list[DataFrame]) -> DataFrame:
     """The bag sum of frames with the same columns in the same order."""
     return reduce(DataFrame.union, frames)
+
+
+def gathered(frame: DataFrame) -> DataFrame:
+    """The rows of a sum in no more partitions than a shuffle has: sums of sums would multiply."""
+    if has_few_rows(frame.sparkSession):
+        return frame
+    return frame.coalesce(int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1))

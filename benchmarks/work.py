@@ -1,0 +1,77 @@
+"""The rows of stored state that ticks read, and those that Spark's operators make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from hydro_core.spark.store import store
+from hydro_core.spark.store.schema import TableSpec
+
+_ROWS = "number of output rows"
+_FILES = ("Scan parquet", "FileScan", "BatchScan")
+_HANDED = ("Scan", "LocalTableScan")
+
+COUNTED = (("spark.sql.ui.retainedExecutions", "1000"),)
+"""What a session needs, so that Spark remembers what it has run."""
+
+
+@dataclass(slots=True)
+class RowsTouched:
+    """Stored rows that Spark was handed or has scanned, and rows that its operators gave."""
+
+    read: int = 0
+    made: int = 0
+
+
+class RowCounter:
+    """Counts the rows of what a Spark context runs."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        java: Any = spark._jsparkSession  # noqa: SLF001 - Spark's counts have no face in Python
+        self._bus = java.sparkContext().listenerBus()
+        self._store = java.sharedState().statusStore()
+
+    @contextmanager
+    def counting(self) -> Iterator[RowsTouched]:
+        """What is touched inside; the counts are there at its end."""
+        found, before, framed = RowsTouched(), set(self._runs()), store.framed
+
+        def counted(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:
+            found.read += rows.num_rows
+            return framed(spark, spec, rows)
+
+        store.framed = counted
+        try:
+            yield found
+        finally:
+            store.framed = framed
+        for number in set(self._runs()) - before:
+            for name, rows in self._nodes(number):
+                if name.startswith(_FILES):
+                    found.read += rows
+                elif not name.startswith(_HANDED):
+                    found.made += rows
+
+    def _runs(self) -> list[int]:
+        self._bus.waitUntilEmpty()
+        return [run.executionId() for run in _each(self._store.executionsList())]
+
+    def _nodes(self, number: int) -> list[tuple[str, int]]:
+        counts, found = self._store.executionMetrics(number), []
+        for node in _each(self._store.planGraph(number).allNodes()):
+            for metric in _each(node.metrics()):
+                value = counts.get(metric.accumulatorId())
+                if metric.name() == _ROWS and value.isDefined():
+                    found.append((node.name(), int(str(value.get()).replace(",", ""))))
+        return found
+
+
+def _each(of: Any) -> list[Any]:
+    """The items of a Scala collection."""
+    return [of.apply(i) for i in range(of.size())]

@@ -1,0 +1,20 @@
+"""Arrow tables as DataFrames, without the loss of rows that follow an empty chunk."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+
+def table_frame(
+    spark: SparkSession, table: pa.Table, schema: StructType | None = None
+) -> DataFrame:
+    """The rows of a table.
+
+    Spark ends at an empty chunk, but for a first one, and passes over all rows behind it: what is
+    read of several files has such chunks. So each column is one chunk. A table without any array is
+    what Spark refuses.
+    """
+    whole = table.combine_chunks() if table.num_rows else table.schema.empty_table()
+    return spark.createDataFrame(whole) if schema is None else spark.createDataFrame(whole, schema)

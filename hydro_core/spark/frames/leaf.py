@@ -1,0 +1,82 @@
+"""Leaves of plans: frames whose rows are given anew for each job, while their plans stay.
+
+Spark plans a frame once, and runs what it planned as often as it is asked for its rows. A leaf is a
+partition in the driver, which every job reads again: so other rows in it are all that a tick needs
+whose plan is there. A partition's rows may be set in Spark; PySpark has no word for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark_types
+
+from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.from_arrow import table_frame
+
+_STAY = 1_000
+"""More rows than these are not kept until the next job."""
+
+_IN_A_MESSAGE = MEBIBYTE
+"""More bytes than these reach the JVM by a file: a message is a line of text, and copied often."""
+
+
+class PlanLeaf:
+    """A frame in one partition, at first without rows."""
+
+    def __init__(
+        self, spark: SparkSession, schema: spark_types.StructType, arrow: pa.Schema
+    ) -> None:
+        """Makes it.
+
+        Args:
+            spark: the session of the plan.
+            schema: the columns of the frame.
+            arrow: the same as they are given.
+        """
+        # What Spark offers Python copies rows into a plan; here the plan is to outlive them.
+        self._java: Any = spark._jsparkSession  # noqa: SLF001
+        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+        context: Any = spark.sparkContext._jsc  # noqa: SLF001
+        self._single, self._decoded = jvm.scala.collection.Iterator.single, jvm.PythonSQLUtils
+        self._spark, self._columns, self._arrow = spark, schema, arrow
+        self._schema, self._count = schema.json(), 0
+        rdd = context.parallelize(jvm.java.util.ArrayList(), 1).rdd()
+        self._partition = rdd.partitions()[0]
+        self._nothing = self._partition.values()
+        rows = self._java.internalCreateDataFrame(
+            rdd, self._java.parseDataType(self._schema), False
+        )
+        self.frame = together(DataFrame(rows, spark))
+        """What is planned with it reads the rows that it has when a job runs."""
+
+    def give(self, rows: pa.Table | None) -> None:
+        """Exchanges the rows; None: there are none."""
+        count = 0 if rows is None else rows.num_rows
+        if rows is not None and count:
+            self._set(self._rows(rows))
+        elif self._count:
+            self._set(self._nothing)
+        self._count = count
+
+    def done(self) -> None:
+        """Gives up rows that are many: no job runs until there are others."""
+        if self._count > _STAY:
+            self.give(None)
+
+    def _rows(self, rows: pa.Table) -> Any:
+        made: Any
+        rows = rows.cast(self._arrow).combine_chunks()
+        if rows.nbytes > _IN_A_MESSAGE:
+            made = table_frame(self._spark, rows, self._columns)._jdf  # noqa: SLF001
+        else:
+            [batch] = rows.to_batches()
+            message = self._single(batch.serialize().to_pybytes())
+            made = self._decoded.toDataFrame(message, self._schema, self._java)
+        return made.queryExecution().logical().data()
+
+    def _set(self, rows: Any) -> None:
+        getattr(self._partition, "values_$eq")(rows)

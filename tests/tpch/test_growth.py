@@ -1,0 +1,72 @@
+"""The stored rows that Spark is handed in a late tick of TPC-H's queries: as many, whether much or
+little came before, where the tick looks up what it meets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.judged import Ticks, as_range
+from benchmarks.tpch.data import as_ticks, made
+from benchmarks.tpch.programs import NAMES, program
+from benchmarks.work import RowCounter
+from tests.tpch.answers import opened
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+LITTLE, MUCH = 0.0025, 0.01
+ORDERS, CORRECTIONS = 20, 3
+"""What the late tick brings: orders, and corrections of each of four dimensions."""
+GROWS = {
+    "q02": "all offers, parts and suppliers are joined",
+    "q04": "all orders of the quarter and all late lines are handed over",
+    "q11": "the value of each part is compared with the whole, which has changed",
+    "q15": "all revenues are read for the greatest",
+    "q16": "all offers, parts and suppliers are joined",
+    "q20": "all offers, and what was sold of them, are handed over",
+    "q21": "all late lines are handed over",
+    "q22": "all customers are compared with the mean, which has changed",
+}
+"""Queries whose ticks go through all of something, and what that is."""
+MORE = 2.0
+"""What it is handed of four times the history: chance says which keys it meets."""
+
+
+def late_tick(scale: float, directory: Path) -> Ticks:
+    """All of a scale factor but a few orders, and a tick of these and of corrections."""
+    tables = made(scale, directory)
+    shares = np.array([tables["orders"].num_rows - ORDERS, ORDERS])
+    once = np.full(CORRECTIONS, 1)
+    return as_ticks(
+        tables, shares, dict.fromkeys(("customer", "part", "supplier", "partsupp"), once)
+    )
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> list[Ticks]:
+    place = tmp_path_factory.mktemp("tpch")
+    return [late_tick(scale, place / str(scale)) for scale in (LITTLE, MUCH)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.xfail(reason=GROWS[n]) if n in GROWS else ())
+        for n in NAMES
+    ],
+)
+def test_a_late_tick_is_handed_what_it_meets(
+    name: str, histories: list[Ticks], tmp_path: Path, spark: SparkSession
+) -> None:
+    handed = []
+    for ticks in histories:
+        pipeline = opened(tmp_path / str(len(handed)), program(name, small=True), spark)
+        as_range(pipeline, ticks, 0, 0)
+        with RowCounter(spark).counting() as touched:
+            pipeline.run_tick(1, ticks.batch(1, pipeline.plan.graph.sources))
+        handed.append(touched.read)
+    little, much = handed
+    assert much <= MORE * little + 10, handed
