@@ -15,6 +15,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.from_arrow import table_frame
 
 _STAY = 1_000
 """More rows than these are not kept until the next job."""
@@ -70,7 +71,7 @@ class PlanLeaf:
         made: Any
         rows = rows.cast(self._arrow).combine_chunks()
         if rows.nbytes > _IN_A_MESSAGE:
-            made = self._spark.createDataFrame(rows, self._columns)._jdf  # noqa: SLF001
+            made = table_frame(self._spark, rows, self._columns)._jdf  # noqa: SLF001
         else:
             [batch] = rows.to_batches()
             message = self._single(batch.serialize().to_pybytes())

@@ -58,7 +58,6 @@ def _kept(spark: SparkSession) -> dict[int, Any]:
 
 def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows pass through the driver: for small data, where this is the fastest."""
-    # PySpark reads only the first chunk of a column.
     table = frame.toArrow()
     return table_frame(frame.sparkSession, table, frame.schema), table.num_rows
 
