@@ -195,44 +195,6 @@ STORIES: Mapping[str, Story] = {
             Op("deploy", 1),
         ),
     ),
-    "what returns after it was let go": Story(
-        _setting("next"),
-        (
-            Op("land", rows=((2, "x", 4), (1, "z", 0))),
-            Op("land", rows=((0, "x", 1), (0, "z", 2))),
-            Op("tick", 3),
-            Op("rewrite", 1, rows=((0, "x", 1), (0, "y", 4))),
-            Op("accept"),
-            Op("land", rows=((0, "z", 2),)),
-            Op("correct", 2),
-        ),
-    ),
-    "a flow is killed on which another one feeds": Story(
-        Setting(
-            FAMILIES["window"].versions, {"a": "next"}, {"a": "flow"}, "sums", feed_late="correct"
-        ),
-        (
-            Op("land", flow=FEED, rows=_DAYS),
-            Op("tick", 3, FEED),
-            Op("tick", 2),
-            Op("land", flow=FEED, rows=((0, "z", 5), (1, "x", 2))),
-            *(Op("tick", 1, FEED, kill=step) for step in (1, 2, 3)),
-            Op("tick", 1),
-            Op("tick", 1, FEED),
-            Op("tick", 1),
-        ),
-    ),
-    "a compaction that was killed": Story(
-        _setting("next"),
-        (
-            Op("land", rows=_DAYS),
-            Op("tick", 2),
-            Op("deploy", 1),
-            Op("compact", 0, kill=6),
-            Op("rollback"),
-            Op("tick", 1),
-        ),
-    ),
     "an output is removed": Story(
         _setting("next", FAMILIES["outputs"].versions),
         (Op("land", rows=_DAYS), Op("tick", 2), Op("deploy", 1), Op("rollback"), Op("tick", 1)),
