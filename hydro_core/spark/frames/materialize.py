@@ -35,8 +35,18 @@ It runs a job.
 
 def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows stay with Spark's executors; for data of any size."""
-    kept = frame.localCheckpoint(eager=False)
+    kept = _with_own_columns(frame).localCheckpoint(eager=False)
     return kept, kept.count()
+
+
+def _with_own_columns(frame: DataFrame) -> DataFrame:
+    """The frame with columns that Spark knows by numbers of their own.
+
+    What is checkpointed keeps the numbers of its columns. Where it is added to rows that it was
+    made of, of which Spark sees that there are none, a column that is set anew gets the number of
+    the one that it takes the place of, and is taken for it (Spark 4.2).
+    """
+    return frame.toDF(*frame.columns)
 
 
 @contextmanager
@@ -64,7 +74,7 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
 
 def held(frame: DataFrame) -> DataFrame:
     """The rows for several readers: the job that reads them first computes them."""
-    kept = frame.localCheckpoint(eager=False)
+    kept = _with_own_columns(frame).localCheckpoint(eager=False)
     for_each_job = _for_each_job.get()
     if for_each_job is not None:
         for_each_job.add(kept, frame)
