@@ -94,7 +94,7 @@ def test_plans_do_not_grow_and_nothing_stays(
     assert len(reachable(tmp_path, path, "p0")) == 37
     assert len(sizes) > 36
     assert max(sizes[30:]) <= max(sizes[:30])
-    assert stored(spark) == before
+    assert stored(spark) <= before, "kept plans of other tests may be given up"
 
 
 def debian() -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
-from hydro_core.spark.frames.materialize import counted
+from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
@@ -89,8 +89,10 @@ def _of_changed_keys(step: Step, keys: Sequence[Column]) -> Relation:
     rows = step.input.with_(frame=narrowly(step.input, narrow))
     if rows.kind is Kind.H:
         return rows
-    before = rows_before(rows, narrow(changes.frame), step.first)
-    return rows.with_(frame=rows.frame.select(ITEM, TICK, UNTIL).unionByName(before))
+    # Held, since Spark loses fields that it takes out of items which are read in several ways.
+    rows = rows.with_(frame=held(rows.frame.select(ITEM, TICK, UNTIL)))
+    before = rows_before(rows, held(narrow(changes.frame)), step.first)
+    return rows.with_(frame=rows.frame.unionByName(before))
 
 
 def _of_groups(step: Step, summary: KeySummary) -> Relation:

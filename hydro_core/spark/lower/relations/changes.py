@@ -77,7 +77,7 @@ def told_by_lookups(
     there = as_kind(rows(), Kind.G, 0)
     if not step.changes_alone:
         there = there.with_(frame=held(there.frame))
-    came = coming_and_going(there.frame.select(ITEM, TICK, UNTIL), 0, step.last)
+    came = held(coming_and_going(there.frame.select(ITEM, TICK, UNTIL), 0, step.last))
     return _telling(step, there, as_changes(step.item, came))
 
 
