@@ -33,7 +33,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.catalog.forms import Form
+from hydro_core.catalog.forms import Form, looks_up
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
@@ -160,7 +160,7 @@ class CostModel:
         told = [c for c in node.inputs if forms.streams[c][1] is not Form.LOOKED_UP]
         into = [self._new(c, rows, forms) for c in told]
         cls, whole = node.shape.cls, rows[forms.streams[node.cls][0]]
-        if isinstance(cls, Product | Matching):
+        if not isinstance(cls, FeedbackShape) and looks_up(cls):
             # a row that comes makes as many as any other of its side
             sides = (rows[forms.streams[c][0]] for c in told)
             return sum(n * max(1.0, whole / side) for n, side in zip(into, sides, strict=True))

@@ -222,14 +222,11 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
 
 def _looked_up_by_events(work: _Building, node: ENode) -> int | None:
     """The input of a product, or a match, that the items of one tick look up in."""
-    cls = node.shape.cls
-    match cls:
-        case Product(Meets.KEY, keeps):
-            sides = [i for i in (0, 1) if i not in keeps]
-        case Matching(wanted):
-            sides = [1, 0] if wanted else [1]
-        case _:
-            return None
+    cls, sides = node.shape.cls, list[int]()
+    if isinstance(cls, Product) and cls.meets is Meets.KEY:
+        sides = [i for i in (0, 1) if i not in cls.keeps]
+    if isinstance(cls, Matching):
+        sides = [1, 0] if cls.wanted else [1]
     if not node.shape.is_bags:
         return None
     events = work.events

@@ -106,13 +106,9 @@ class NewRowOrigins:
             return None
         if _keeps_a_row(node):
             return self._of_kept(node, i, fields)
-        match node.cls:
-            case Product(meets=Meets.KEY):
-                other = 1 - i
-            case Matching() if i == 1:
-                other = 0
-            case _:
-                return None
+        other = _other_side(node, i)
+        if other is None:
+            return None
         stream, wanted = node.inputs[other], self.stored.through(node, other, fields)
         met = self.lookups(node, other) if _has_some(wanted) else None
         if met is None:
@@ -178,6 +174,14 @@ def _of_events(cls: Product | Matching, kinds: Sequence[Kind]) -> range | None:
     both, keeps = range(2), cls.keeps if isinstance(cls, Product) else frozenset({0})
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
     return next(alone, both if set(kinds) == {Kind.E} else None)
+
+
+def _other_side(node: Node, i: int) -> int | None:
+    """The input of which an item has fields that comes with another input, by a key."""
+    cls = node.cls
+    if isinstance(cls, Product):
+        return 1 - i if cls.meets is Meets.KEY else None
+    return 0 if isinstance(cls, Matching) and i == 1 else None
 
 
 def _keeps_a_row(node: Node) -> bool:

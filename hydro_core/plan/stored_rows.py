@@ -32,6 +32,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.properties import Holds
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import MOST_STEPS, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind
@@ -80,11 +81,12 @@ class StoredRows:
 
     def slot(self, node: Node) -> StateSlot | None:
         """The slot that has all rows of a stream as they were before the range."""
-        match node.cls:
-            case History() | Running() if node.id in self._plan.reads:
-                slot = self._plan.slot(self._plan.reads[node.id])
-            case _:
-                return None
+        if node.cls.holds not in (Holds.HISTORY, Holds.STATE) or node.id not in self._plan.reads:
+            return None
+        slot = self._plan.slot(self._plan.reads[node.id])
+        stored = node.id if node.cls.holds is Holds.STATE else node.inputs[0].node
+        if slot.stream.node != stored:
+            return None
         serves = slot.mode is not Mode.LAST and slot.keep is None and not slot.ordered
         return slot if serves else None
 

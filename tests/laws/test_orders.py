@@ -84,12 +84,13 @@ def test_statistics_choose_the_order() -> None:
     first_a = _checked(program, Statistics(inputs={"a": small, "b": large, "c": large}))
     first_c = _checked(program, Statistics(inputs={"a": large, "b": large, "c": small}))
     assert first_a == (
-        "(let chain_1 (chain (join on=('x',) (old a) b) (join on=('x',) a (persist b)))"
-        " (chain (join on=('y',) chain_1 (old c)) (join on=('y',) (persist chain_1) c)))"
+        "(let old_1 (old a) (let pb (persist b)"
+        " (chain (join on=('y',) (chain (join on=('x',) old_1 b) (join on=('x',) a pb)) (old c))"
+        " (join on=('y',) (join on=('x',) (chain old_1 a) pb) c))))"
     )
     assert first_c == (
-        "(let select_1 (select columns=('y', 'x', 'q')"
-        " (chain (join on=('y',) (old b) c) (join on=('y',) b (persist c))))"
-        " (select columns=('y', 'x', 'p', 'q')"
-        " (chain (join on=('x',) (old a) select_1) (join on=('x',) a (persist select_1)))))"
+        "(let old_1 (old b) (let old_2 (old c) (select columns=('y', 'x', 'p', 'q') (chain"
+        " (join on=('x',) a (select columns=('y', 'x', 'q') (join on=('y',) old_1 old_2)))"
+        " (join on=('x',) (persist a) (select columns=('y', 'x', 'q')"
+        " (chain (join on=('y',) old_1 c) (join on=('y',) b (chain old_2 c)))))))))"
     )

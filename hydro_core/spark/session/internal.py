@@ -68,7 +68,8 @@ def first_cause(error: BaseException) -> str:
 def _is_unknown(error: BaseException) -> bool:
     """Whether something was called that Java has not: that is an error of the link alone."""
     links = (Py4JJavaError, Py4JNetworkError)
-    return isinstance(error, Py4JError) and not isinstance(error, links)
+    bare = isinstance(error, Py4JError) and not isinstance(error, links)
+    return bare and _CAUSE.search(str(error)) is None
 
 
 def _refused(error: BaseException) -> bool:

@@ -56,6 +56,7 @@ OTHER_WORDS: Words = {
     "spark/files/frames.py": {"delta": "Spark's name of a format"},
     "spark/lower/linear/io.py": {"tick": "a column of the tick's row"},
     "spark/lower/over_time/commands.py": {"persist": "a command's word"},
+    "spark/pipeline/kept_plan.py": {"tick": "a column of the tick's row"},
     "spark/pipeline/verify.py": {"tick": "what a message tells"},
     "spark/frames/relation.py": {"changes": "a field of a relation"},
     "spark/store/schema.py": {"tick": "a column of outputs"},

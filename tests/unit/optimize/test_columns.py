@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hydro_core.catalog.classes import Sum
 from hydro_core.compile import compile_graph, compile_text
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.columns import columns_of
@@ -88,5 +89,5 @@ def test_a_sum_within_a_sum_is_narrowed_to_what_is_read_of_both() -> None:
     )
     plan = compile_graph(optimize(program.typed).graph)
     assert validate_randomly(plan, program, 40) is None
-    unions = [plan.typed.of(n.id).item for n in plan.graph.named("union")]
-    assert [item.names for item in unions] == [("cust",)] * 2  # type: ignore[union-attr]
+    sums = [plan.typed.of(n.id).item for n in plan.graph if isinstance(n.cls, Sum)]
+    assert [item.names for item in sums] == [("cust",)] * 2  # type: ignore[union-attr]

@@ -72,7 +72,7 @@ AGGREGATED = ROWS + 'n = a -> persist() -> aggregate(by="k", n=count())\n'
 @pytest.mark.parametrize(
     "rest",
     [
-        'n -> flat_map(lambda r: [{"k": r.n}]) -> aggregate(by="k", m=median("k")) -> out',
+        'n -> flat_map(lambda r: [{"k": r.n}]) -> aggregate(m=median("k")) -> out',
         'n -> map(lambda r: {"k": r.n}) -> latest(by="k", order="k") -> out',
     ],
 )
