@@ -105,14 +105,10 @@ class CostModel:
     def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The cost of a node that gives its stream in some form."""
         form = forms.streams[node.cls][1]
-        if node.shape is INTEGRATE:
-            whole = rows[forms.streams[node.cls][0]]
-            if form is not Form.LOOKED_UP:
-                return whole
-            [source] = node.inputs
-            return NODE + (SEARCHED * whole if forms.streams[source][1] is Form.CHANGES else 0.0)
         if form is Form.LOOKED_UP:
             return self._cost_of_lookups(forms, node, rows)
+        if node.shape is INTEGRATE:
+            return rows[node.cls]
         # rows that are looked up are as many as are made of them
         into = [self._new(c, rows, forms) for c in node.inputs]
         told = any(forms.streams[c][1] is not Form.VALUES for c in (node.cls, *node.inputs))
@@ -132,9 +128,11 @@ class CostModel:
 
         Where a stream is stored its keys are gone through. What is found is paid by who asks.
         """
+        searched = SEARCHED * rows[forms.streams[node.cls][0]]
         if isinstance(node.shape.cls, History):
-            return NODE + rows[node.inputs[0]] + SEARCHED * rows[forms.streams[node.cls][0]]
-        return NODE
+            return NODE + rows[node.inputs[0]] + searched
+        told = forms.streams[node.inputs[0]][1] is Form.CHANGES
+        return NODE + (searched if node.shape is INTEGRATE and told else 0.0)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
         """The rows of every class in its form: those that a tick changes, where it is changes.

@@ -49,7 +49,7 @@ from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import result_key
-from hydro_core.types.item import FieldPath, ItemType
+from hydro_core.types.item import FieldPath
 
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
@@ -246,17 +246,16 @@ class _Analysis:
         pairs = [
             pair
             for ours, theirs in zip(mine[1], other[1], strict=True)
-            for pair in leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
+            for pair in leaf_pairs(
+                (self._origins.stored.item(mine[0]), ours),
+                (self._origins.stored.item(other[0]), theirs),
+            )
         ]
         origins = self._origins.of(other[0], tuple(theirs for _, theirs in pairs))
         if origins is None:
             return None
         ours = tuple(own for own, _ in pairs)
         return _Rows(frozenset(Lookup.of(by, ours, theirs) for by, theirs in origins))
-
-    def _item(self, stream: Endpoint) -> ItemType:
-        types = self._plan.typed
-        return (types.types.get(stream) or types.of(stream.node)).item
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:

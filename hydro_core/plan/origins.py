@@ -119,7 +119,7 @@ class NewRowOrigins:
         """The rows that a key's row was before a range, or is made in it."""
         slot = self.stored.slot(node)
         key = tuple(key_paths(result_key(node) or ()))
-        of_key = self.of(node.inputs[i], tuple(key))
+        of_key = self.of(node.inputs[i], key)
         if slot is None or of_key is None:
             return None
         met = [Lookup.of(by, key, theirs) for by, theirs in of_key]

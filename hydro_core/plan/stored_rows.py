@@ -121,7 +121,7 @@ class StoredRows:
         return [
             pair
             for own, their in zip(ours, theirs, strict=True)
-            for pair in leaf_pairs((self._item(mine), own), (self._item(other), their))
+            for pair in leaf_pairs((self.item(mine), own), (self.item(other), their))
         ]
 
     def shared(self, node: Node, fields: KnownFields) -> KnownFields:
@@ -152,6 +152,11 @@ class StoredRows:
 
         return tuple(None if path is None else one(path) for path in fields)
 
+    def item(self, stream: Endpoint) -> ItemType:
+        """The type of a stream's items; the copies of a `tee` have that of what it copies."""
+        types = self._plan.typed
+        return (types.types.get(stream) or types.of(stream.node)).item
+
     def _inside(
         self, node: Node, met: Collection[Lookup], fields: KnownFields
     ) -> Iterator[tuple[int, Collection[Lookup] | None, KnownFields]]:
@@ -180,10 +185,6 @@ class StoredRows:
     def _sides(self, node: Node, i: int, met: Collection[Lookup]) -> Collection[Lookup] | None:
         found = [self.side(node, i, one) for one in met]
         return None if None in found else [one for part in found for one in part or ()]
-
-    def _item(self, stream: Endpoint) -> ItemType:
-        types = self._plan.typed
-        return (types.types.get(stream) or types.of(stream.node)).item
 
 
 FieldSources = set[FieldsOf] | None
