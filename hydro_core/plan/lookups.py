@@ -16,7 +16,7 @@ Lookups may find rows that nothing meets, never too few: what is not surely know
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -24,7 +24,6 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compares,
     Distinct,
     Empty,
     Given,
@@ -45,14 +44,11 @@ from hydro_core.catalog.classes import (
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup, Lookups
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
+from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
+from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import result_key
-from hydro_core.types.item import FieldPath
-
-KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
-"""A stream, and the parts of the key by which its items are met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +169,21 @@ class _Analysis:
         if cls.meets is Meets.SINGLE:
             return None
         other = self._kinds[node.inputs[1 - i].node]
-        met = self._met(*_sides(node, i, keys_of_two(cls.meets, node)))
+        met = self._met(*sides(node, i))
         if other is Kind.E:
             return None if i in cls.keeps else met
         if cls.keeps:
-            return self._of_new_matches(node, i, cls.meets, cls.keeps)
+            return self._of_new_matches(node, i, cls.keeps)
         return _united((self._on_side(node, i), met)) if self._origins.tells(node) else None
 
     def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
         if of_events[0] or (of_events[1] and cls.wanted):
-            return self._met(*_sides(node, i, keys_of_two(cls.compares, node)))
-        return self._of_new_matches(node, i, cls.compares, (0,))
+            return self._met(*sides(node, i))
+        return self._of_new_matches(node, i, (0,))
 
-    def _of_new_matches(
-        self, node: Node, i: int, how: Meets | Compares, keeps: Collection[int]
-    ) -> Wanted:
+    def _of_new_matches(self, node: Node, i: int, keeps: Collection[int]) -> Wanted:
         """What tells how rows with a match, or without one, come and go.
 
         Those of an input that match changed ones of the other. Where what becomes of the other's
@@ -198,7 +192,7 @@ class _Analysis:
         """
         if not self._origins.tells(node):
             return None
-        mine, other = _sides(node, i, keys_of_two(how, node))
+        mine, other = sides(node, i)
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
         return _united((NEW_ROWS, self._on_side(node, i), self._met(mine, other), *earlier))
 
@@ -243,19 +237,8 @@ class _Analysis:
 
     def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
         """The items with the key of what is new in another stream."""
-        pairs = [
-            pair
-            for ours, theirs in zip(mine[1], other[1], strict=True)
-            for pair in leaf_pairs(
-                (self._origins.stored.item(mine[0]), ours),
-                (self._origins.stored.item(other[0]), theirs),
-            )
-        ]
-        origins = self._origins.of(other[0], tuple(theirs for _, theirs in pairs))
-        if origins is None:
-            return None
-        ours = tuple(own for own, _ in pairs)
-        return _Rows(frozenset(Lookup.of(by, ours, theirs) for by, theirs in origins))
+        found = self._origins.lookups(mine, other)
+        return None if found is None else _Rows(frozenset(found))
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:
@@ -266,8 +249,3 @@ def _united(parts: Iterable[Wanted]) -> Wanted:
         found |= part.found
         new |= part.new
     return _Rows(frozenset(found), new)
-
-
-def _sides(node: Node, i: int, keys: KeyPaths) -> tuple[KeyedStream, KeyedStream]:
-    """An input and the other one, each with the key by which they meet."""
-    return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])

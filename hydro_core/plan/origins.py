@@ -36,7 +36,7 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
-from hydro_core.plan.stored_rows import FieldsOf, KnownFields, StoredRows
+from hydro_core.plan.stored_rows import FieldsOf, KeyedStream, KnownFields, StoredRows, sides
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import result_key
 
@@ -61,14 +61,14 @@ class NewRowOrigins:
             self._known[asked] = self._of(stream, fields)
         return self._known[asked]
 
-    def lookups(self, node: Node, i: int) -> list[Lookup] | None:
-        """What is looked up in an input of a product, or a match, by what is new in the other."""
-        pairs = self.stored.pairs(node, i)
-        found = self.of(node.inputs[1 - i], tuple(their for _, their in pairs))
+    def lookups(self, mine: KeyedStream, other: KeyedStream) -> list[Lookup] | None:
+        """What is looked up in a stream by what is new in another; None where not all is known."""
+        pairs = self.stored.pairs(mine, other)
+        found = self.of(other[0], tuple(their for _, their in pairs))
         if found is None:
             return None
-        mine = [own for own, _ in pairs]
-        return [Lookup.of(by, mine, theirs) for by, theirs in found]
+        ours = [own for own, _ in pairs]
+        return [Lookup.of(by, ours, theirs) for by, theirs in found]
 
     def _of(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
         if not self.adds(stream.node):
@@ -110,19 +110,17 @@ class NewRowOrigins:
         if other is None:
             return None
         stream, wanted = node.inputs[other], self.stored.through(node, other, fields)
-        met = self.lookups(node, other) if _has_some(wanted) else None
+        met = self.lookups(*sides(node, other)) if _has_some(wanted) else None
         if met is None:
             return None
         return _both(self.stored.of(stream, met, wanted), self.of(stream, wanted))
 
     def _of_kept(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows that a key's row was before a range, or is made in it."""
-        slot = self.stored.slot(node)
-        key = tuple(key_paths(result_key(node) or ()))
-        of_key = self.of(node.inputs[i], key)
-        if slot is None or of_key is None:
+        key = key_paths(result_key(node) or ())
+        met = self.lookups((Endpoint(node.id), key), (node.inputs[i], key))
+        if self.stored.slot(node) is None or met is None:
             return None
-        met = [Lookup.of(by, key, theirs) for by, theirs in of_key]
         new = self.of(node.inputs[i], self.stored.through(node, i, fields))
         return _both(self.stored.of(Endpoint(node.id), met, fields), new)
 

@@ -7,7 +7,7 @@ and their keys those of the other side.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from hydro_core.analysis.lineage import map_of
@@ -43,6 +43,8 @@ from hydro_core.types.item import FieldPath, ItemType
 
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
+KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
+"""A stream, and the parts of the key by which its items are met."""
 FieldsOf = tuple[LookupSource, KnownFields]
 """Rows from which fields are known, and where they have them."""
 
@@ -99,7 +101,7 @@ class StoredRows:
         if inner.fields:
             return (inner,)
         other = self.inner(node, 1 - i, one)
-        pairs = self.pairs(node, i)
+        pairs = self.pairs(*sides(node, i))
         if not other.fields or not pairs:
             return None
         theirs = tuple(their for _, their in pairs)
@@ -113,15 +115,12 @@ class StoredRows:
         mine = self.through(node, i, self.shared(node, one.mine))
         return Lookup.of(one.by, mine, one.theirs)
 
-    def pairs(self, node: Node, i: int) -> list[tuple[FieldPath, FieldPath]]:
-        """The leaves of the key by which an input meets the other one, on both sides."""
-        keys = keys_of_pairs(node)
-        sides = ((node.inputs[j], keys[j]) for j in (i, 1 - i))
-        (mine, ours), (other, theirs) = sides
+    def pairs(self, mine: KeyedStream, other: KeyedStream) -> list[tuple[FieldPath, FieldPath]]:
+        """The leaves of the key by which the items of two streams meet, on both sides."""
         return [
             pair
-            for own, their in zip(ours, theirs, strict=True)
-            for pair in leaf_pairs((self.item(mine), own), (self.item(other), their))
+            for own, their in zip(mine[1], other[1], strict=True)
+            for pair in leaf_pairs((self.item(mine[0]), own), (self.item(other[0]), their))
         ]
 
     def shared(self, node: Node, fields: KnownFields) -> KnownFields:
@@ -199,6 +198,12 @@ def keys_of_pairs(node: Node) -> KeyPaths:
     if isinstance(cls, Matching):
         return keys_of_two(cls.compares, node)
     raise ValueError(f"{node.id} brings no items of two inputs together")
+
+
+def sides(node: Node, i: int) -> tuple[KeyedStream, KeyedStream]:
+    """An input of a product, or a match, and the other one, each with its key."""
+    keys = keys_of_pairs(node)
+    return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
 
 
 def _united(parts: Iterator[FieldSources]) -> FieldSources:
