@@ -47,8 +47,15 @@ def compiled(name: str) -> Compiled:
     return compile_text("".join(s for s in SCHEMA.splitlines(True) if f"{s[0]} ->" in text) + text)
 
 
-@pytest.mark.parametrize("settings", [FEW, MANY], ids=["few", "many"])
-@pytest.mark.parametrize("optimize", [True, False], ids=["optimized", "written"])
+@pytest.mark.parametrize(
+    ("optimize", "settings"),
+    [
+        pytest.param(True, MANY, id="optimized-many"),
+        pytest.param(False, FEW, id="written-few"),
+        pytest.param(True, FEW, id="optimized-few", marks=pytest.mark.slow),
+        pytest.param(False, MANY, id="written-many", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_first_is_told(
     name: str, optimize: bool, settings: Settings, tmp_path: Path, spark: SparkSession

@@ -23,12 +23,15 @@ _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND"
 
 
 @contextmanager
-def told_failures(typed: Typed | None = None, directory: Path | None = None) -> Iterator[None]:
+def told_failures(
+    typed: Typed | None = None, directory: Path | None = None, tick: int | None = None
+) -> Iterator[None]:
     """Failures within become errors for people.
 
     Args:
         typed: the program, which tells the operator that failed.
         directory: where the pipeline's files are, if there is one.
+        tick: the one that fails if there is only one; else functions say it of their items.
 
     Raises:
         DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
@@ -38,18 +41,18 @@ def told_failures(typed: Typed | None = None, directory: Path | None = None) -> 
     try:
         yield
     except (PySparkException, Py4JError, OSError, EOFError) as error:
-        raise _told(error, typed, directory) from error
+        raise _told(error, typed, directory, tick) from error
 
 
 def _told(
-    error: Exception, typed: Typed | None, directory: Path | None
+    error: Exception, typed: Typed | None, directory: Path | None, tick: int | None
 ) -> DataError | InternalSparkError:
     # First of all: of what is gone, nothing else can be asked.
     ended = ended_jvm(error)
     if ended is not None:
         return ended
     if find_failure(error) is not None:
-        return data_error(error, typed)
+        return data_error(error, typed, tick)
     text = str(error)
     # A stored file that cannot be read is not the program's fault.
     if directory and str(directory) in text and any(name in text for name in _BROKEN_FILES):

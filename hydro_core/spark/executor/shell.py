@@ -43,7 +43,7 @@ def attempt(
         job = replace(storage.job(first, last), in_python=in_python)
         return storage.take(job, run_range(job))
 
-    with told_failures(storage.plan.typed, storage.directory):
+    with told_failures(storage.plan.typed, storage.directory, first if first == last else None):
         return exactly_run(run, storage.settings, in_python)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import unquote, urlparse
 
@@ -129,16 +129,21 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
     return MARKER + json.dumps({**payload(fn, kind, reason), "shown": item, "tick": tick})
 
 
-def data_error(error: BaseException, typed: Typed | None = None) -> DataError:
+def data_error(
+    error: BaseException, typed: Typed | None = None, tick: int | None = None
+) -> DataError:
     """The error of a failed Spark job as a user reads it; its cause stays attached.
 
-    The program tells the operator whose function failed, and on which items. What failed because
-    somebody interrupted it (Ctrl-C) raises that interrupt again.
+    The program tells the operator whose function failed, and on which items; `tick` is that of a
+    job of one tick. What failed because somebody interrupted it (Ctrl-C) raises that interrupt
+    again.
     """
     for found in _chain(error):
         if not isinstance(found, Exception):
             raise found
     failure = find_failure(error)
+    if failure and failure.tick is None:
+        failure = replace(failure, tick=tick)
     result = failure.as_error(typed) if failure else _own_words(error)
     result.__cause__ = error
     return result
