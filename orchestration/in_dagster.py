@@ -54,6 +54,9 @@ class Paths(dg.Resolvable, dg.Model):
 
     home: Annotated[str | None, Field(description="outputs, state and ledgers: `data`")] = None
     landing: Annotated[str | None, Field(description="what flows read: `landing` of `home`")] = None
+    dagster: Annotated[
+        str | None, Field(description="Dagster's instance, for commands: `dagster` of `home`")
+    ] = None
 
 
 class InDagster(dg.Resolvable, dg.Model):

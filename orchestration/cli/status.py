@@ -209,7 +209,7 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
 
 
 def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
-    from .ticking import read_instance
+    from ..instance.opening import read_instance
 
     return read_instance(flows.project.dagster_home)
 

@@ -44,12 +44,22 @@ def runs_of(
     statuses: Sequence[str],
     since: datetime | None = None,
 ) -> list[dg.RunRecord]:
-    """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
+    """The flow's runs in one of these states, the latest first; `since`: that changed after it.
+
+    An instance may be shared with much else, so the runs of others are passed over page by page.
+    """
     wanted = dg.RunsFilter(
         statuses=[dg.DagsterRunStatus(status) for status in statuses], updated_after=since
     )
-    found = instance.get_run_records(wanted, limit=_MOST_RUNS)
-    return [record for record in found if flow_of(record.dagster_run) == flow.name]
+    mine: list[dg.RunRecord] = []
+    page: Sequence[dg.RunRecord] = ()
+    while len(mine) < _MOST_RUNS:
+        cursor = page[-1].dagster_run.run_id if page else None
+        page = instance.get_run_records(wanted, limit=_MOST_RUNS, cursor=cursor)
+        mine += [record for record in page if flow_of(record.dagster_run) == flow.name]
+        if len(page) < _MOST_RUNS:
+            break
+    return mine
 
 
 def attempts_at(

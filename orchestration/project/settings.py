@@ -17,6 +17,7 @@ from hydro_core.settings import Settings
 from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
 
 HOME = "HYDROTICK_HOME"
+DAGSTER_HOME = "DAGSTER_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
 _SAMPLE_KEYS = "HYDROTICK_SAMPLE_KEYS"
 _RANGE = 100
@@ -30,7 +31,8 @@ class ProjectSettings:
     `root` [HYDROTICK_PROJECT] is the project's folder, None where there is none: the nearest with
     `assets/`, from the current folder upwards.
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records; landing
-    tables are elsewhere where `landing_at` says so.
+    tables are elsewhere where `landing_at` says so, Dagster's instance where `dagster_at`
+    [DAGSTER_HOME] does.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
     computed together where many are asked for. `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
@@ -59,6 +61,7 @@ class ProjectSettings:
     failure_webhook: str | None = None
     root: Path | None = None
     landing_at: Path | None = None
+    dagster_at: Path | None = None
     pool: str | None = None
     sensors_run: bool = False
     sensor_seconds: int = _SENSOR_SECONDS
@@ -91,8 +94,8 @@ class ProjectSettings:
 
     @property
     def dagster_home(self) -> Path:
-        """Dagster's instance: runs, events, schedules."""
-        return self.home / "dagster"
+        """The directory of Dagster's instance, whose `dagster.yaml` says where its records are."""
+        return self.dagster_at or self.home / "dagster"
 
 
 def project_settings(
@@ -121,6 +124,7 @@ def project_settings(
     return ProjectSettings(
         home=_home(environ[HOME]) if environ.get(HOME) else base / (file.home or "data"),
         landing_at=None if file.landing is None else base / file.landing,
+        dagster_at=_dagster_at(environ.get(DAGSTER_HOME), file.dagster, base),
         pool=file.pool,
         sensors_run=file.sensors == "running",
         sensor_seconds=file.sensor_seconds or _SENSOR_SECONDS,
@@ -154,15 +158,31 @@ def _openlineage(environ: Mapping[str, str], said: str | None, base: Path) -> st
     return f"file:{base / (path.removeprefix('//') if path.startswith('///') else path)}"
 
 
+def _dagster_at(given: str | None, said: str | None, base: Path) -> Path | None:
+    """The directory of Dagster's instance, where the environment or the file names one."""
+    if not given:
+        return None if said is None else base / said
+    wrong = wrong_directory(given)
+    if wrong is None and not Path(given).is_absolute():
+        wrong = "a relative path, which Dagster takes from nobody", "write it from `/` on"
+    if wrong is None and Path(given).exists() and not Path(given).is_dir():
+        wrong = "a file", "write the path of a directory"
+    if wrong is not None:
+        raise wrong_variable(DAGSTER_HOME, given, *wrong)
+    return Path(given)
+
+
 def environment_of(settings: ProjectSettings) -> dict[str, str]:
     """The variables by which another process finds the same project, wherever it is started."""
     root = {} if settings.root is None else {PROJECT: str(settings.root)}
-    return {**root, HOME: str(settings.home)}
+    elsewhere = settings.dagster_at
+    dagster = {} if elsewhere is None else {DAGSTER_HOME: str(elsewhere.absolute())}
+    return {**root, HOME: str(settings.home), **dagster}
 
 
 def leading_elsewhere() -> list[str]:
     """The variables that are set, and by which commands are not about the folder at hand."""
-    return [name for name in (PROJECT, HOME) if os.environ.get(name)]
+    return [name for name in (PROJECT, HOME, DAGSTER_HOME) if os.environ.get(name)]
 
 
 def _project_at(at: Path) -> Path:

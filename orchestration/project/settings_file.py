@@ -11,6 +11,7 @@ range = 100
 [paths]
 home = "/mnt/shop"
 landing = "/mnt/landing"
+dagster = "/opt/dagster"
 
 [dagster]
 pool = "spark"
@@ -58,6 +59,7 @@ class FileSettings:
     range_ticks: int | None = None
     home: str | None = None
     landing: str | None = None
+    dagster: str | None = None
     pool: str | None = None
     sensors: str | None = None
     sensor_seconds: int | None = None
@@ -258,6 +260,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
     "paths": {
         "home": ("home", _is_text(wrong_directory)),
         "landing": ("landing", _is_text(wrong_directory)),
+        "dagster": ("dagster", _is_text(wrong_directory)),
     },
     "dagster": {
         "pool": ("pool", _is_text(_wrong_pool)),

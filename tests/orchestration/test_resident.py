@@ -16,8 +16,8 @@ import dagster as dg
 import pytest
 
 from hydro_core.processes import has_ended, this_process
-from hydrotick.cli.ticking import open_instance
 from hydrotick.instance import dev_lock, prepare_instance
+from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import PROCESS_TAG
 from hydrotick.resident.calls import call, listen, workers_of
 from hydrotick.resident.launcher import ResidentRunLauncher

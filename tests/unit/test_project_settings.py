@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,22 @@ def test_the_environment_wins(root: Path) -> None:
     )
     assert (found.spark_master, found.spark_memory, found.range_ticks) == ("local[1]", "3g", 9)
     assert found.home == root / "elsewhere"
+
+
+def test_where_dagsters_instance_is(root: Path) -> None:
+    said = '[paths]\ndagster = "instance"\n'
+    assert settings(root, "").dagster_home == root / "data" / "dagster"
+    assert settings(root, said).dagster_home == root / "instance"
+    assert settings(root, said, DAGSTER_HOME="/opt/dagster").dagster_home == Path("/opt/dagster")
+    at_another = settings(root, said, HYDROTICK_HOME=str(root / "elsewhere"))
+    assert at_another.dagster_home == root / "instance"
+    assert project_settings(environment_of(at_another)) == replace(
+        at_another, dagster_at=root / "instance"
+    )
+    with pytest.raises(HydroError, match="DAGSTER_HOME is `instance`, which is a relative path"):
+        settings(root, "", DAGSTER_HOME="instance")
+    with pytest.raises(HydroError, match="which is a file"):
+        settings(root, "", DAGSTER_HOME=str(root / "hydrotick.toml"))
 
 
 def test_another_process_finds_the_same(root: Path) -> None:
