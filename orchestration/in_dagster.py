@@ -10,6 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from .cli.init import put_project
+from .code_location.as_loaded import begin_to_load
 from .code_location.factory import project_definitions
 from .project import project
 from .project.settings_file import FileSettings, settings_of_tables
@@ -20,8 +21,7 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
     """The flows of a project as Dagster definitions, to be merged with others.
 
     They have no executor of their own but for their jobs, so that those of the others stay what
-    they are. Nothing is run and Spark is not started. Where several flows may be materialized at
-    once before they were ever deployed, the location needs Dagster's `in_process_executor`.
+    they are. Nothing is run and Spark is not started.
 
     Args:
         at: the folder of the project, which has `assets/`.
@@ -30,6 +30,7 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
     Raises:
         HydroError: there is no project, or its settings are wrong.
     """
+    begin_to_load()
     found = project.project_at(Path(at), given)
     return project_definitions(found.flows, TickRunner(found.settings), found.broken, None)
 
