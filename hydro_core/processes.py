@@ -115,6 +115,21 @@ class FileLock:
             _close(self.file)
             self.file = None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a process holds the lock now, on whatever host; nothing is written."""
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
     def holder(self) -> Mapping[str, Any]:
         """What the process that holds the lock wrote, "process" first of all; empty if none does,
         or has not written yet.

@@ -40,6 +40,12 @@ class Spark(dg.Resolvable, dg.Model):
 
     master: Annotated[str | None, Field(description="such as `local[4]`")] = None
     memory: Annotated[str | None, Field(description="such as `4g`")] = None
+    shuffle_partitions: Annotated[
+        int | None, Field(description="into so many parts rows are shuffled: one per core")
+    ] = None
+    conf: Annotated[
+        dict[str, str | int | float | bool] | None, Field(description="settings of Spark's own")
+    ] = None
 
 
 class TickSettings(dg.Resolvable, dg.Model):

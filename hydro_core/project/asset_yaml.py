@@ -14,6 +14,7 @@ from typing import Any
 from hydro_core.errors import Span
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards, Ticks
 from hydro_core.project.yaml_text import Document, YamlValue
+from hydro_core.spark_conf import conf_of, wrong_conf
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 
@@ -37,6 +38,8 @@ def flow_of_yaml(file: Path) -> FlowAsset:
     for name in top:
         if name in _READ:
             given[name] = _READ[name](document, top[name])
+    if "spark" in top:
+        given["spark_conf"] = _spark_conf(document, top["spark"])
     document.done()
     return FlowAsset(
         name=file.parent.name, folder=file.parent, places=dict(_places(top, given)), **given
@@ -98,6 +101,20 @@ def _shards(document: Document, value: YamlValue) -> Shards | None:
     if "count" not in found and isinstance(value.of, dict):
         document.wrong(value, "`shards` has no `count`", "such as `shards: 4`, if no more is said")
     return Shards(**made) if "count" in made else None
+
+
+def _spark_conf(document: Document, value: YamlValue) -> dict[str, str]:
+    found = document.mapping(value, "`spark`")
+    document.known(found, ("conf",), "`spark`")
+    if "conf" not in found:
+        return {}
+    conf = document.mapping(found["conf"], "`conf` of `spark`")
+    said = {name: inner.plain for name, inner in conf.items()}
+    wrong = wrong_conf(said)
+    if wrong is not None:
+        document.wrong(found["conf"], f"`conf` is {wrong[0]}", wrong[1])
+        return {}
+    return conf_of(said)
 
 
 def _texts(document: Document, value: YamlValue) -> dict[str, str]:
@@ -225,4 +242,4 @@ _READ = {
     "schemas": _texts,
     "outputs": _texts,
 }
-_PARTS = (*_SAID, *_READ)
+_PARTS = (*_SAID, *_READ, "spark")

@@ -149,6 +149,8 @@ class FlowAsset:
     owners: tuple[str, ...] = ()
     sample_keys: int | None = None
     shards: int | Shards = 1
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark's own, which win over those of the project."""
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

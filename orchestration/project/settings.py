@@ -13,6 +13,7 @@ from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings
+from hydro_core.spark_conf import conf_of
 
 from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
 
@@ -34,8 +35,10 @@ class ProjectSettings:
     tables are elsewhere where `landing_at` says so, Dagster's instance where `dagster_at`
     [DAGSTER_HOME] does.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
-    Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
-    computed together where many are asked for. `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
+    Spark runs and what it may take; into `shuffle_partitions` parts it shuffles rows, one per core
+    if it is not said; `spark_conf` has settings of Spark's own. `range_ticks`
+    [HYDROTICK_RANGE_TICKS] says how many ticks are computed together where many are asked for.
+    `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
     of an input `hydrotick why` looks at. `sample_keys` [HYDROTICK_SAMPLE_KEYS] says for how many
     keys a tick's outputs are judged, 0 for none, where the flow does not. Of a failed tick the
     command `failure_command` [HYDROTICK_FAILURE_COMMAND] is told on its standard input, and the
@@ -54,6 +57,8 @@ class ProjectSettings:
     home: Path = Path("data")
     spark_master: str | None = None
     spark_memory: str | None = None
+    shuffle_partitions: int | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
     range_ticks: int = _RANGE
     why_rows: int = 100_000
     sample_keys: int = 8
@@ -73,7 +78,16 @@ class ProjectSettings:
     @property
     def core(self) -> Settings:
         """The settings of the core, as the project changes them."""
-        wanted = {"master": self.spark_master, "memory": self.spark_memory}
+        return self.core_with({})
+
+    def core_with(self, conf: Mapping[str, str]) -> Settings:
+        """The same with further settings of Spark's own, which win over those of the project."""
+        wanted = {
+            "master": self.spark_master,
+            "memory": self.spark_memory,
+            "shuffle_partitions": self.shuffle_partitions,
+            "extra": tuple(sorted({**self.spark_conf, **conf}.items())),
+        }
         return Settings().with_(**{name: value for name, value in wanted.items() if value})
 
     def url_of(self, file: Path) -> str | None:
@@ -131,6 +145,8 @@ def project_settings(
         code_url=file.code_url,
         spark_master=environ.get(MASTER) or file.spark_master,
         spark_memory=environ.get(MEMORY) or file.spark_memory,
+        shuffle_partitions=file.shuffle_partitions,
+        spark_conf=conf_of(file.spark_conf or {}),
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else file.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),

@@ -4,6 +4,8 @@
 [spark]
 master = "local[4]"
 memory = "4g"
+shuffle_partitions = 8
+conf = {"spark.executor.memory" = "4g"}
 
 [ticks]
 range = 100
@@ -41,6 +43,7 @@ from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.within import leads_out
+from hydro_core.spark_conf import wrong_conf
 
 SENSORS = ("running", "stopped")
 _MOST = 2**31 - 1
@@ -56,6 +59,8 @@ class FileSettings:
 
     spark_master: str | None = None
     spark_memory: str | None = None
+    shuffle_partitions: int | None = None
+    spark_conf: Mapping[str, Any] | None = None
     range_ticks: int | None = None
     home: str | None = None
     landing: str | None = None
@@ -255,6 +260,8 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
     "spark": {
         "master": ("spark_master", _is_text(wrong_master)),
         "memory": ("spark_memory", _is_text(wrong_memory)),
+        "shuffle_partitions": ("shuffle_partitions", _is_number_of("partitions")),
+        "conf": ("spark_conf", wrong_conf),
     },
     "ticks": {"range": ("range_ticks", _is_number_of("ticks"))},
     "paths": {

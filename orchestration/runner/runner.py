@@ -31,6 +31,7 @@ from .correction import correct
 from .late import first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_committed, report_of_error
+from .waiting import wait_for_work
 
 if TYPE_CHECKING:
     from ..quality.validate import Verdict
@@ -92,6 +93,7 @@ class TickRunner(Flows):
         data or the state is a report with a problem. It is told that `parent` has started them.
         """
         self._reports.pop(flow.name, None)
+        wait_for_work(self.directory(flow), log)
         try:
             self.deployments.prepared(flow)
             may_run = self.ready(flow)
@@ -125,6 +127,8 @@ class TickRunner(Flows):
         read, or what `reading` has seen. It is told that `parent` has started it.
         """
         self._reports.pop(flow.name, None)
+        if reading is None:
+            wait_for_work(self.directory(flow), log)
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading, self.computed_again)

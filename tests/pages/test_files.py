@@ -16,8 +16,9 @@ from hydrotick.flow_tests import written
 from hydrotick.project.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 
-READ_BY_DAGSTER = ("definitions.py", "defs.yaml", "dagster.yaml")
-"""What these are is judged in `tests/orchestration`: `test_in_dagster.py`, `test_instance.py`."""
+READ_BY_DAGSTER = ("definitions.py", "defs.yaml", "dagster.yaml", "workspace.yaml")
+"""What these are is judged in `tests/orchestration`: `test_in_dagster.py`, `test_instance.py`,
+`test_services.py`."""
 
 
 def files(language: str) -> list[Block]:

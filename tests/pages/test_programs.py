@@ -30,6 +30,7 @@ LANGUAGES = {
     *("hydrotick", "ticks", "error", "console"),  # here
     *("python", "yaml", "toml", "json"),  # in `test_files`
     "sh",  # in `test_commands`
+    "ini",  # in `tests/orchestration/test_services.py`
     *("csv", "text", "mermaid"),
 }
 PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
