@@ -150,6 +150,15 @@ def read(directory: Path, number: int) -> Deployment:
     return _deployment(texts, about)
 
 
+def unread(directory: Path, number: int) -> str:
+    """Why this version does not read a deployment; empty if it does."""
+    try:
+        read(directory, number)
+    except DataError as error:
+        return error.diagnostics[0].message
+    return ""
+
+
 def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
     made = f"{deployment} was made by hydrotick {about['versions'].get('hydrotick', '')}".rstrip()
     if about["format"] > FORMAT:

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards, Ticks
+from hydro_core.project.flow_asset import (
+    Expect,
+    FlowAsset,
+    FlowOutput,
+    FlowSpark,
+    Landing,
+    Shards,
+    Ticks,
+)
 from hydro_core.project.yaml_text import Document, YamlValue
 from hydro_core.spark_conf import conf_of, wrong_conf
 
@@ -38,8 +46,6 @@ def flow_of_yaml(file: Path) -> FlowAsset:
     for name in top:
         if name in _READ:
             given[name] = _READ[name](document, top[name])
-    if "spark" in top:
-        given["spark_conf"] = _spark_conf(document, top["spark"])
     document.done()
     return FlowAsset(
         name=file.parent.name, folder=file.parent, places=dict(_places(top, given)), **given
@@ -103,18 +109,18 @@ def _shards(document: Document, value: YamlValue) -> Shards | None:
     return Shards(**made) if "count" in made else None
 
 
-def _spark_conf(document: Document, value: YamlValue) -> dict[str, str]:
+def _spark(document: Document, value: YamlValue) -> FlowSpark:
     found = document.mapping(value, "`spark`")
     document.known(found, ("conf",), "`spark`")
     if "conf" not in found:
-        return {}
+        return FlowSpark()
     conf = document.mapping(found["conf"], "`conf` of `spark`")
     said = {name: inner.plain for name, inner in conf.items()}
     wrong = wrong_conf(said)
     if wrong is not None:
         document.wrong(found["conf"], f"`conf` is {wrong[0]}", wrong[1])
-        return {}
-    return conf_of(said)
+        return FlowSpark()
+    return FlowSpark(conf_of(said))
 
 
 def _texts(document: Document, value: YamlValue) -> dict[str, str]:
@@ -236,10 +242,11 @@ _SAID: Kinds = {
 }
 _READ = {
     "shards": _shards,
+    "spark": _spark,
     "ticks": _ticks,
     "inputs": _inputs,
     "expect": _expect,
     "schemas": _texts,
     "outputs": _texts,
 }
-_PARTS = (*_SAID, *_READ, "spark")
+_PARTS = (*_SAID, *_READ)

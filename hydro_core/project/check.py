@@ -151,9 +151,9 @@ def _owners(flow: FlowAsset) -> Problems:
 
 
 def _spark_conf(flow: FlowAsset) -> Problems:
-    wrong = wrong_conf(flow.spark_conf)
+    wrong = wrong_conf(flow.spark.conf)
     if wrong is not None:
-        yield _wrong(flow, "spark", f"`spark_conf` is {wrong[0]}", wrong[1])
+        yield _wrong(flow, "spark", f"`conf` is {wrong[0]}", wrong[1])
 
 
 def _sample(flow: FlowAsset) -> Problems:

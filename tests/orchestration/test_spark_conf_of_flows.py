@@ -20,6 +20,7 @@ SCRIPT = """
 import json, sys
 from dataclasses import replace
 from pathlib import Path
+from hydro_core.project.flow_asset import FlowSpark
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import contents, land, small_flow
@@ -30,8 +31,8 @@ project = ProjectSettings(
 )
 land(project)
 plain = small_flow(home / "program")
-cores = replace(plain, name="cores", spark_conf={"spark.executor.heartbeatInterval": "7s"})
-joins = replace(plain, name="joins", spark_conf={"spark.sql.autoBroadcastJoinThreshold": "5"})
+cores = replace(plain, name="cores", spark=FlowSpark({"spark.executor.heartbeatInterval": "7s"}))
+joins = replace(plain, name="joins", spark=FlowSpark({"spark.sql.autoBroadcastJoinThreshold": "5"}))
 runner, told = TickRunner(project), []
 names = ("spark.executor.heartbeatInterval", "spark.sql.autoBroadcastJoinThreshold")
 names += ("spark.task.maxFailures",)

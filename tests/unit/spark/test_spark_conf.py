@@ -10,6 +10,7 @@ import pytest
 from hydro_core.errors import HydroError
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.check import check_alone
+from hydro_core.project.flow_asset import FlowSpark
 from hydro_core.settings import SparkSettings
 from hydro_core.spark.session.session import session_options
 from hydro_core.spark_conf import conf_of, wrong_conf
@@ -98,12 +99,12 @@ def test_a_flows_settings_win_over_those_of_the_project(root: Path) -> None:
     assert dict(spark.extra) == {"spark.executor.cores": "4", "spark.ui.enabled": "true"}
     assert spark.shuffle_partitions == 7
     assert dict(found.core.spark.extra)["spark.executor.cores"] == "2"
-    plain = replace(flow, spark_conf={})
+    plain = replace(flow, spark=FlowSpark())
     assert Flows(found).settings_for(plain) == found.core
 
 
 def test_a_flow_in_python_is_judged_alike(root: Path) -> None:
-    flow = replace(flow_of_yaml(asset(root, "{}")), spark_conf={"spark.master": "local"})
+    flow = replace(flow_of_yaml(asset(root, "{}")), spark=FlowSpark({"spark.master": "local"}))
     with pytest.raises(HydroError, match="is a setting of hydrotick"):
         check_alone(flow)
 
