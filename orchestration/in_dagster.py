@@ -77,6 +77,9 @@ class InDagster(dg.Resolvable, dg.Model):
         str | None, Field(description="`running` as soon as they are loaded, or `stopped`")
     ] = None
     sensor_seconds: Annotated[int | None, Field(description="how often a sensor looks")] = None
+    compact: Annotated[
+        str | None, Field(description="`daily`, `weekly` or `monthly`: when tables are compacted")
+    ] = None
     code_url: Annotated[
         str | None,
         Field(description="where the project's folder is on the web, for links to its programs"),

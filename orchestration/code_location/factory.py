@@ -41,6 +41,7 @@ from .drawing import markdown, picture
 from .failures import failure_sensor
 from .sensors import next_tick_sensor
 from .tick_asset import tick_asset
+from .upkeep import upkeep_of
 
 __all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "project_definitions"]
 
@@ -53,6 +54,7 @@ class FlowDefinitions:
     checks: tuple[dg.AssetChecksDefinition, ...] = ()
     jobs: tuple[Any, ...] = ()
     sensors: tuple[dg.SensorDefinition, ...] = ()
+    schedules: tuple[dg.ScheduleDefinition, ...] = ()
 
 
 def project_definitions(
@@ -82,6 +84,7 @@ def project_definitions(
             *(sensor for flow in built for sensor in flow.sensors),
             failure_sensor(flows, runner.project),
         ],
+        schedules=[schedule for flow in built for schedule in flow.schedules],
         executor=executor,
     )
 
@@ -121,11 +124,13 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
     )
+    upkeep = upkeep_of(flow, runner)
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
         checks=flow_checks(flow, shape, runner),
-        jobs=(job,),
+        jobs=(job,) if upkeep is None else (job, upkeep.job),
         sensors=(next_tick_sensor(flow, job, runner),),
+        schedules=() if upkeep is None else (upkeep.schedule,),
     )
 
 

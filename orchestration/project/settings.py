@@ -46,8 +46,9 @@ class ProjectSettings:
 
     `pool` is Dagster's pool that runs of all flows take a place in, else each flow has its own. The
     sensors of the flows look every `sensor_seconds`, and run as soon as they are loaded where
-    `sensors_run`, else when somebody starts them. The UI links to lines of programs below
-    `code_url`, where the project's folder is shown on the web, else in an editor.
+    `sensors_run`, else when somebody starts them. Their tables are compacted by a schedule,
+    `compact`, if that is said. The UI links to lines of programs below `code_url`, where the
+    project's folder is shown on the web, else in an editor.
 
     Runs of ticks are told as OpenLineage events to `openlineage` [OPENLINEAGE_URL], which is
     `file:PATH` or a server's URL, of jobs in `openlineage_namespace` [OPENLINEAGE_NAMESPACE]; a
@@ -70,6 +71,7 @@ class ProjectSettings:
     pool: str | None = None
     sensors_run: bool = False
     sensor_seconds: int = _SENSOR_SECONDS
+    compact: str | None = None
     code_url: str | None = None
     openlineage: str | None = None
     openlineage_namespace: str = "default"
@@ -142,6 +144,7 @@ def project_settings(
         pool=file.pool,
         sensors_run=file.sensors == "running",
         sensor_seconds=file.sensor_seconds or _SENSOR_SECONDS,
+        compact=file.compact,
         code_url=file.code_url,
         spark_master=environ.get(MASTER) or file.spark_master,
         spark_memory=environ.get(MEMORY) or file.spark_memory,

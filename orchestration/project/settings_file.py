@@ -19,6 +19,7 @@ dagster = "/opt/dagster"
 pool = "spark"
 sensors = "running"
 sensor_seconds = 60
+compact = "weekly"
 code_url = "https://github.com/acme/shop/blob/main"
 
 [lineage]
@@ -46,6 +47,7 @@ from hydro_core.project.within import leads_out
 from hydro_core.spark_conf import wrong_conf
 
 SENSORS = ("running", "stopped")
+COMPACT = ("daily", "weekly", "monthly")
 _MOST = 2**31 - 1
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -68,6 +70,7 @@ class FileSettings:
     pool: str | None = None
     sensors: str | None = None
     sensor_seconds: int | None = None
+    compact: str | None = None
     code_url: str | None = None
     openlineage: str | None = None
     namespace: str | None = None
@@ -249,6 +252,12 @@ def _wrong_status(value: str) -> Wrong:
     return "no status of a sensor", "write `running` or `stopped`"
 
 
+def _wrong_compact(value: str) -> Wrong:
+    if value in COMPACT:
+        return None
+    return "no time to compact tables at", "write `daily`, `weekly` or `monthly`"
+
+
 def _wrong_code_url(value: str) -> Wrong:
     if re.fullmatch(r"https?://[^/\s]\S*", value):
         return None
@@ -273,6 +282,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
         "pool": ("pool", _is_text(_wrong_pool)),
         "sensors": ("sensors", _is_text(_wrong_status)),
         "sensor_seconds": ("sensor_seconds", _is_number_of("seconds")),
+        "compact": ("compact", _is_text(_wrong_compact)),
         "code_url": ("code_url", _is_text(_wrong_code_url)),
     },
     "lineage": {

@@ -111,10 +111,12 @@ def test_a_tick_waits_for_a_deployment_and_does_not_fail(
         said.append(line)
         threading.Timer(1.5, done.set).start()
 
-    window = flow.ticks.calendar.window(3)
+    window, printed = flow.ticks.calendar.window(3), list[str]()
+    runner.told = printed.append
     (report,) = runner.run(flow, [window], log)
     at_work.join()
     assert report.committed
+    assert printed[0] == said[0]
     assert said[0].startswith("it waits for a correction (process ")
     assert long_work(runner.directory(flow)) == ""
 

@@ -33,13 +33,16 @@ def test_where_data_is_and_how_dagster_runs(root: Path) -> None:
     text = (
         '[paths]\nhome = "there"\nlanding = "/mnt/landing"\n'
         '[dagster]\npool = "spark"\nsensors = "running"\nsensor_seconds = 60\n'
-        'code_url = "https://code.example/shop/main"\n'
+        'code_url = "https://code.example/shop/main"\ncompact = "weekly"\n'
     )
     found = settings(root, text)
     assert (found.home, found.pipelines) == (root / "there", root / "there" / "pipelines")
     assert found.landing == Path("/mnt/landing")
     assert (found.pool, found.sensors_run, found.sensor_seconds) == ("spark", True, 60)
     assert found.code_url == "https://code.example/shop/main"
+    assert found.compact == "weekly"
+    with pytest.raises(HydroError, match="write `daily`, `weekly` or `monthly`"):
+        settings(root, '[dagster]\ncompact = "often"\n')
     assert settings(root, text, HYDROTICK_HOME="/mnt/home").home == Path("/mnt/home")
     assert settings(root, "[paths]\nlanding = 'in'\n").landing == root / "in"
 
