@@ -109,7 +109,9 @@ def _wrong(directory: Path, error: Exception) -> HydroError:
             "write the address as `postgresql+psycopg2://…`: this release of SQLAlchemy takes "
             "`postgresql://` for psycopg, and dagster-postgres comes with psycopg2"
         )
-    message = f"Dagster's instance in {directory} cannot be opened: {_first_line(error)}"
+    wrong = getattr(error, "errors", None)
+    says = wrong[0].message if wrong else _first_line(error)
+    message = f"Dagster's instance in {directory} cannot be opened: {says}"
     return DataError(Diagnostic("config", message, help=cure))
 
 

@@ -151,6 +151,19 @@ def test_an_address_that_sqlalchemy_takes_for_another_library(
         pass
 
 
+def test_an_address_that_nobody_has_said(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _in_postgres(tmp_path / "home")
+    monkeypatch.delenv("DAGSTER_POSTGRES_URL", raising=False)
+    with (
+        pytest.raises(HydroError, match="DAGSTER_POSTGRES_URL") as caught,
+        open_instance(tmp_path / "home"),
+    ):
+        pass
+    assert (caught.value.code, bool(address)) == ("config", True)
+
+
 def test_a_database_that_does_not_answer(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,7 +36,8 @@ def _units() -> dict[str, str]:
     }
 
 
-def _port() -> int:
+def free_port() -> int:
+    """A port that nobody listens at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -44,7 +45,7 @@ def _port() -> int:
 
 
 @contextmanager
-def _running(words: list[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
+def running(words: list[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
     log = folder / f"{Path(words[0]).name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -63,7 +64,8 @@ def _running(words: list[str], folder: Path, environment: dict[str, str]) -> Ite
             process.wait()
 
 
-def _until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool]) -> None:
+    """Waits until something holds."""
     end = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < end
@@ -75,7 +77,7 @@ def test_the_units_on_the_page_serve_a_project(tmp_path: Path) -> None:
     shop, units = tmp_path / "shop", _units()
     assert set(units) == {"hydrotick-code", "hydrotick-daemon", "hydrotick-web"}
     (workspace,) = (block.text for block in ALL if block.file == "workspace.yaml")
-    code, web = _port(), _port()
+    code, web = free_port(), free_port()
     (shop / "workspace.yaml").write_text(workspace.replace("4266", str(code)))
     home = prepare_instance(shop / "data" / "dagster")
     environment = {
@@ -89,10 +91,10 @@ def test_the_units_on_the_page_serve_a_project(tmp_path: Path) -> None:
         for unit in ("hydrotick-code", "hydrotick-daemon", "hydrotick-web"):
             command = units[unit].replace("4266", str(code)).replace("3000", str(web))
             command = command.replace("/srv/venv/bin", str(Path(sys.executable).parent))
-            services.enter_context(_running(command.split(), shop, environment))
+            services.enter_context(running(command.split(), shop, environment))
         api = Api(web)
-        _until(lambda: answers(api))
-        _until(lambda: _all_well(api))
+        until(lambda: answers(api))
+        until(lambda: _all_well(api))
 
 
 def _all_well(api: Api) -> bool:

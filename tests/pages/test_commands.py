@@ -15,7 +15,7 @@ from tools.command_lines import names, parser_of, take
 
 pytestmark = pytest.mark.dagster
 
-OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "dg", "git"}
+OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "dg", "git", "docker"}
 """Commands of others that a page may show."""
 
 
