@@ -75,7 +75,7 @@ class FileLock:
         while True:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with _opening:
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 _open_here.add(file)
             if not self._is_locked(file):
                 _close(file)

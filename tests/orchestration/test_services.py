@@ -72,6 +72,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
+@pytest.mark.slow
 def test_the_units_on_the_page_serve_a_project(tmp_path: Path) -> None:
     put_project(tmp_path / "shop", "totals")
     shop, units = tmp_path / "shop", _units()
