@@ -25,7 +25,8 @@ list(run_ticks(flow, runner, 1, lambda _: None))
 """
 
 
-@pytest.mark.parametrize("mask", [0o002, pytest.param(0o077, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mask", [0o002, 0o077])
 def test_all_that_is_stored_has_the_rights_of_the_umask(tmp_path: Path, mask: int) -> None:
     root = Path(__file__).parents[2]
     words = [sys.executable, "-c", SCRIPT, str(tmp_path), f"{mask:o}"]
