@@ -18,6 +18,7 @@
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
 | `sample` | the check of a sample of keys with the tick of the flights that it judges |
+| `costs` | what a row takes that is read, made, stored, searched, with the cost model |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
 | `nexmark` | events a second of processor time of Nexmark's queries |
@@ -54,6 +55,7 @@ BENCHMARKS = (
     "incremental",
     "scale",
     "sample",
+    "costs",
     "optimizer",
     "tpch",
     "nexmark",
