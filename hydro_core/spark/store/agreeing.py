@@ -79,7 +79,8 @@ class Agreeing:
             left = items if len(found) == len(items) else items.take(pa.array(found))
             column = comparable(_leaf(left, self._item, path))
             # Most have none of the values: whether is asked of all, and which one of the others.
-            hits = np.flatnonzero(pc.is_in(column, value_set=distinct).to_numpy(False))
+            there: Column = pc.is_in(column, value_set=distinct)
+            hits = np.flatnonzero(there.to_numpy(zero_copy_only=False))
             codes = _codes(column.take(pa.array(hits)), distinct)
             combined = ids[hits] * len(distinct) + codes
             ids = np.searchsorted(known, combined).clip(max=len(known) - 1)
