@@ -11,6 +11,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
+from hydro_core.errors import DataError, Diagnostic
 from hydro_core.processes import FileLock
 
 SETTINGS = "dagster.yaml"
@@ -30,9 +31,15 @@ _FORMER = frozenset(
 """The hashes of shipped settings from before they were noted in the home."""
 
 
+_FORMER_LAUNCHER = b"hydrotick.resident.launcher"
+
+
 def prepare_instance(directory: Path) -> Path:
     """Makes the instance's directory, with `dagster.yaml` as this version ships it unless somebody
     changed that; gives the directory.
+
+    Raises:
+        DataError: what somebody changed names what there is no more (code `config`).
     """
     directory.mkdir(parents=True, exist_ok=True)
     shipped = (files("hydrotick.instance") / SETTINGS).read_bytes()
@@ -43,11 +50,24 @@ def prepare_instance(directory: Path) -> Path:
             beside.unlink(missing_ok=True)
             return directory
         if _hash(present) not in _FORMER | {_copied(directory)}:
+            _refuse_former_launcher(target, present)
             _write(beside, shipped)
             return directory
     _write(directory / _COPIED, _hash(shipped).encode())
     _write(target, shipped)
     return directory
+
+
+def _refuse_former_launcher(file: Path, content: bytes) -> None:
+    if _FORMER_LAUNCHER in content:
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"{file} was changed by hand, and names a launcher that there is no more",
+                help="write `module: hydrotick.worker.launcher` and `class: WorkerRunLauncher` "
+                "below `run_launcher`, or remove the file: it is made again",
+            )
+        )
 
 
 def has_own_settings(directory: Path) -> bool:
