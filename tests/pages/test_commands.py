@@ -52,7 +52,7 @@ def services() -> Iterator[tuple[str, str]]:
                 yield block.place, service["command"]
 
 
-@pytest.mark.parametrize(("place", "line"), services())
+@pytest.mark.parametrize(("place", "line"), list(services()))
 def test_the_parsers_take_what_others_start(place: str, line: str) -> None:
     program, *words = line.split()
     assert program.rpartition("/")[2] == "hydrotick", place
