@@ -95,13 +95,20 @@ def stratified(typed: Typed) -> Compiled:
 
 
 def best_plan(
-    program: Compiled, stats: Statistics | None = None, *, explain: bool = False
+    program: Compiled,
+    stats: Statistics | None = None,
+    *,
+    explain: bool = False,
+    served_by: Statistics | None = None,
 ) -> Optimized:
-    """The cheapest plan of a program, with its costs; if it is to `explain`, with its proof."""
+    """The cheapest plan of a program, with its costs; if it is to `explain`, with its proof.
+
+    `served_by`: what was known of the data when the plan was made that serves.
+    """
     # Imported here: most commands take a program as it is.
     from hydro_core.optimize.optimizer import optimize
 
-    return optimize(program.typed, stats, explain=explain)
+    return optimize(program.typed, stats, explain=explain, served_by=served_by)
 
 
 def optimized(program: Compiled, stats: Statistics | None = None) -> Compiled:

@@ -25,6 +25,8 @@ def serves_on(found: Difference) -> bool:
         and (bool(found.turned) or any(s.change != "kept" for s in found.states.values()))
         and before.sharding == after.sharding
         and {*before.plan.graph.sources} == {*after.plan.graph.sources}
+        # By other statistics than the one that serves, it was chosen since it costs less.
+        and after.costs.statistics == before.costs.statistics
         and after.costs.after >= CHEAPER * before.costs.after
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed
@@ -22,6 +21,7 @@ from hydro_core.deploy.deployment import (
 from hydro_core.deploy.functions import stored_call
 from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan_of
 from hydro_core.plan.semantic_hash import hash_of
@@ -37,7 +37,6 @@ class DeploymentMetadata:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """The program's files, by their names."""
-    statistics: Mapping[str, Any] = field(default_factory=dict)
     validated: Validated | None = None
     sharding: Sharding | None = None
     hashes: Mapping[NodeId, str] = field(default_factory=dict)
@@ -58,7 +57,7 @@ def deployment_of(
         flow=flow,
         program=WrittenProgram(given.texts, program),
         plan=made,
-        costs=Costs(optimized.cost_before, optimized.cost_after, given.statistics),
+        costs=_costs(optimized),
         explanation={step.output: step.render() for step in optimized.steps},
         notes=(*map(str, optimized.notes), *made.notes, *_referred(made.typed)),
         streams={n: s for n, s in optimized.streams.items() if n in made.graph.nodes},
@@ -71,6 +70,12 @@ def deployment_of(
         ),
         versions=_versions(),
     )
+
+
+def _costs(optimized: Optimized) -> Costs:
+    given = optimized.statistics
+    known = {} if given == Statistics() else given.as_json()
+    return Costs(optimized.cost_before, optimized.cost_after, known)
 
 
 def tables_of(made: TickPlan) -> Iterator[Table]:

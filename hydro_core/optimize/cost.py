@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
     Before,
@@ -55,6 +55,22 @@ SEARCHED = 0.002
 """What a stored row costs whose key is looked at, where a row that is made costs one."""
 
 
+class RowsTouched(NamedTuple):
+    """The rows that a node goes through in a tick, those that it makes where they are dear, and
+    those that it writes.
+    """
+
+    reads: float = 0.0
+    makes: float = 0.0
+    stores: float = 0.0
+    fixed: float = NODE
+
+    @property
+    def cost(self) -> float:
+        """All of them, and what the node costs by being there."""
+        return self.fixed + self.reads + self.makes + self.stores
+
+
 @dataclass(frozen=True, slots=True)
 class CostModel:
     """Sizes of classes and costs of nodes of one space."""
@@ -90,30 +106,37 @@ class CostModel:
         self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
 
-    def costs(self, sizes: Sequence[float], forms: Forms | None = None) -> list[float]:
-        """The cost of every node; with `forms`, of every node of their space.
+    def costs(self, sizes: Sequence[float]) -> list[float]:
+        """The cost of every node, each of which gives its values; `sizes`: the rows of a class."""
+        return [
+            _touched(n.shape.cls, [sizes[c] for c in n.inputs], sizes[n.cls]).cost
+            for n in self.space.nodes
+        ]
+
+    def touched(
+        self, sizes: Sequence[float], forms: Forms
+    ) -> tuple[list[RowsTouched], Sequence[float]]:
+        """What every node of a space with forms touches, and the rows of its classes.
 
         Args:
             sizes: the rows of every class of values.
             forms: the space, in which streams may be wanted by their changes.
         """
-        if forms is None:
-            return [self.cost(node, sizes) for node in self.space.nodes]
         rows = self._rows(sizes, forms)
-        return [self._cost_in(forms, node, rows) for node in forms.space.nodes]
+        return [self._touched_in(forms, node, rows) for node in forms.space.nodes], rows
 
-    def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
-        """The cost of a node that gives its stream in some form."""
+    def _touched_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
+        """What a node touches that gives its stream in some form."""
         form = forms.streams[node.cls][1]
         if form is Form.LOOKED_UP:
-            return self._cost_of_lookups(forms, node, rows)
+            return self._searched(forms, node, rows)
         if node.shape is INTEGRATE:
-            return rows[node.cls]
+            return RowsTouched(rows[node.cls], fixed=0.0)
         # rows that are looked up are as many as are made of them
         into = [self._new(c, rows, forms) for c in node.inputs]
         told = any(forms.streams[c][1] is not Form.VALUES for c in (node.cls, *node.inputs))
-        out = self._new(node.cls, rows, forms)
-        return NODE + _cost_of(node.shape.cls, into, out, told=told) + self._met(forms, node, rows)
+        found = _touched(node.shape.cls, into, self._new(node.cls, rows, forms), told=told)
+        return found._replace(reads=found.reads + self._met(forms, node, rows))
 
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The rows of the keys that change, of which a result by key is made again."""
@@ -123,16 +146,16 @@ class CostModel:
         history = rows[forms.streams[node.inputs[0]][0]]
         return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / rows[stream])
 
-    def _cost_of_lookups(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
-        """The cost of looking up items of some keys, once for all who ask for them.
+    def _searched(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
+        """What is gone through to look up items of some keys, once for all who ask for them.
 
         Where a stream is stored its keys are gone through. What is found is paid by who asks.
         """
         searched = SEARCHED * rows[forms.streams[node.cls][0]]
         if isinstance(node.shape.cls, History):
-            return NODE + rows[node.inputs[0]] + searched
+            return RowsTouched(searched, stores=rows[node.inputs[0]])
         told = forms.streams[node.inputs[0]][1] is Form.CHANGES
-        return NODE + (searched if node.shape is INTEGRATE and told else 0.0)
+        return RowsTouched(searched if node.shape is INTEGRATE and told else 0.0)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
         """The rows of every class in its form: those that a tick changes, where it is changes.
@@ -167,11 +190,6 @@ class CostModel:
     def _new(self, cls: ClassId, rows: Sequence[float], forms: Forms) -> float:
         """How many rows of a stream a tick goes through, without those that are looked up."""
         return 0.0 if forms.streams[cls][1] is Form.LOOKED_UP else rows[cls]
-
-    def cost(self, node: ENode, sizes: Sequence[float], *, told: bool = False) -> float:
-        """What the node touches in a tick; `told`: it reads or gives changes."""
-        into = [sizes[c] for c in node.inputs]
-        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], told=told)
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)
@@ -224,49 +242,51 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
-def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
+def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     cls: ShapeClass, into: Sequence[float], out: float, *, told: bool = False
-) -> float:
+) -> RowsTouched:
     """What a node of the class touches in a tick, given the rows that it reads and gives; `told`:
     these are changes.
     """
     match cls:
         case Given():
-            return 0.0
-        case Growth() | Output() if told:
-            return into[0]
+            return RowsTouched()
+        case Growth() if told:
+            return RowsTouched(into[0])
         case Before() if told:
             # all of the log is read and summed up, and nothing written
-            return 2 * out
+            return RowsTouched(2 * out)
         case Output():
-            # what is not told by its changes is stored anew in each tick
-            return into[0]
+            # of what is told by its changes these are stored, of others all is stored anew
+            return RowsTouched(stores=into[0])
         case Sum():
-            return 0.01 * out
+            return RowsTouched(0.01 * out)
         case History() if told:
-            return 0.0
+            return RowsTouched()
         case Window() if told:
             # the batch is stored, and that which leaves is read
-            return out
+            return RowsTouched(out)
         case History() | Window():
             # it stores the batch and reads the rest
-            return into[0] + out
+            return RowsTouched(out, stores=into[0])
         case Before():
             # all of it is written in each tick, and that of the tick before read
-            return 3 * into[0]
+            return RowsTouched(2 * into[0], stores=into[0])
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)
-            return sum(into) + 2 * changed + (0.0 if told else out)
+            return RowsTouched(sum(into) + changed + (0.0 if told else out), stores=changed)
         case Growth():
-            return 3 * into[0]
+            return RowsTouched(3 * into[0])
         case Product(Meets.ALL | Meets.KEY):
             # a row is dearer to make than to read: what was made once is better stored
-            return sum(into) + 2 * out
+            return RowsTouched(sum(into), 2 * out)
         case Ordering(sorts):
-            return into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0
+            return RowsTouched(into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0)
         case FeedbackShape(new):
-            return sum(into) / 3 + LOOP * out if new else LOOP * sum(into)
+            if new:
+                return RowsTouched(sum(into) / 3, LOOP * out)
+            return RowsTouched(LOOP * sum(into))
         case (
             Empty()
             | PerItem()
@@ -279,6 +299,6 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             | Positional()
             | Commands()
         ):
-            return sum(into)
+            return RowsTouched(sum(into))
         case _:
             assert_never(cls)

@@ -4,7 +4,7 @@ all rows of a running result; why no rule could help, and what to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -30,8 +30,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.errors import Span
-from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.named import StreamNames
 from hydro_core.optimize.reasons import (
     Advice,
     could_go_on,
@@ -69,10 +69,22 @@ class Note:
 
 
 def notes_of(
-    origins: Mapping[str, Node], space: Space, plan: Plan, payloads: Sequence[Payload] = ()
+    named: StreamNames, plan: Plan, growing: Collection[ClassId], payloads: Sequence[Payload] = ()
 ) -> tuple[Note, ...]:
-    """What of the plan is not incremental."""
-    held = _Held(_histories(space, plan), _windows(space, plan), _states(space, plan))
+    """What of the plan is not incremental.
+
+    Args:
+        named: the plan's space, and what the program calls its streams.
+        plan: the plan.
+        growing: the streams that grow with history; what goes through others is not told.
+        payloads: the arguments of operators.
+    """
+    space = named.space
+    held = _Held(
+        _histories(space, plan).intersection(growing),
+        _windows(space, plan),
+        _states(space, plan).intersection(growing),
+    )
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
@@ -80,21 +92,21 @@ def notes_of(
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
         if _compares(node) and (node.inputs[0] in held.histories | held.states):
-            single = _named(origins, space, space.nodes[plan.choice[node.inputs[1]]])[1]
+            single = named.of(space.nodes[plan.choice[node.inputs[1]]]).name
             reads = "all of history"
             if node.inputs[0] in held.states:
                 reads = "all rows of a running result"
-            found.setdefault(_note(origins, space, node, of_single(single), reads))
+            found.setdefault(_note(named, node, of_single(single), reads))
         elif _reads(node, held.histories):
             before = _made_anew(space, plan, held.histories, cls, args)
-            own = None if before is None else _named(origins, space, before)[1]
+            own = None if before is None else named.of(before).name
             reason = of_changing_input(own) if own else of_history(node.shape, args)
-            found.setdefault(_note(origins, space, node, reason, "all of history"))
+            found.setdefault(_note(named, node, reason, "all of history"))
         elif node.shape.cls.holds.condenses and held.windows.intersection(node.inputs):
-            note = _note(origins, space, node, of_window(node.shape, args), "all of its window")
+            note = _note(named, node, of_window(node.shape, args), "all of its window")
             found.setdefault(note)
         elif _goes_through(node, held.states):
-            note = _note(origins, space, node, of_state(), "all rows of a running result")
+            note = _note(named, node, of_state(), "all rows of a running result")
             found.setdefault(note)
     return tuple(found)
 
@@ -150,9 +162,12 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return False
         case Product(Meets.SINGLE):
             return large[0]
+        case Product(Meets.ALL):
+            # a few items that meet all of a history make so many rows
+            return all(large)
         case Product(keeps=keeps) if len(keeps) < 2:
             # a small side is looked up in a large one; items that stay are looked up all
-            return large[next(iter(keeps))] if keeps else all(large)
+            return large[next(iter(keeps))] if keeps else any(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
@@ -249,17 +264,6 @@ def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool
     return found
 
 
-def _named(origins: Mapping[str, Node], space: Space, node: ENode) -> tuple[str, str, Span | None]:
-    """The operator, name and place of a node: the program's, or the operator's own."""
-    own = [n for n, c in space.named.items() if c == node.cls and n in origins]
-    own.sort(key=lambda n: (origins[n].op is not node.shape.op, n))
-    if not own:
-        return node.shape.plain, node.shape.plain, None
-    return origins[own[0]].op.name, own[0], origins[own[0]].span
-
-
-def _note(
-    origins: Mapping[str, Node], space: Space, node: ENode, reason: Advice, reads: str
-) -> Note:
-    operator, name, span = _named(origins, space, node)
-    return Note(operator, name, reason.why, reason.cure, span, reads)
+def _note(named: StreamNames, node: ENode, reason: Advice, reads: str) -> Note:
+    of = named.of(node)
+    return Note(of.operator, of.name, reason.why, reason.cure, of.span, reads)

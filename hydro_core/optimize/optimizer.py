@@ -7,7 +7,7 @@ and the cheapest legal plan is taken out. It serves every range of ticks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import without_typed_functions
@@ -22,8 +22,10 @@ from hydro_core.optimize.cost import CostModel
 from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
-from hydro_core.optimize.forms import values_only, with_forms
+from hydro_core.optimize.forms import Forms, values_only, with_forms
+from hydro_core.optimize.growth import ChosenPlan
 from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.named import StreamNames
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
@@ -34,9 +36,12 @@ from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.semi_naive import step_rule, step_shape
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, own_nodes
+from hydro_core.optimize.statements import StatementCost, statement_costs
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.stream import Order
 
+REBUILT = 1.5
+"""A plan is made anew for a tick that costs less than the old one's by this factor."""
 NO_SATURATION = Saturation(0, 0, True)
 
 
@@ -59,6 +64,8 @@ class Optimized:
     """The plan's nodes that compute a stream of the program: its name there. Columns that nobody
     reads may be left out of them.
     """
+    statements: tuple[StatementCost, ...] = ()
+    """What each statement of the plan costs in a tick."""
 
     @property
     def graph(self) -> Graph:
@@ -66,22 +73,37 @@ class Optimized:
         return self.typed.graph
 
 
-def optimize(typed: Typed, stats: Statistics | None = None, *, explain: bool = False) -> Optimized:
+def optimize(
+    typed: Typed,
+    stats: Statistics | None = None,
+    *,
+    explain: bool = False,
+    served_by: Statistics | None = None,
+) -> Optimized:
     """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the
     same outputs.
 
-    With `explain` it comes with the steps that lead there.
+    Args:
+        typed: the program.
+        stats: what is known of its data.
+        explain: whether the plan comes with the steps that lead there.
+        served_by: what was known when the plan was made that serves. The plan that this leads to
+            stays, with its statistics, unless another one is notably cheaper by now: a plan of
+            other states costs a rebuild of them.
     """
     loaded = load(typed)
     if not loaded.problem.roots:
         return Optimized(typed, 0.0, 0.0)
-    statistics = stats or Statistics()
+    known = (stats or Statistics(), served_by)
     search = _Search(*prepare(loaded))
     while True:
         replay, space, saturation = search.saturate(explain=explain)
-        plan, before = choose(loaded, search.problem, space, statistics)
+        chosen, before, statistics = choose(loaded, search.problem, space, *known)
+        plan = chosen.plan
         if not search.is_told(unfilled_in(search.problem, space, plan.choice)):
             break
+    named = StreamNames(loaded.origins, space)
+    sized = statistics.of_inputs(typed.graph.sources)
     rebuilt = rebuild(loaded, search.problem.payloads, space, plan)
     best = narrowed(typed, infer(without_typed_functions(rebuilt.graph), typed.schemas))
     verify(best.graph)
@@ -90,11 +112,12 @@ def optimize(typed: Typed, stats: Statistics | None = None, *, explain: bool = F
         before,
         plan.cost,
         derivations(replay, space, plan, search.rules) if replay and replay.is_whole else (),
-        notes_of(loaded.origins, space, plan, search.problem.payloads),
+        notes_of(named, plan, chosen.growing(sized), search.problem.payloads),
         saturation,
         statistics,
         tuple(_limits(saturation, plan, replay)),
         rebuilt.streams,
+        tuple(statement_costs(named, chosen, sized)),
     )
 
 
@@ -143,30 +166,44 @@ def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     return replace(problem, shapes=shapes), rules
 
 
-def choose(loaded: Loaded, problem: Problem, space: Space, stats: Statistics) -> tuple[Plan, float]:
-    """The cheapest plan, and the cost of the program as it was written."""
-    model = CostModel(space, problem.payloads, stats)
+def choose(
+    loaded: Loaded,
+    problem: Problem,
+    space: Space,
+    stats: Statistics,
+    served_by: Statistics | None = None,
+) -> tuple[ChosenPlan, float, Statistics]:
+    """The cheapest plan, the cost of the program as it was written, and by which statistics."""
     start = preferred(problem, space)
-    sizes = model.sizes(tuple(start.values()))
+    chosen = _cheapest(CostModel(space, problem.payloads, stats), start)
+    if served_by is not None and served_by != stats:
+        served = _cheapest(CostModel(space, problem.payloads, served_by), start)
+        if served.costs(stats).total <= REBUILT * chosen.costs(stats).total:
+            chosen, stats = served, served_by
+    sizes = CostModel(space, problem.payloads, stats).sizes(tuple(start.values()))
     naive, naive_space = as_written(problem, space)
     written = CostModel(naive_space, problem.payloads, stats)
     named = {cls: space.named[name] for name, cls in naive_space.named.items()}
     written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
     before = plan_cost(naive_space, written.costs(written_sizes), naive)
-    return _cheapest(model, sizes, start), before
+    return chosen, before, stats
 
 
-def _cheapest(model: CostModel, sizes: Sequence[float], start: Mapping[ClassId, int]) -> Plan:
+def _cheapest(model: CostModel, start: Mapping[ClassId, int]) -> ChosenPlan:
     """The cheapest plan, with the forms in which its streams are wanted."""
-    forms = with_forms(model.space)
-    found = extract(forms.space, model.costs(sizes, forms), start)
-    plan = forms.plan(found)
+    sizes = model.sizes(tuple(start.values()))
+
+    def found_in(forms: Forms) -> ChosenPlan:
+        costs = [touched.cost for touched in model.touched(sizes, forms)[0]]
+        found = extract(forms.space, costs, start)
+        return ChosenPlan(model.space, model.payloads, tuple(start.values()), forms, found)
+
+    chosen = found_in(with_forms(model.space))
     free = [0.0] * len(model.space.nodes)
-    if plan_cost(model.space, free, plan.choice) < math.inf:
-        return plan
+    if plan_cost(model.space, free, chosen.plan.choice) < math.inf:
+        return chosen
     # what gives one stream in two forms feeds itself as one
-    values = values_only(model.space)
-    return extract(values.space, model.costs(sizes), start)
+    return found_in(values_only(model.space))
 
 
 def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], Space]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hydro_core.catalog.combine import UNION
@@ -11,7 +11,9 @@ from hydro_core.ir.convert import to_terms
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, function_names, show_tree, to_tree
 from hydro_core.ir.term import Term
+from hydro_core.optimize.growth import StreamCost
 from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.statements import LONGER, StatementCost
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 MAX_INPUTS = 5
@@ -45,6 +47,7 @@ def as_text(optimized: Optimized) -> str:
         expressions(optimized.graph),
     ]
     parts[0] += f"\n{assumptions(optimized)}"
+    parts += [statements(optimized)] if optimized.statements else []
     if optimized.notes:
         parts.append("\n".join(map(str, optimized.notes)))
     if optimized.limits:
@@ -52,10 +55,39 @@ def as_text(optimized: Optimized) -> str:
     return "\n\n".join(parts)
 
 
+def statements(optimized: Optimized) -> str:
+    """A table of what each statement reads, makes and stores in a tick, now and later."""
+    rows = [
+        (_called(of), *map(_rows, (*_of(of.now), *_of(of.longer))))
+        for of in optimized.statements
+        if max(*_of(of.now), *_of(of.longer)) >= 1
+    ]
+    columns = ("reads", "makes", "stores")
+    table = [("rows in a tick", *columns, *columns), *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join((cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])))
+        for cells in table
+    ]
+    later = f"at {LONGER:.0f} times the history".rjust(len(lines[0]))
+    return "\n".join((later, *lines))
+
+
+def _called(of: StatementCost) -> str:
+    return of.name if of.name == of.operator else f"{of.name} ({of.operator})"
+
+
+def _of(cost: StreamCost) -> tuple[float, float, float]:
+    return cost.reads, cost.makes, cost.stores
+
+
 def assumptions(optimized: Optimized) -> str:
     """What the costs assume of the inputs."""
-    given = optimized.statistics
-    inputs = list(optimized.graph.sources)
+    return assumed_of(optimized.graph.sources, optimized.statistics)
+
+
+def assumed_of(inputs: Collection[str], given: Statistics) -> str:
+    """What statistics say of inputs, in words."""
     known = [name for name in inputs if name in given.inputs]
     parts = [f"{name} {_assumed(given, name)}" for name in known[:MAX_INPUTS]]
     others = len(inputs) - len(known[:MAX_INPUTS])
@@ -98,6 +130,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
             }
             for node in graph
         ],
+        "statements": [of.as_json() for of in optimized.statements],
         "notes": [
             {
                 "operator": n.operator,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 ROWS = 1000.0
@@ -29,6 +29,35 @@ class Statistics:
     """Of filters, by the node's id or the function's name."""
     streams: Mapping[str, InputStatistics] = field(default_factory=dict)
     """Of streams of the program that are not inputs, by their names."""
+
+    def of_inputs(self, names: Iterable[str]) -> Statistics:
+        """The same with what is assumed of those inputs of which nothing is known."""
+        return replace(self, inputs={n: self.inputs.get(n, InputStatistics()) for n in names})
+
+    def as_json(self) -> Mapping[str, Any]:
+        """As `of` reads it."""
+        return asdict(self)
+
+    def longer(self, times: float) -> Statistics:
+        """The same once the history of the input with the most new rows is so many times as long.
+
+        Every stream gets as many rows in a tick as before. All inputs are given.
+        """
+        largest = max(self.inputs.values(), key=lambda i: i.rows, default=InputStatistics())
+        span = self.ticks
+        if largest.history is not None and largest.rows > 0:
+            span = max(span, largest.history / largest.rows)
+        more = span * (times - 1)
+
+        def later(given: InputStatistics) -> InputStatistics:
+            history = given.rows * self.ticks if given.history is None else given.history
+            return replace(given, history=history + given.rows * more)
+
+        inputs, streams = (
+            {name: later(given) for name, given in known.items()}
+            for known in (self.inputs, self.streams)
+        )
+        return replace(self, ticks=self.ticks + more, inputs=inputs, streams=streams)
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Statistics:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import ChangedOutput, ChangedState
 from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.optimize.report import assumed_of
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.item import Row
 
@@ -132,8 +134,9 @@ def as_text(change: Change, runner: TickRunner) -> str:
     lines = [f"{head}, after tick {last} ({ticks:,} tick(s))", ""]
     lines += _section("outputs", _outputs(change))
     lines += _section("states", _states(change, runner))
-    lines += _section("cost", [_cost(*_costs(change), "before")])
-    lines += _shards(change.target.deployment)
+    made = change.target.deployment
+    lines += _section("cost", [_cost(*_costs(change), "before"), *_known(made)])
+    lines += _shards(made)
     lines += _section("notes", _notes(change.notes))
     if change.is_nothing:
         lines += ["", "  No table changes: it would be deployed without computing anything."]
@@ -146,6 +149,12 @@ def _shards(made: Deployment) -> list[str]:
 
 def _cost(before: float, after: float, was: str) -> str:
     return f"a tick costs about {after:,.0f} rows ({was}: {before:,.0f})"
+
+
+def _known(made: Deployment) -> list[str]:
+    """What earlier ticks say of the data, where the plan was chosen by it."""
+    known = made.costs.statistics
+    return [assumed_of(list(made.plan.graph.sources), Statistics.of(known))] if known else []
 
 
 def _notes(notes: Iterable[str]) -> list[str]:

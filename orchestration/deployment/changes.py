@@ -18,7 +18,7 @@ from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
 from ..project.began import STARTED_EMPTY, started_empty
-from ..project.programs import deployment_for, said_instead
+from ..project.programs import deployment_for, known_data, said_instead
 from .seams import DeployOptions, seams
 
 if TYPE_CHECKING:
@@ -146,8 +146,9 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
         return None
     from hydro_core.spark.store.seams import seams as seams_of
 
-    made = deployment_for(flow)
-    mixed = seams_of(runner.deployments.ledger(flow).commits())
+    ledger = runner.deployments.ledger(flow)
+    made = deployment_for(flow, known_data(ledger.directory, serving.deployment))
+    mixed = seams_of(ledger.commits())
     made = _with_what_began(serving.deployment, made)
     found, made = _compared(serving.deployment, made, commit, mixed)
     made = _with_versions(made, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -28,9 +28,29 @@ if TYPE_CHECKING:
     from hydro_core.deploy.make import DeploymentMetadata
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
+    from hydro_core.optimize.statistics import Statistics
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownData:
+    """What is known of a flow's data before its program is planned; None: nothing."""
+
+    recorded: Statistics | None = None
+    """By the ledger, of the ticks that have run."""
+    served_by: Statistics | None = None
+    """By which the plan was made that serves."""
+
+
+def known_data(directory: Path, serving: Deployment) -> KnownData:
+    """What the pipeline of a flow in a directory says of its data, by the plan that serves."""
+    from hydro_core.optimize.statistics import Statistics
+    from hydro_core.spark.pipeline.statistics import recorded_statistics
+
+    recorded = recorded_statistics(directory)
+    return KnownData(recorded, Statistics.of(serving.costs.statistics))
 
 
 def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
@@ -91,11 +111,11 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
     return planned(program, shards.optimized(), known)
 
 
-def deployment_for(flow: FlowAsset) -> Deployment:
+def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deployment:
     """The deployment of a flow's program: optimized, and compared with the program as written.
 
     A plan that gives something else on random ticks is not deployed: the program runs as it is
-    written then, and the deployment's notes say so.
+    written then, and the deployment's notes say so. `known`: what earlier ticks say of the data.
 
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
@@ -104,7 +124,7 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
-    made = untried_deployment(flow)
+    made = untried_deployment(flow, known)
     program, before = stratified(made.program.typed), made.costs.before
     wrong = validate_randomly(stratified(made.plan.typed), program, _RUNS, _SEED)
     if wrong is None:
@@ -114,7 +134,7 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     return replace(written, costs=Costs(before, before), notes=(note, *written.notes))
 
 
-def untried_deployment(flow: FlowAsset) -> Deployment:
+def untried_deployment(flow: FlowAsset, known: KnownData | None = None) -> Deployment:
     """The same before its plan is compared with the program: for those who only look at it.
 
     Raises:
@@ -122,7 +142,9 @@ def untried_deployment(flow: FlowAsset) -> Deployment:
     """
     from hydro_core.compile import best_plan
 
-    return _deployment(flow, program_of(flow), partial(best_plan, explain=True))
+    known = known or KnownData()
+    plan = partial(best_plan, stats=known.recorded, explain=True, served_by=known.served_by)
+    return _deployment(flow, program_of(flow), plan)
 
 
 def _deployment(

@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
+from hydro_core.optimize import optimizer
+from hydro_core.optimize.statistics import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import BESIDE, Rework, deployment
 from hydro_core.spark.pipeline.verify import verify
@@ -248,3 +250,28 @@ def test_corrections_reach_back_before_the_deployment(
     assert main(["correct", "small", "--from", DAYS[1], "--yes"]) == 0
     assert by_name(contents(flow, runner)) == as_new(tmp_path, DOUBLED)
     assert verify(runner.directory(flow), measure).problems == ()
+
+
+def test_what_earlier_ticks_say_of_the_data_is_used(
+    served: tuple[FlowAsset, TickRunner],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flow, runner = served
+    list(run_ticks(flow, runner, 11, lambda _: None, together=12))
+    rewrite(flow, COUNTED)
+    assert main(["plan", "small"]) == 3
+    assert "assumed" not in capsys.readouterr().out, "the plan stays that was made without it"
+    with monkeypatch.context() as always:
+        always.setattr(optimizer, "REBUILT", 0)
+        assert main(["plan", "small"]) == 3
+        assert "assumed: payments 1,000 rows in a tick" in capsys.readouterr().out
+        assert main(["deploy", "small", "--yes"]) == 0
+    serving = runner.deployments.serving(flow)
+    assert serving is not None
+    assert Statistics.of(serving.deployment.costs.statistics).inputs["payments"].rows == ROWS
+    before = contents(flow, runner)
+    rewrite(flow, TURNED)
+    capsys.readouterr()
+    assert main(["deploy", "small", "--yes"]) == 0
+    assert contents(flow, runner) == before, "the same by other statistics changes no table"

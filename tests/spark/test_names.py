@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from hydro_core import Flow
 from hydro_core.analysis.infer import infer
 from hydro_core.cli.main import main
+from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.planner import plan as planned
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.types.values import RowItem
@@ -59,6 +60,43 @@ def test_no_output_is_lost_in_a_pipeline(tmp_path: Path, bound: int) -> None:
         expected = {(number, 0), (number, 1)}
         assert {(row["_1"], row["_2"]) for row in rows} == expected, name
         assert {(row["_1"], row["_2"]) for row in again.output_frame(name).collect()} == expected
+
+
+OUR_WORDS = (
+    "Until",
+    "until_2",
+    "item",
+    "count",
+    "n",
+    "ord",
+    "at",
+    "rows",
+    "first",
+    "__tick",
+)
+"""Names of columns that tables and frames of ours have, too."""
+
+
+@pytest.mark.parametrize("bound", [0, 100], ids=["files", "arrow"])
+@pytest.mark.parametrize("others", [(), ("copies",)], ids=["changes", "copies"])
+def test_columns_may_be_called_as_ours_are(
+    tmp_path: Path, others: tuple[str, ...], bound: int
+) -> None:
+    names = ("k", *OUR_WORDS, *others)
+    schema = ", ".join(f"`{name}` long" for name in names)
+    text = f'a = source("{schema}")\na -> persist() -> latest(by="k", order="n") -> log'
+    plan = planned(optimized(compile_text(text)).typed)
+    pipeline = Pipeline(tmp_path / "p", plan, SETTINGS.with_(small_write_rows=bound))
+    ticks = [{name: 1 if name == "k" else t * 10 for name in names} for t in range(3)]
+    for tick, row in enumerate(ticks):
+        pipeline.run_tick(tick, {"a": pa.Table.from_pylist([row])})
+    assert pipeline.output_tables["log"].is_log is not bool(others)
+    for tick, row in enumerate(ticks):
+        assert pipeline.output("log", tick).drop_columns(["tick"]).to_pylist() == [row]
+        (framed,) = pipeline.output_frame("log", tick).drop("tick").collect()
+        assert framed.asDict() == row
+    every = pipeline.output_frame("log", every=True).collect()
+    assert sorted(found["n"] for found in every) == sorted(row["n"] for row in ticks)
 
 
 def test_both_engines_give_every_output() -> None:

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.tpch.programs import NAMES, program
 from hydro_core.compile import best_plan, compile_text
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.statistics import Statistics
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 SCALARS = {"q11": "whole", "q22": "usual"}
 """Statements whose one row all others are compared with."""
@@ -65,6 +65,15 @@ def test_a_tick_costs_what_it_did_when_history_was_shorter(name: str) -> None:
 def test_a_number_that_all_rows_are_compared_with_is_told(name: str) -> None:
     [note] = plan(name).notes
     assert SCALARS[name] in note.message
+
+
+def test_what_all_suppliers_are_read_for_is_not_told_while_these_are_as_many() -> None:
+    there = InputStatistics(rows=1000, history=1000)
+    q15 = compile_text(program("q15"), file="q15.hydro")
+    notes = best_plan(q15, Statistics(streams={"revenue": there})).notes
+    assert ["`join_1` reads all rows" in note.message for note in notes] == [True], "new suppliers"
+    every = Statistics(streams={"revenue": there, "suppliers": there})
+    assert [note.message for note in best_plan(q15, every).notes] == []
 
 
 def test_plans_are_what_they_would_be_without_a_limit() -> None:

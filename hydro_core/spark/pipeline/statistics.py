@@ -7,13 +7,21 @@ of its keys, but keys that rows are joined on need not be these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hydro_core.errors import DataError
-from hydro_core.optimize.statistics import InputStatistics, Statistics
+from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger, state_error
+
+_ENOUGH = 10
+"""Fewer ticks than these tell nothing that a plan should rest on."""
+
+_Arrived = list[tuple[int, int]]
+"""The first tick of each commit, and its rows."""
 
 
 def deployed_statistics(directory: Path) -> Statistics:
@@ -25,17 +33,48 @@ def deployed_statistics(directory: Path) -> Statistics:
     commits = standing(Ledger(directory).commits())
     if not commits:
         raise _no_pipeline(directory)
-    ticks = sum(len(commit.ticks) for commit in commits)
-    inputs: dict[str, int] = {}
-    streams: dict[str, int] = {}
+    inputs, streams = defaultdict[str, _Arrived](list), defaultdict[str, _Arrived](list)
     for commit in commits:
         for read in commit.inputs:
-            inputs[read.name] = inputs.get(read.name, 0) + (read.rows or 0)
+            inputs[read.name].append((commit.first, read.rows or 0))
         for table, rows in commit.rows.items():
             of = _added_stream(commit, table)
             if of is not None:
-                streams[of] = streams.get(of, 0) + rows
-    return Statistics(ticks, _each(inputs, ticks), streams=_each(streams, ticks))
+                streams[of].append((commit.first, rows))
+    ticks = sum(len(commit.ticks) for commit in commits)
+    loaded = commits[0]
+    # What is there from the beginning says little of what ticks bring, once enough of them ran.
+    later = ticks - len(loaded.ticks)
+    since = loaded.last + 1 if later >= len(loaded.ticks) else loaded.first
+    span = later if since > loaded.first else ticks
+    return Statistics(ticks, _each(inputs, since, span), streams=_each(streams, since, span))
+
+
+def recorded_statistics(directory: Path) -> Statistics | None:
+    """What earlier ticks say of the data, for who plans the next ones; None: too few have run.
+
+    A pipeline that is young or small is planned as one that has grown: only how its inputs compare
+    with each other is taken from it.
+    """
+    commits = standing(Ledger(directory).commits())
+    if sum(len(commit.ticks) for commit in commits) < _ENOUGH:
+        return None
+    return grown(deployed_statistics(directory))
+
+
+def grown(found: Statistics) -> Statistics:
+    """The statistics, of at least as many ticks and rows as are assumed where nothing is known."""
+    most = max((of.rows for of in found.inputs.values()), default=ROWS)
+    larger, longer = max(1.0, ROWS / most), max(0.0, TICKS - found.ticks)
+
+    def later(of: InputStatistics) -> InputStatistics:
+        history = (of.history or 0.0) + of.rows * longer
+        return replace(of, rows=of.rows * larger, history=history * larger)
+
+    inputs, streams = (
+        {name: later(of) for name, of in known.items()} for known in (found.inputs, found.streams)
+    )
+    return replace(found, ticks=found.ticks + longer, inputs=inputs, streams=streams)
 
 
 def standing(commits: Iterable[Commit]) -> tuple[Commit, ...]:
@@ -58,10 +97,14 @@ def _added_stream(commit: Commit, table: str) -> str | None:
     return str(record["of"])
 
 
-def _each(rows: dict[str, int], ticks: int) -> dict[str, InputStatistics]:
+def _each(found: Mapping[str, _Arrived], since: int, ticks: int) -> Mapping[str, InputStatistics]:
+    """Of each stream what came, all together and in a tick of those from `since` on."""
     return {
-        name: InputStatistics(rows=max(count / ticks, 1e-3), history=float(max(count, 1)))
-        for name, count in sorted(rows.items())
+        name: InputStatistics(
+            rows=max(sum(rows for first, rows in of if first >= since) / ticks, 1e-3),
+            history=float(max(sum(rows for _, rows in of), 1)),
+        )
+        for name, of in sorted(found.items())
     }
 
 

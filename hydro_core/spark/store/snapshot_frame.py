@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from hydro_core.ir.builder import free_name
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import expanded
 from hydro_core.spark.frames.paths import quoted
@@ -22,10 +23,16 @@ def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> Da
     at = F.greatest(F.col(tick), F.lit(first)).cast("long").alias(tick)
     changes = log.select(at, *names, count).groupBy(*names, tick).agg(F.sum(count).alias(count))
     in_time = Window.partitionBy(*names).orderBy(tick)
-    until = F.coalesce(F.lead(tick).over(in_time), F.lit(last + 1).cast("long"))
+    until = _free(spec)
+    next_change = F.coalesce(F.lead(tick).over(in_time), F.lit(last + 1).cast("long"))
     there = changes.select(
-        tick, *names, F.sum(count).over(in_time).alias(count), until.alias("until")
+        tick, *names, F.sum(count).over(in_time).alias(count), next_change.alias(until)
     ).where(F.col(count) > 0)
-    ticks = F.explode(F.sequence(F.col(tick), F.col("until") - 1)).alias(tick)
+    ticks = F.explode(F.sequence(F.col(tick), F.col(until) - 1)).alias(tick)
     kept: list[str | Column] = [ticks, *names, count]
-    return expanded(exploded(there, kept, reads=(tick, "until")), count)
+    return expanded(exploded(there, kept, reads=(tick, until)), count)
+
+
+def _free(spec: TableSpec) -> str:
+    """A name that no column has; Spark does not tell names apart by case."""
+    return free_name("until", {name.lower() for name, _ in spec.columns})

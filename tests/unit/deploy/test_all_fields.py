@@ -26,6 +26,7 @@ from hydro_core.deploy.make import DeploymentMetadata, deployment_of
 from hydro_core.deploy.said import said
 from hydro_core.functions.fn import Fn
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import Row
 from tests.support.deployments import records
@@ -65,8 +66,9 @@ def _programs() -> Iterator[tuple[str, Callable[[], Compiled]]]:
 
 def _deployment(program: Compiled) -> Deployment:
     sharding = Sharding(2, {"a": ("k",)}, ("b",), says="a by k")
-    given = DeploymentMetadata({"t.hydro": "…"}, {"ticks": 5}, Validated(20, 7), sharding)
-    return deployment_of("flow", program.typed, optimize(program.typed, explain=True), given)
+    given = DeploymentMetadata({"t.hydro": "…"}, Validated(20, 7), sharding)
+    plan = optimize(program.typed, Statistics(ticks=5), explain=True)
+    return deployment_of("flow", program.typed, plan, given)
 
 
 @dataclass

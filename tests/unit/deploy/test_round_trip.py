@@ -25,6 +25,7 @@ from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.make import DeploymentMetadata, deployment_of
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.validation import validate_randomly
 
@@ -104,8 +105,9 @@ def test_values_of_every_kind_come_back_as_they_are(tmp_path: Path) -> None:
 
 def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
     program = compile_text(JOINED, file="joined.hydro")
-    plan = optimize(program.typed, explain=True)
-    given = DeploymentMetadata({"joined.hydro": JOINED}, {"ticks": 5}, Validated(20, 7))
+    known = Statistics(inputs={"a": InputStatistics(rows=700, history=70_001)})
+    plan = optimize(program.typed, known, explain=True)
+    given = DeploymentMetadata({"joined.hydro": JOINED}, Validated(20, 7))
     made = deployment_of("joined", program.typed, plan, given)
     found = read(tmp_path, write(tmp_path, made))
     assert found == made
@@ -113,6 +115,7 @@ def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
     assert "filter-join-right" in found.explanation["out"]
     assert found.validated == Validated(20, 7)
     assert found.costs.after < found.costs.before
+    assert Statistics.of(found.costs.statistics) == known
     assert {"hydrotick", "pyspark", "delta-spark"} <= found.versions.keys()
     assert found.statement("out").startswith("joined.hydro:4:")
     roles = {(t.name, t.role) for t in found.tables}

@@ -6,6 +6,7 @@ from hydro_core.compile import compile_text
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.optimize.report import as_text
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 ROWS = 'a = source("k long, v long, d decimal(30,2)"); b = source("k long, w long")\n'
 HISTORIES = ROWS + "p = a -> persist(); q = b -> persist()\n"
@@ -121,3 +122,43 @@ def test_a_union_of_two_types_is_called_a_union_and_costs_as_one() -> None:
     assert all(":" not in n.reason for n in found["double"].notes)
     [of_union] = [n for n in found["double"].notes if n.operator == "union"]
     assert of_union.reason.startswith("`union` has no rule")
+
+
+def _told(text: str, statistics: Statistics) -> list[str]:
+    return [note.operator for note in optimize(compile_text(text).typed, statistics).notes]
+
+
+SORTED = ROWS + 'a -> persist() -> aggregate(by="k", n=count()) -> sort() -> out'
+
+
+@pytest.mark.parametrize(("keys", "told"), [(4.0, []), (None, ["sort"])])
+def test_what_does_not_grow_with_history_is_not_told(keys: float | None, told: list[str]) -> None:
+    known = {"a": InputStatistics(rows=1000, keys=keys)}
+    assert _told(SORTED, Statistics(inputs=known)) == told
+
+
+def test_a_table_that_is_there_from_the_first_tick_does_not_grow() -> None:
+    text = ROWS + "b -> persist() -> sort() -> out; a -> persist() -> sort() -> others"
+    still = Statistics(inputs={"b": InputStatistics(rows=0.001, history=10_000)})
+    notes = optimize(compile_text(text).typed, still).notes
+    assert [note.name for note in notes] == ["sort_2"]
+
+
+def test_statements_are_told_at_this_length_of_history_and_at_ten_times() -> None:
+    known = Statistics(ticks=100, inputs={"a": InputStatistics(rows=10, history=1000)})
+    found = optimize(compile_text(ROWS + "p = a -> persist()\np -> sort() -> out").typed, known)
+    costs = {of.name: of for of in found.statements}
+    assert (costs["p"].now.reads, costs["p"].longer.reads) == (1000, 10_000)
+    assert costs["p"].now.stores == costs["p"].longer.stores == 10
+    assert "at 10 times the history" in as_text(found)
+
+
+def test_history_is_longer_by_what_ticks_bring() -> None:
+    known = {
+        "lines": InputStatistics(rows=1000, history=1e6),
+        "parts": InputStatistics(rows=10, history=2e5, keys=7),
+    }
+    longer = Statistics(ticks=100, inputs=known).longer(2)
+    assert longer.ticks == 1100
+    assert longer.inputs["lines"].history == 2e6
+    assert longer.inputs["parts"] == InputStatistics(rows=10, history=2.1e5, keys=7)

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from hydro_core.cli.main import main
+from hydro_core.compile import compile_text
 from hydro_core.errors import DataError
-from hydro_core.optimize.statistics import InputStatistics
-from hydro_core.spark.pipeline.statistics import deployed_statistics
+from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
+from hydro_core.spark.pipeline.statistics import deployed_statistics, recorded_statistics
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, Ledger
 
@@ -54,10 +56,57 @@ def test_rows_of_a_tick_and_of_history(ledger: Ledger) -> None:
     ledger.append(_commit(1, 1, 4, 16, a=90, b=3))
     found = deployed_statistics(ledger.directory)
     assert found.ticks == 5
-    assert found.inputs["a"] == InputStatistics(rows=20.0, history=100.0)
-    assert found.inputs["b"] == InputStatistics(rows=0.8, history=4.0)
+    # what the first commit loaded says less of what ticks bring
+    assert found.inputs["a"] == InputStatistics(rows=22.5, history=100.0)
+    assert found.inputs["b"] == InputStatistics(rows=0.75, history=4.0)
     # a log of changes does not tell how many items a stream has
     assert found.streams == {"kept": InputStatistics(rows=4.0, history=20.0)}
+
+
+def test_a_range_that_was_loaded_counts_while_few_ticks_came_later(ledger: Ledger) -> None:
+    ledger.append(_commit(0, 0, 9, 0, a=1000, b=100))
+    ledger.append(_commit(1, 10, 10, 0, a=10, b=0))
+    found = deployed_statistics(ledger.directory)
+    assert found.inputs["a"] == InputStatistics(rows=1010 / 11, history=1010.0)
+    ledger.append(_commit(2, 11, 21, 0, a=110, b=0))
+    found = deployed_statistics(ledger.directory)
+    assert found.inputs["a"] == InputStatistics(rows=10.0, history=1120.0)
+    assert found.inputs["b"] == InputStatistics(rows=1e-3, history=100.0)
+
+
+def test_what_few_ticks_say_is_not_recorded(ledger: Ledger) -> None:
+    ledger.append(_commit(0, 0, 8, 0, a=90))
+    assert recorded_statistics(ledger.directory) is None
+    ledger.append(_commit(1, 9, 9, 0, a=10))
+    assert recorded_statistics(ledger.directory) is not None
+
+
+def test_a_young_pipeline_is_planned_as_one_that_has_grown(ledger: Ledger) -> None:
+    ledger.append(_commit(0, 0, 0, 0, a=2, b=50))
+    ledger.append(_commit(1, 1, 20, 0, a=40, b=0))
+    found = recorded_statistics(ledger.directory)
+    assert found is not None
+    assert found.ticks == TICKS
+    assert found.inputs["a"].rows == ROWS
+    assert found.inputs["a"].history == pytest.approx((42 + 2 * 79) * 500)
+    b = found.inputs["b"]
+    assert (b.rows < 1, b.history) == (True, pytest.approx(25_000, rel=0.01)), "loaded once"
+
+
+def test_the_plan_that_serves_stays_unless_another_one_is_notably_cheaper() -> None:
+    typed = compile_text(JOINS).typed
+    guess = optimize(typed)
+
+    def planned(known: InputStatistics, of: str) -> tuple[Optimized, Optimized]:
+        given = Statistics(inputs={of: known})
+        return optimize(typed, given), optimize(typed, given, served_by=Statistics())
+
+    own, stays = planned(InputStatistics(rows=0.01, history=5), "a")
+    assert own.graph != guess.graph
+    assert (stays.graph, stays.statistics) == (guess.graph, Statistics())
+    own, turned = planned(InputStatistics(rows=0.01, history=10), "c")
+    assert own.graph != guess.graph
+    assert (turned.graph, turned.statistics) == (own.graph, own.statistics)
 
 
 def test_a_tick_that_was_made_again_counts_once(ledger: Ledger) -> None:

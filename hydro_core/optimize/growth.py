@@ -1,0 +1,94 @@
+"""What a chosen plan costs, stream by stream, and what that is once history is longer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hydro_core.catalog.classes import Output
+from hydro_core.catalog.forms import Form
+from hydro_core.optimize.cost import CostModel, RowsTouched
+from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.forms import Forms
+from hydro_core.optimize.shape import Payload
+from hydro_core.optimize.space import ClassId, Space
+from hydro_core.optimize.statistics import Statistics
+
+LATER = 2.0
+"""What a tick goes through at so many times the history tells whether it grows with it."""
+_GROWS = 1.1
+"""What is more than so many times as much there has grown."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCost:
+    """Rows of one stream in a tick: that are gone through for it, that it gives, that it stores."""
+
+    reads: float
+    makes: float
+    stores: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCosts:
+    """What a plan costs in a tick, at one length of history: all together, and each stream."""
+
+    total: float
+    streams: Mapping[ClassId, StreamCost]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPlan:
+    """A plan, with the forms in which its streams are wanted."""
+
+    space: Space
+    payloads: Sequence[Payload]
+    first: Sequence[int]
+    """The nodes of the program, which sizes are reckoned by."""
+    forms: Forms
+    found: Plan
+    """In the space of the forms."""
+
+    @property
+    def plan(self) -> Plan:
+        """In the space of values."""
+        return self.forms.plan(self.found)
+
+    def costs(self, statistics: Statistics) -> PlanCosts:
+        """What it costs with such data."""
+        model = CostModel(self.space, self.payloads, statistics)
+        sizes = model.sizes(self.first)
+        touched, rows = model.touched(sizes, self.forms)
+
+        def node(cls: ClassId) -> RowsTouched:
+            return touched[self.found.choice[cls]]
+
+        forms = defaultdict[ClassId, list[ClassId]](list)
+        for cls in self.found.choice:
+            forms[self.forms.streams[cls][0]].append(cls)
+        streams = {
+            stream: _of_forms([(self.forms.streams[c][1], node(c), rows[c]) for c in of])
+            for stream, of in forms.items()
+        }
+        ends = {n.cls for n in self.space.nodes if isinstance(n.shape.cls, Output)}
+        streams |= {c: replace(of, makes=0.0) for c, of in streams.items() if c in ends}
+        return PlanCosts(sum(node(c).cost for c in self.found.choice), streams)
+
+    def growing(self, statistics: Statistics) -> frozenset[ClassId]:
+        """The streams that have notably more rows once history is twice as long."""
+        now, later = (
+            CostModel(self.space, self.payloads, of).sizes(self.first)
+            for of in (statistics, statistics.longer(LATER))
+        )
+        grown = (c for c, (a, b) in enumerate(zip(now, later, strict=True)) if b > _GROWS * a)
+        return frozenset(grown)
+
+
+def _of_forms(found: Sequence[tuple[Form, RowsTouched, float]]) -> StreamCost:
+    """What it costs to have a stream in all forms that are wanted; looking up makes nothing."""
+    return StreamCost(
+        sum(touched.reads + touched.makes for _, touched, _ in found),
+        min((rows for form, _, rows in found if form is not Form.LOOKED_UP), default=0.0),
+        sum(touched.stores for _, touched, _ in found),
+    )
