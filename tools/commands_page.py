@@ -45,7 +45,7 @@ variable of the same meaning wins.
 _ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "A program by itself": "run check optimize partition lineage graph simulate",
-        "A project": "init test land dev worker demo docs completion",
+        "A project": "init test land dev worker demo docs ready completion",
         "Ticks": "backfill correct accept status show why",
         "What is deployed": "plan deploy rollback",
         "Tables": "compact copy reset",

@@ -22,6 +22,7 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import PythonFileTarget
 
 from hydrotick.cli.init import put_project
+from hydrotick.instance.run_tags import PARTITION, range_tags
 from hydrotick.worker.wire import WorkerPlace, ask, place_in
 
 SECONDS = 180
@@ -46,15 +47,15 @@ class Company:
         put_project(self.shop, "totals")
         self.definitions = at / "definitions.py"
         self.definitions.write_text(DEFINITIONS.format(shop=str(self.shop)))
-        self._dagster = at / "dagster"
-        self._dagster.mkdir()
-        (self._dagster / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+        self.dagster = at / "dagster"
+        self.dagster.mkdir()
+        (self.dagster / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
 
     @property
     def environment(self) -> dict[str, str]:
         """What all processes of the company have."""
         return {
-            "DAGSTER_HOME": str(self._dagster),
+            "DAGSTER_HOME": str(self.dagster),
             "HYDROTICK_HOME": str(self.home),
             "HYDROTICK_SPARK_MASTER": "local[2]",
         }
@@ -113,8 +114,8 @@ class Launches:
     def __init__(self, instance: dg.DagsterInstance, context: WorkspaceProcessContext) -> None:
         self.instance, self._context = instance, context
 
-    def launch(self, key: str, job: str = "totals_job") -> str:
-        """Launches a job for one tick; gives the run."""
+    def launch(self, key: str, job: str = "totals_job", last: str | None = None) -> str:
+        """Launches a job for a tick, or for those up to `last`; gives the run."""
         workspace = self._context.create_request_context()
         location = workspace.get_code_location("company")
         (repository,) = location.get_repositories().values()
@@ -124,7 +125,7 @@ class Launches:
             remote_repo=repository,
             remote_job=repository.get_full_job(job),
             run_config={},
-            tags={"dagster/partition": key},
+            tags={PARTITION: key} if last is None else range_tags(key, last),
             op_selection=None,
             run_id=None,
         )
