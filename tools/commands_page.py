@@ -46,7 +46,7 @@ _ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "A program by itself": "run check optimize partition lineage graph simulate",
         "A project": "init test land dev worker demo docs ready completion",
-        "Ticks": "backfill correct accept status show why",
+        "Ticks": "backfill correct accept status metrics show why",
         "What is deployed": "plan deploy rollback",
         "Tables": "compact copy reset",
     }

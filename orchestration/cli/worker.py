@@ -17,9 +17,16 @@ from hydro_core.types.json import json_text
 from ..project import project
 from ..project.arguments import add_format, number_of
 from ..project.settings import ProjectSettings
-from ..project.worker_settings import NONE, TOKEN, host_and_port, wrong_address
+from ..project.worker_settings import (
+    NONE,
+    TOKEN,
+    host_and_port,
+    wrong_address,
+    wrong_listening,
+)
 from ..worker.service import WorkerService, home_of
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
+from .metrics import serve_metrics
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 
@@ -36,6 +43,13 @@ def worker(arguments: Sequence[str]) -> int:
         type=_address,
         help="is asked there, too; other machines need the token in HYDROTICK_WORKER_TOKEN",
     )
+    parser.add_argument(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        type=_metrics,
+        help="tells metrics for Prometheus there, at /metrics; HOST is 127.0.0.1 where it is left "
+        "out",
+    )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--status", action="store_true", help="how the worker is, and ends")
     asked.add_argument(
@@ -49,13 +63,23 @@ def worker(arguments: Sequence[str]) -> int:
     if options.status or options.drain:
         return _asked(settings, "drain" if options.drain else "status", options.format)
     of_worker = settings.worker
-    changed = replace(of_worker, flows=options.flows or of_worker.flows)
+    changed = replace(
+        of_worker,
+        flows=options.flows or of_worker.flows,
+        metrics=options.metrics or of_worker.metrics,
+    )
     return _serve(replace(settings, worker=changed), options.listen)
 
 
 def _address(text: str) -> str:
     if text == NONE or wrong_address(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT")
+    return text
+
+
+def _metrics(text: str) -> str:
+    if wrong_listening(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no [HOST:]PORT")
     return text
 
 
@@ -69,6 +93,8 @@ def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     for place in places:
         service.serve(_listening(place), place.token)
         _say(f"asked at {place}")
+    if settings.worker.metrics is not None:
+        _tell_metrics(settings.worker.metrics, service)
     _heed_signals(service)
     _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
     service.work()
@@ -101,6 +127,17 @@ def _listening(place: WorkerPlace) -> Any:
         message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
         cure = "end what is there, or name another address: `--listen HOST:PORT`"
         raise DataError(Diagnostic("config", message, help=cure)) from problem
+
+
+def _tell_metrics(where: str, service: WorkerService) -> None:
+    host, port = host_and_port(where)
+    try:
+        serve_metrics((host or _HERE[0], port), service.status)
+    except OSError as problem:
+        message = f"metrics cannot be told at {where}: {problem.strerror or problem}"
+        cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
+        raise DataError(Diagnostic("config", message, help=cure)) from problem
+    _say(f"tells metrics at http://{host or _HERE[0]}:{port}/metrics")
 
 
 def _heed_signals(service: WorkerService) -> None:

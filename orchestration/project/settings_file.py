@@ -27,7 +27,7 @@ address = "10.0.0.5:7077"
 token_file = "/run/secrets/worker"
 flows = 2
 memory = "6g"
-metrics = "127.0.0.1:9464"
+metrics = "9464"
 ```
 
 A Dagster component has the same names in its attributes.

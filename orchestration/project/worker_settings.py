@@ -81,7 +81,7 @@ def wrong_address(value: str) -> tuple[str, str] | None:
 
 def wrong_listening(value: str) -> tuple[str, str] | None:
     """What is wrong with an address that metrics are told at, and the cure."""
-    found = _TCP.fullmatch(value)
+    found = _TCP.fullmatch(value if ":" in value else f"localhost:{value}")
     if found and int(found["port"]) < 2**16:
         return None
-    return "no address", "write `HOST:PORT`, such as `127.0.0.1:9464`"
+    return "no address", "write a port, such as `9464`, or `HOST:PORT`"

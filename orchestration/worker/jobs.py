@@ -47,11 +47,14 @@ class WorkerJob:
         """The run of Dagster that it is, or that it is for."""
         return str(self.request.get("run", ""))
 
+    @property
+    def seconds(self) -> float:
+        """How long it goes on, or waits."""
+        return time.monotonic() - (self.asked if self.began is None else self.began)
+
     def as_json(self) -> dict[str, Any]:
         """What is said of it."""
-        now = time.monotonic()
-        seconds = now - (self.asked if self.began is None else self.began)
-        return {"flow": self.flow, "run": self.run, "seconds": round(seconds, 1)}
+        return {"flow": self.flow, "run": self.run, "seconds": round(self.seconds, 1)}
 
 
 class Turns:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hydro_core.settings import MEBIBYTE, size_in_bytes
 
 from ..project.settings import ProjectSettings
 from .code import code_number
+from .counts import WorkCounts
 from .jobs import Fit, Turns, WorkerJob
 from .spawned import SECONDS_TO_END, TickProcess
 from .wire import PROTOCOL, Channel, Message
@@ -46,6 +48,7 @@ class WorkerService:
         self._changed = threading.Condition()
         self._turns = Turns()
         self._processes: list[TickProcess] = []
+        self._counts = WorkCounts()
         self._draining = self._stopping = False
         memory = project.worker.memory
         self._memory = None if memory is None else size_in_bytes(memory)
@@ -103,6 +106,7 @@ class WorkerService:
             "process": this_process(),
             "project": str(self._project.root),
             "flows": self._project.worker.flows,
+            "counts": self._counts.as_json(),
             "running": [{**job.as_json(), "process": one.number} for one, job in processes if job],
             "waiting": waiting,
             "processes": [
@@ -154,7 +158,9 @@ class WorkerService:
                 self._run_ticks(message, channel)
             case "run":
                 fit = self._fit(code_number(self._project.root))
-                self._add(WorkerJob(message["flow"], fit, {**message, "do": "run"}))
+                run = WorkerJob(message["flow"], fit, {**message, "do": "run"})
+                run.tell = partial(self._counts.told, run)
+                self._add(run)
                 channel.send({"kind": "taken"})
             case "cancel":
                 channel.send({"done": self._cancel_run(message["run"])})
@@ -172,7 +178,12 @@ class WorkerService:
             memory=asked["spark_memory"] or "",
         )
         job = WorkerJob(message["flow"], fit, {**message, "do": "ticks", "token": None})
-        job.tell = channel.send
+
+        def tell(told: Message) -> None:
+            self._counts.told(job, told)
+            channel.send(told)
+
+        job.tell = tell
         # What happens is told behind the first answer.
         with self._changed:
             self._add(job)
