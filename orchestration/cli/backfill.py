@@ -16,6 +16,7 @@ from ..project.console import Console
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
 from ..runner.runner import TickRunner
+from ..worker.client import worker_answers
 from .progress import Progress
 from .ticking import TickDone, correct_ticks, run_ticks
 
@@ -101,7 +102,7 @@ def _backfill(
         done = f"{begun:,} tick(s) are committed, {committed}"
         console.say(f"{flow.name}: nothing is open: {done}{why}")
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
-    runner.warm_up()
+    _warm_up(runner)
     began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
     progress = Progress(total, console.to)
@@ -124,6 +125,12 @@ def _backfill(
     }
 
 
+def _warm_up(runner: TickRunner) -> None:
+    """Has what this process needs for ticks, unless a worker runs them."""
+    if not worker_answers(runner.project):
+        runner.warm_up()
+
+
 def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
     """The rows that ticks have read, as far as that was counted."""
     made = runner.deployments.ledger(flow).commits(since=done.first.tick)
@@ -141,7 +148,7 @@ def _correct(
         console.say(f"  {plan.why}: {plan.first.key} is the first.")
     if not console.agreed():
         return None
-    runner.warm_up()
+    _warm_up(runner)
     began = time.monotonic()
 
     def computed(windows: Sequence[TickWindow]) -> None:

@@ -85,7 +85,8 @@ class ProcessLoop:
         except KeyboardInterrupt:
             self._tell("cancelled")
         except BaseException as error:  # noqa: BLE001 - whatever it is, who asked is to know it
-            traceback.print_exc()
+            if not isinstance(error, HydroError):
+                traceback.print_exc()
             self._tell("failed", **failure(error))
 
     def _tell(self, kind: str, **message: Any) -> None:

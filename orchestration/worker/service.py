@@ -270,9 +270,11 @@ class WorkerService:
                 self._processes.remove(process)
                 continue
             memory = 0 if self._memory is None else process.memory()
-            if self._memory is not None and memory > self._memory:
+            if self._memory is not None and memory > self._memory and not process.why:
                 held = f"{memory // MEBIBYTE:,} MiB of {self._memory // MEBIBYTE:,}"
-                process.kill(f"it held {held} (`memory` of `[worker]`)")
+                why = f"it held {held} (`memory` of `[worker]`)"
+                self._say(f"process {process.number} is killed: {why}")
+                process.kill(why)
             elif process.job is None and not process.why:
                 if self._memory is not None and memory > _MUCH * self._memory:
                     self._end(process, "it held much memory when its work had ended")

@@ -211,7 +211,7 @@ def until(holds: Callable[[], object]) -> None:
     end = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < end
-        time.sleep(0.05)
+        time.sleep(0.25)
 
 
 def free_port() -> int:

@@ -22,7 +22,10 @@ from hydro_core.processes import has_ended, this_process
 from hydrotick.cli.ticking import open_instance
 from hydrotick.instance import prepare_instance
 from hydrotick.instance.run_tags import PROCESS_TAG
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.project.worker_settings import WorkerSettings
 from hydrotick.worker.launcher import WorkerRunLauncher
+from hydrotick.worker.service import WorkerService
 from hydrotick.worker.wire import WorkerPlace, ask, connect, listen, place_in
 
 pytestmark = pytest.mark.dagster
@@ -214,6 +217,28 @@ def test_a_worker_that_was_killed_leaves_no_process(home: Path) -> None:
         _until(lambda: not psutil.pid_exists(process))
         # It was the end of its process, not a person: the tick may be tried again.
         assert _state(instance, endless) == "FAILURE"
+
+
+def test_a_process_that_holds_more_than_it_may_is_ended(home: Path) -> None:
+    # Python with Dagster holds more than that.
+    bounded = WorkerSettings(flows=1, memory="32m")
+    settings = ProjectSettings(home=home.parent, root=ROOT, worker=bounded)
+    said: list[str] = []
+    service = WorkerService(settings, said.append)
+    working = threading.Thread(target=service.work)
+    with listen(place_in(home)) as listening, open_instance(home) as instance:
+        service.serve(listening, None)
+        working.start()
+        endless = _launch(instance, "does_not_end", flow="slow")
+        _until(lambda: service.status()["counts"]["ends"])
+        assert service.status()["counts"]["ends"] == [["slow", "gone", 1]]
+        run = instance.get_run_by_id(endless)
+        assert run is not None
+        assert instance.run_launcher.check_run_worker_health(run).status.value == "NOT_FOUND"
+        service.stop()
+        working.join()
+    (why,) = said
+    assert why.endswith(" MiB of 32 (`memory` of `[worker]`)")
 
 
 def test_a_worker_that_drains_ends_what_goes_on_and_takes_no_more(home: Path) -> None:
