@@ -167,10 +167,10 @@ class WorkerService:
 
     def _run_ticks(self, message: Message, channel: Channel) -> None:
         """Ticks for somebody who waits for them: the end of the connection cancels them."""
-        if message["root"] != str(self._project.root):
+        if not _is_same(message["root"], self._project.root):
             raise RefusedError(f"it works for the project {self._project.root}")
         asked = message["settings"]
-        if asked["home"] != str(self._project.home):
+        if not _is_same(asked["home"], self._project.home):
             raise RefusedError(f"it works on the data in {self._project.home}")
         fit = replace(
             self._fit(message["code"]),
@@ -296,6 +296,11 @@ class WorkerService:
                 if time.monotonic() > end:
                     process.kill("it did not end")
                 time.sleep(0.05)
+
+
+def _is_same(there: str, here: Path | None) -> bool:
+    """Whether a path of who asks is ours, by whatever links it leads there."""
+    return here is not None and Path(there).resolve() == here.resolve()
 
 
 def home_of(project: ProjectSettings) -> Path:

@@ -22,6 +22,9 @@ from ..project.worker_settings import NONE, host_and_port
 PROTOCOL = 1
 _SECONDS_TO_CONNECT = 5
 _MANY_BYTES = 65536
+_MOST_BYTES = 64 * 1024 * 1024
+"""A message that is longer is none: who has not said its token yet must not fill the memory."""
+
 
 Message = Mapping[str, Any]
 
@@ -79,7 +82,7 @@ class Channel:
         with self._connection.makefile("rb") as lines:
             while True:
                 try:
-                    line = lines.readline()
+                    line = lines.readline(_MOST_BYTES)
                 except ConnectionError:
                     return
                 if not line.endswith(b"\n"):

@@ -104,7 +104,10 @@ class Company:
             stack.enter_context(_environ({**self.environment, **environment}))
             instance = stack.enter_context(dg.DagsterInstance.get())
             target = PythonFileTarget(str(self.definitions), None, str(self.shop), "company")
-            context = stack.enter_context(WorkspaceProcessContext(instance, target))
+            context = WorkspaceProcessContext(instance, target)
+            # Behind its end, which tells the code server to end.
+            stack.callback(lambda: context._grpc_server_registry.wait_for_processes())
+            stack.enter_context(context)
             yield Launches(instance, context)
 
 
