@@ -106,7 +106,7 @@ class Company:
             target = PythonFileTarget(str(self.definitions), None, str(self.shop), "company")
             context = WorkspaceProcessContext(instance, target)
             # Behind its end, which tells the code server to end.
-            stack.callback(lambda: context._grpc_server_registry.wait_for_processes())
+            stack.callback(context._grpc_server_registry.wait_for_processes)
             stack.enter_context(context)
             yield Launches(instance, context)
 
