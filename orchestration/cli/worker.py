@@ -85,11 +85,11 @@ def _metrics(text: str) -> str:
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
+    places = [place_in(settings.dagster_home), *_network(settings, listen_at)]
     lock = FileLock(home_of(settings) / "worker.lock")
     if not lock.take():
         raise _another(settings, str(lock.holder().get("process", "")))
     service = WorkerService(settings, _say)
-    places = [place_in(settings.dagster_home), *_network(settings, listen_at)]
     for place in places:
         service.serve(_listening(place), place.token)
         _say(f"asked at {place}")
