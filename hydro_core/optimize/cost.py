@@ -47,12 +47,14 @@ MOST_ROWS = 1e30
 """No stream is expected to be larger: the cost of any plan is a number."""
 NODE = 1.0
 """What a node costs by being there."""
+MADE = 2.0
+"""What a row costs that a join makes, where one that is read costs one."""
 SKEW = 2.0
 """Rows come to keys that have many more often than to others: so many times the rows of a key in
 the mean has one to which a row comes.
 """
 SEARCHED = 0.002
-"""What a stored row costs whose key is looked at, where a row that is made costs one."""
+"""What a stored row costs whose key is looked at, where one that is read costs one."""
 
 
 class RowsTouched(NamedTuple):
@@ -279,8 +281,7 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case Growth():
             return RowsTouched(3 * into[0])
         case Product(Meets.ALL | Meets.KEY):
-            # a row is dearer to make than to read: what was made once is better stored
-            return RowsTouched(sum(into), 2 * out)
+            return RowsTouched(sum(into), MADE * out)
         case Ordering(sorts):
             return RowsTouched(into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0)
         case FeedbackShape(new):

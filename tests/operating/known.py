@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from hydro_core.project.flow_asset import Landing
 from tests.operating.programs import FAMILIES
 from tests.operating.story import FEED, Op, Setting, Story
 
@@ -13,10 +12,6 @@ OPEN: Mapping[str, tuple[str, str]] = {}
 """By their names, what fails and is to be mended: why, and words of what is said then. Who mends it
 takes its line out.
 """
-
-HOLD_IS_THERE = "removed" in {one.name for one in fields(Landing)}
-"""Whether an input may say `removed: hold`: issue point 2 brings it."""
-
 _DAYS = tuple((tick, "x", tick + 1) for tick in range(3))
 _TOTALS = FAMILIES["totals"].versions
 
@@ -202,5 +197,33 @@ STORIES: Mapping[str, Story] = {
     "an output is renamed": Story(
         _setting("next", FAMILIES["outputs"].versions),
         (Op("land", rows=_DAYS), Op("tick", 2), Op("deploy", 2), Op("rollback"), Op("tick", 1)),
+    ),
+    "a past that stays, with fewer rows than its program would give": Story(
+        _setting("refuse", FAMILIES["several"].versions, "delta"),
+        (
+            Op("land", rows=((0, "y", 1), (1, "y", 3), (0, "z", 5), (3, "z", 0))),
+            Op("tick", 3),
+            Op("deploy", 2),
+            Op("deploy", 3, how="from", first=3),
+            Op("rollback"),
+            Op("rollback"),
+            Op("tick", 1),
+        ),
+    ),
+    "rows that are back when a program begins without its past": Story(
+        replace(
+            _setting("next", FAMILIES["window"].versions, "delta"),
+            columns={"a": "day"},
+            waits=frozenset({"a"}),
+        ),
+        (
+            Op("land", rows=((2, "y", 0), (0, "z", 2), (3, "y", 2))),
+            Op("tick", 2),
+            Op("land", rows=((2, "z", 2), (5, "x", 2))),
+            Op("remove", 0),
+            Op("tick", 2),
+            Op("restore", 0),
+            Op("deploy", 3, how="now", first=3),
+        ),
     ),
 }

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from tests.operating.known import HOLD_IS_THERE
 from tests.operating.landing import KINDS
 from tests.operating.model import TICKS, Row
 from tests.operating.programs import FAMILIES, FEEDS, can_be_cut
@@ -50,7 +49,7 @@ def story_of(seed: int, length: int = 14) -> Story:
     if rng.random() < 0.2:
         kinds["a"] = "flow"
     late = {name: rng.choice(("next", "next", "correct", "refuse")) for name in family.inputs}
-    holds = frozenset(name for name in family.inputs if rng.random() < _HOLD and HOLD_IS_THERE)
+    holds = frozenset(name for name in family.inputs if rng.random() < _HOLD)
     setting = Setting(
         family.versions,
         late,

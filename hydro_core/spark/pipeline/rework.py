@@ -192,9 +192,15 @@ class Rework:
     def _rows(self, commits: Sequence[Commit]) -> Mapping[str, int]:
         """How many rows the tables have of the commit's ticks, which may not be those that ran."""
         if self._first_changed == self.first or self._first_changed > self.last:
-            return _added_up(commits)
+            seams = (self._since or {}).items()
+            joined = [self.target.output_tables[name].name for name, tick in seams if tick]
+            of_both = [name for name in joined if name in self._taken]
+            return {**_added_up(commits), **self._rows_since(self.first, of_both)}
+        return self._rows_since(self._first_changed, self._taken)
+
+    def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
         tables = self.beside.store.tables
-        return {name: tables[name].rows_since(self._first_changed) for name in self._taken}
+        return {name: tables[name].rows_since(tick) for name in names}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""

@@ -135,6 +135,11 @@ class Deviations:
         return not (len(self.late) or len(self.gone) or len(self.waiting) or self.files)
 
     @property
+    def misses(self) -> bool:
+        """Whether something is gone that ticks have read."""
+        return bool(len(self.gone)) or any(file.state == "gone" for file in self.files)
+
+    @property
     def waits(self) -> bool:
         """Whether something waits, and nobody has accepted it."""
         waiting = bool((~self.waiting.accepted).any())

@@ -108,11 +108,13 @@ def again(one: Seen, first: int) -> Seen:
 def as_read(source: LandingSource, known: KnownLanding, until: int) -> Seen:
     """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
     the version that was read, files as they are now, without what came since. So is a table whose
-    files of then were joined and removed.
+    files of then were joined and removed, and one of which rows had gone by that version: they may
+    be back.
     """
     arrived = None
     with suppress(FileNotFoundError):
-        arrived = None if known.snapshot.version is None else source.arrived(known.snapshot)
+        if known.snapshot.version is not None and not known.off.misses:
+            arrived = source.arrived(known.snapshot)
     if arrived is not None and all(file.exists() for file in arrived.found.files):
         now = replace(known.snapshot, table=arrived.found.table)
         off = in_columns_of(source, arrived, known.off)
