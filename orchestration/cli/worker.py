@@ -108,13 +108,13 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
     Raises:
         DataError: others could ask it without a token (code `config`).
     """
-    address = listen_at or settings.worker.address
-    if address is None or address == NONE:
+    # Where runs ask it may be another name, or the port of something between.
+    if listen_at is None:
         return []
-    host, port = host_and_port(address)
+    host, port = host_and_port(listen_at)
     token = settings.worker.token
     if token is None and host not in _HERE:
-        message = f"whoever reaches {address} could have the worker run what it likes"
+        message = f"whoever reaches {listen_at} could have the worker run what it likes"
         cure = f"give it and those who ask it a token: {TOKEN}, or `token_file` of `[worker]`"
         raise DataError(Diagnostic("config", message, help=cure))
     return [WorkerPlace(None, (host, port), token)]
