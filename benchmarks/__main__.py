@@ -19,6 +19,7 @@
 | `scale` | twenty million rows of history within the default memory |
 | `launched` | from the launch of a run to its tick: the default launcher, multiprocess, `dev` |
 | `sample` | the check of a sample of keys with the tick of the flights that it judges |
+| `costs` | what a row takes that is read, made, stored, searched, with the cost model |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
 | `nexmark` | events a second of processor time of Nexmark's queries |
@@ -56,6 +57,7 @@ BENCHMARKS = (
     "scale",
     "launched",
     "sample",
+    "costs",
     "optimizer",
     "tpch",
     "nexmark",

@@ -102,7 +102,7 @@ def slope(sizes: Sequence[int], seconds: Sequence[float]) -> float:
 def measured(
     name: str, asked: argparse.Namespace, meter: Meter, on: tuple[SparkSession, Settings]
 ) -> float:
-    """What a row more of a term takes, in seconds of processor time, without the rows that arrive."""
+    """What a row more of a term takes, in seconds of processor time."""
     term, rng = TERMS[name], np.random.default_rng(1)
     spark, settings = on
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as scratch:

@@ -77,11 +77,14 @@ class Agreeing:
         ids = np.zeros(len(found), dtype=np.int64)
         for path, distinct, known in self._steps:
             left = items if len(found) == len(items) else items.take(pa.array(found))
-            codes = _codes(comparable(_leaf(left, self._item, path)), distinct)
-            combined = ids * len(distinct) + codes
+            column = comparable(_leaf(left, self._item, path))
+            # Most have none of the values: whether is asked of all, and which one of the others.
+            hits = np.flatnonzero(pc.is_in(column, value_set=distinct).to_numpy(False))
+            codes = _codes(column.take(pa.array(hits)), distinct)
+            combined = ids[hits] * len(distinct) + codes
             ids = np.searchsorted(known, combined).clip(max=len(known) - 1)
-            agree = (codes >= 0) & (known[ids] == combined)
-            found, ids = found[agree], ids[agree]
+            agree = known[ids] == combined
+            found, ids = found[hits[agree]], ids[agree]
         return found
 
 
