@@ -75,7 +75,7 @@ class FileLock:
         while True:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with _opening:
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 _open_here.add(file)
             if not self._is_locked(file):
                 _close(file)
@@ -114,6 +114,21 @@ class FileLock:
             os.ftruncate(self.file, 0)
             _close(self.file)
             self.file = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a process holds the lock now, on whatever host; nothing is written."""
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
 
     def holder(self) -> Mapping[str, Any]:
         """What the process that holds the lock wrote, "process" first of all; empty if none does,

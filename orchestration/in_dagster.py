@@ -10,6 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from .cli.init import put_project
+from .code_location.as_loaded import begin_to_load
 from .code_location.factory import project_definitions
 from .project import project
 from .project.settings_file import FileSettings, settings_of_tables
@@ -20,8 +21,7 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
     """The flows of a project as Dagster definitions, to be merged with others.
 
     They have no executor of their own but for their jobs, so that those of the others stay what
-    they are. Nothing is run and Spark is not started. Where several flows may be materialized at
-    once before they were ever deployed, the location needs Dagster's `in_process_executor`.
+    they are. Nothing is run and Spark is not started.
 
     Args:
         at: the folder of the project, which has `assets/`.
@@ -30,6 +30,7 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
     Raises:
         HydroError: there is no project, or its settings are wrong.
     """
+    begin_to_load()
     found = project.project_at(Path(at), given)
     return project_definitions(found.flows, TickRunner(found.settings), found.broken, None)
 
@@ -39,6 +40,12 @@ class Spark(dg.Resolvable, dg.Model):
 
     master: Annotated[str | None, Field(description="such as `local[4]`")] = None
     memory: Annotated[str | None, Field(description="such as `4g`")] = None
+    shuffle_partitions: Annotated[
+        int | None, Field(description="into so many parts rows are shuffled: one per core")
+    ] = None
+    conf: Annotated[
+        dict[str, str | int | float | bool] | None, Field(description="settings of Spark's own")
+    ] = None
 
 
 class TickSettings(dg.Resolvable, dg.Model):
@@ -54,6 +61,9 @@ class Paths(dg.Resolvable, dg.Model):
 
     home: Annotated[str | None, Field(description="outputs, state and ledgers: `data`")] = None
     landing: Annotated[str | None, Field(description="what flows read: `landing` of `home`")] = None
+    dagster: Annotated[
+        str | None, Field(description="Dagster's instance, for commands: `dagster` of `home`")
+    ] = None
 
 
 class InDagster(dg.Resolvable, dg.Model):
@@ -67,6 +77,9 @@ class InDagster(dg.Resolvable, dg.Model):
         str | None, Field(description="`running` as soon as they are loaded, or `stopped`")
     ] = None
     sensor_seconds: Annotated[int | None, Field(description="how often a sensor looks")] = None
+    compact: Annotated[
+        str | None, Field(description="`daily`, `weekly` or `monthly`: when tables are compacted")
+    ] = None
     code_url: Annotated[
         str | None,
         Field(description="where the project's folder is on the web, for links to its programs"),

@@ -32,6 +32,7 @@ variable of the same meaning wins.
 | --- | --- |
 | `HYDROTICK_PROJECT` | the project, where it is neither the current folder nor above it |
 | `HYDROTICK_HOME` | where `data/` is: landing, pipelines, Dagster's records |
+| `DAGSTER_HOME` | Dagster's instance, where it is not the project's own in `data/dagster` |
 | `HYDROTICK_SPARK_MASTER` | where Spark runs |
 | `HYDROTICK_SPARK_MEMORY` | what it may take (2g) |
 | `HYDROTICK_RANGE_TICKS` | so many ticks of a backfill are one job (100) |
@@ -48,7 +49,7 @@ _ABOUT: Mapping[str, str] = MappingProxyType(
         "A project": "init test land dev worker demo docs ready completion",
         "Ticks": "backfill correct accept status metrics show why",
         "What is deployed": "plan deploy rollback",
-        "Tables": "compact copy reset",
+        "Tables": "compact copy reset upgrade",
     }
 )
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -100,7 +100,9 @@ def write(directory: Path, deployment: Deployment) -> int:
     folder = directory / FOLDER
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=".", dir=folder))
+        # Who else may read it, or write beside it, says the umask, as of all that is stored.
+        made = folder / f".{uuid.uuid4().hex[:8]}"
+        made.mkdir()
         try:
             for name, text in files.items():
                 _written(made / name, text)
@@ -115,7 +117,6 @@ def write(directory: Path, deployment: Deployment) -> int:
 
 
 def _placed(made: Path, folder: Path, directory: Path) -> int:
-    made.chmod(0o755)
     while True:
         number = max(numbers(directory), default=0) + 1
         try:
@@ -148,6 +149,15 @@ def read(directory: Path, number: int) -> Deployment:
         message = f"deployment {number} in {directory} is not what was written: a file was changed"
         raise _error(message, "restore the file, or deploy the flow again")
     return _deployment(texts, about)
+
+
+def unread(directory: Path, number: int) -> str:
+    """Why this version does not read a deployment; empty if it does."""
+    try:
+        read(directory, number)
+    except DataError as error:
+        return error.diagnostics[0].message
+    return ""
 
 
 def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards, Ticks
+from hydro_core.project.flow_asset import (
+    Expect,
+    FlowAsset,
+    FlowOutput,
+    FlowSpark,
+    Landing,
+    Shards,
+    Ticks,
+)
 from hydro_core.project.yaml_text import Document, YamlValue
+from hydro_core.spark_conf import conf_of, wrong_conf
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 
@@ -98,6 +107,20 @@ def _shards(document: Document, value: YamlValue) -> Shards | None:
     if "count" not in found and isinstance(value.of, dict):
         document.wrong(value, "`shards` has no `count`", "such as `shards: 4`, if no more is said")
     return Shards(**made) if "count" in made else None
+
+
+def _spark(document: Document, value: YamlValue) -> FlowSpark:
+    found = document.mapping(value, "`spark`")
+    document.known(found, ("conf",), "`spark`")
+    if "conf" not in found:
+        return FlowSpark()
+    conf = document.mapping(found["conf"], "`conf` of `spark`")
+    said = {name: inner.plain for name, inner in conf.items()}
+    wrong = wrong_conf(said)
+    if wrong is not None:
+        document.wrong(found["conf"], f"`conf` is {wrong[0]}", wrong[1])
+        return FlowSpark()
+    return FlowSpark(conf_of(said))
 
 
 def _texts(document: Document, value: YamlValue) -> dict[str, str]:
@@ -219,6 +242,7 @@ _SAID: Kinds = {
 }
 _READ = {
     "shards": _shards,
+    "spark": _spark,
     "ticks": _ticks,
     "inputs": _inputs,
     "expect": _expect,

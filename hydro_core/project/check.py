@@ -18,6 +18,7 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards
 from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_SHARDS
+from hydro_core.spark_conf import wrong_conf
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
@@ -42,7 +43,8 @@ def check_alone(flow: FlowAsset) -> None:
     Raises:
         ProgramError: everything that is wrong (code `config`).
     """
-    _raise([*_name(flow), *_program(flow), *_owners(flow), *_count(flow), *_ticks(flow)])
+    of_spark = _spark_conf(flow)
+    _raise([*_name(flow), *_program(flow), *_owners(flow), *_count(flow), *_ticks(flow), *of_spark])
 
 
 def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[str]) -> None:
@@ -146,6 +148,12 @@ def _owners(flow: FlowAsset) -> Problems:
         if not _OWNER.fullmatch(str(owner)):
             cure = "write an e-mail address, or `team:` and its name"
             yield _wrong(flow, "owners", f"{owner!r} is no owner", cure)
+
+
+def _spark_conf(flow: FlowAsset) -> Problems:
+    wrong = wrong_conf(flow.spark.conf)
+    if wrong is not None:
+        yield _wrong(flow, "spark", f"`conf` is {wrong[0]}", wrong[1])
 
 
 def _sample(flow: FlowAsset) -> Problems:

@@ -128,6 +128,13 @@ class Shards:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowSpark:
+    """How Spark runs a flow: `conf` has settings of its own, which win over the project's."""
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FlowAsset:
     """A flow as an asset folder gives it.
 
@@ -135,7 +142,7 @@ class FlowAsset:
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
     each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
     judged by what the program, run over all that is landed, gives; 0 switches it off. `shards` cuts
-    the program into so many.
+    the program into so many. `spark` says how Spark runs it.
     """
 
     name: str
@@ -149,6 +156,7 @@ class FlowAsset:
     owners: tuple[str, ...] = ()
     sample_keys: int | None = None
     shards: int | Shards = 1
+    spark: FlowSpark = FlowSpark()
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

@@ -15,6 +15,7 @@ from ..project.arguments import add_yes, flow_parser, parsed
 from ..project.console import Console
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
+from ..runner.late import correction_due
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
 from .progress import Progress
@@ -101,6 +102,8 @@ def _backfill(
         committed = f"the last one is {window(begun - 1).key}; " if begun else ""
         done = f"{begun:,} tick(s) are committed, {committed}"
         console.say(f"{flow.name}: nothing is open: {done}{why}")
+        if wanted is None:
+            _correct_due(flow, runner, console)
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
     _warm_up(runner)
     began = time.monotonic()
@@ -129,6 +132,19 @@ def _warm_up(runner: TickRunner) -> None:
     """Has what this process needs for ticks, unless a worker runs them."""
     if not worker_answers(runner.project):
         runner.warm_up()
+
+
+def _correct_due(flow: FlowAsset, runner: TickRunner, console: Console) -> None:
+    """Computes again what the next open tick would have computed again before it runs."""
+    tick = correction_due(flow, runner)
+    if tick is None:
+        return
+    _warm_up(runner)
+    plan = planned(runner, flow, flow.ticks.calendar.window(tick).key)
+    ticks = span([plan.first.key, plan.last.key])
+    console.say(f"{flow.name}: rows came or changed for {ticks}, which are computed again")
+    for line in correct_ticks(flow, runner, plan).lines:
+        console.say(line)
 
 
 def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:

@@ -29,6 +29,7 @@ from hydro_core.processes import host_of
 
 from ..code_location.next_run import in_words
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
+from ..instance.opening import open_instance
 from ..instance.retention import KEPT_DAYS, forget_old_logs
 from ..instance.run_tags import PROCESS_TAG
 from ..project import project
@@ -36,7 +37,7 @@ from ..project.project import Project
 from ..project.settings import environment_of
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .ticking import end_orphans, open_instance, record_committed
+from .ticking import end_orphans, record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END = 40

@@ -38,11 +38,13 @@ _SECONDS = 2
 def say_nothing_more(flow: FlowAsset, flows: Flows) -> bool:
     """Whether Dagster's records surely have nothing of the flow that its ledger does not say."""
     home, done = flows.project.dagster_home, flows.next_tick(flow)
-    if not (home / _RUNS).exists():
+    if not home.exists():
         return not done
     try:
         if not _is_stored_as_shipped(home):
             return False
+        if not (home / _RUNS).exists():
+            return not done
         with _opened(home / _RUNS) as runs, _opened(home / _EVENTS) as events:
             return not _has_runs(runs, flow, flows, done) and (
                 _has_all_ticks(events, flow, flows, done) if done else not _has_ticks(events, flow)

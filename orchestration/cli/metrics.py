@@ -56,7 +56,7 @@ def metrics(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hydrotick metrics", description=metrics.__doc__)
     parser.parse_args(arguments)
     found = project.current()
-    place = place_of(found.settings) or place_in(found.settings.dagster_home)
+    place = place_of(found.settings) or place_in(found.settings.home)
     try:
         status = ask(place, do="status")
     except OSError:
@@ -146,7 +146,7 @@ def _of_flows(found: Project) -> Iterator[MetricFamily]:
 
 
 def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
-    from .ticking import read_instance
+    from ..instance.opening import read_instance
 
     return read_instance(flows.project.dagster_home)
 

@@ -100,6 +100,8 @@ class FlowStatus:
     """What the deployment began without a past, and since when."""
     reruns: tuple[RanAgain, ...]
     """The functions for which ranges of ticks ran again in Python."""
+    spark_conf: Mapping[str, str]
+    """The settings of Spark's own that its ticks run with."""
 
     @property
     def is_well(self) -> bool:
@@ -190,6 +192,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
+        spark_conf=dict(flows.settings_for(flow).spark.extra),
     )
 
 
@@ -209,7 +212,7 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
 
 
 def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
-    from .ticking import read_instance
+    from ..instance.opening import read_instance
 
     return read_instance(flows.project.dagster_home)
 
@@ -286,6 +289,7 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
     lines += _ran_again(flow.reruns)
+    lines += [f"spark:  {name} = {value}" for name, value in flow.spark_conf.items()]
     if not flow.running:
         says = flow.next.replace("\n", "\n  ")
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {says}{_how(flow)}")

@@ -6,15 +6,10 @@ UI shows it like any other. Spark starts once, with the first tick.
 
 from __future__ import annotations
 
-import logging
-import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import dagster as dg
 
@@ -25,16 +20,13 @@ from hydro_core.ticks.calendar import TickWindow
 
 from ..code_location.factory import project_definitions
 from ..code_location.records import refuse_lost_pipeline, runs_of, unrecorded
-from ..instance import opening_lock, prepare_instance
+from ..instance.opening import open_instance
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG, PROCESS_TAG
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
-
-_SECONDS_TO_OPEN = 120
-"""Another process makes the tables of a fresh instance meanwhile, in seconds."""
 
 _BEGUN = ("NOT_STARTED", "STARTED", "CANCELING")
 """The states of a run in which the process that its tag names executes it."""
@@ -113,59 +105,6 @@ def _job_of(
         job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
         record_committed(flow, runner, instance)
         yield job, instance
-
-
-@contextmanager
-def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
-    """The project's Dagster instance; it is made where there is none."""
-    # The first run of an instance makes its tables, of which alembic tells line by line.
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    with ExitStack() as opened:
-        # Tables are made by one process at a time: Dagster's migrations do not expect another.
-        with opening_lock(directory).waited_for(_SECONDS_TO_OPEN):
-            opened.enter_context(_at_home(prepare_instance(directory)))
-            instance = opened.enter_context(dg.DagsterInstance.get())
-            # Each makes its tables when it is asked for first.
-            _ = instance.run_storage, instance.event_log_storage, instance.schedule_storage
-        yield instance
-
-
-@contextmanager
-def read_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
-    """The project's Dagster instance, to be asked only: nothing is written where it is.
-
-    Of one that is not there, and of one without records, there is nothing to ask. Records that may
-    not be written are copied: SQLite writes beside a database that is only read.
-    """
-    if not directory.exists():
-        with dg.DagsterInstance.ephemeral() as instance:
-            yield instance
-    elif os.access(directory, os.W_OK):
-        with open_instance(directory) as instance:
-            yield instance
-    else:
-        with TemporaryDirectory(prefix="hydrotick-") as copied:
-            home = Path(copied) / "home"
-            shutil.copytree(directory, home, ignore=_WITHOUT_LOGS)
-            with open_instance(home) as instance:
-                yield instance
-
-
-_WITHOUT_LOGS = shutil.ignore_patterns("storage", "workers", "*.lock", "*.sock")
-
-
-@contextmanager
-def _at_home(directory: Path) -> Iterator[None]:
-    # The shipped settings name the directory by Dagster's own variable.
-    before = os.environ.get("DAGSTER_HOME")
-    os.environ["DAGSTER_HOME"] = str(directory)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["DAGSTER_HOME"]
-        else:
-            os.environ["DAGSTER_HOME"] = before
 
 
 def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.DagsterRun]:

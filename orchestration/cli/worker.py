@@ -85,7 +85,7 @@ def _metrics(text: str) -> str:
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
-    places = [place_in(settings.dagster_home), *_network(settings, listen_at)]
+    places = [place_in(settings.home), *_network(settings, listen_at)]
     lock = FileLock(home_of(settings) / "worker.lock")
     if not lock.take():
         raise _another(settings, str(lock.holder().get("process", "")))
@@ -157,7 +157,7 @@ def _heed_signals(service: WorkerService) -> None:
 
 def _asked(settings: ProjectSettings, what: str, style: str) -> int:
     """Asks the worker; ends with 1 where there is none."""
-    place = place_of(settings) or place_in(settings.dagster_home)
+    place = place_of(settings) or place_in(settings.home)
     try:
         found = ask(place, do=what)
     except OSError as problem:

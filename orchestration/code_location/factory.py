@@ -23,10 +23,11 @@ from hydro_core.project.reads import no_such_output
 
 from ..instance.run_tags import FLOW_TAG
 from ..project.deployments import fitted
-from ..project.programs import comments_of
+from ..project.programs import comments_of, plan_as_written
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner
 from .about import About
+from .as_loaded import deployment_shown
 from .asset_specs import (
     asset_key,
     broken_spec,
@@ -40,6 +41,7 @@ from .drawing import markdown, picture
 from .failures import failure_sensor
 from .sensors import next_tick_sensor
 from .tick_asset import tick_asset
+from .upkeep import upkeep_of
 
 __all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "project_definitions"]
 
@@ -52,6 +54,7 @@ class FlowDefinitions:
     checks: tuple[dg.AssetChecksDefinition, ...] = ()
     jobs: tuple[Any, ...] = ()
     sensors: tuple[dg.SensorDefinition, ...] = ()
+    schedules: tuple[dg.ScheduleDefinition, ...] = ()
 
 
 def project_definitions(
@@ -67,8 +70,7 @@ def project_definitions(
         runner: what runs the ticks.
         broken: flows that are none; it is shown why.
         executor: of runs that are launched from assets; a flow's own job runs in one process, since
-            a step in a process of its own starts another Spark, and does not see what a step before
-            has deployed.
+            a step in a process of its own starts another Spark.
     """
     made = {flow.name: _whole_or_broken(flow, runner) for flow in flows}
     built = [_fed(flow, made) for flow in flows]
@@ -82,6 +84,7 @@ def project_definitions(
             *(sensor for flow in built for sensor in flow.sensors),
             failure_sensor(flows, runner.project),
         ],
+        schedules=[schedule for flow in built for schedule in flow.schedules],
         executor=executor,
     )
 
@@ -93,8 +96,8 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         HydroError: the program of the flow is wrong.
     """
     check_alone(flow)
-    shown = runner.deployments.shown(flow)
-    plan = runner.plan(flow) if shown is None else shown.deployment.plan
+    shown = deployment_shown(flow, runner.deployments)
+    plan = plan_as_written(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
     drawn, comments = picture(plan), comments_of(flow, shown)
@@ -121,11 +124,13 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
     )
+    upkeep = upkeep_of(flow, runner)
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
         checks=flow_checks(flow, shape, runner),
-        jobs=(job,),
+        jobs=(job,) if upkeep is None else (job, upkeep.job),
         sensors=(next_tick_sensor(flow, job, runner),),
+        schedules=() if upkeep is None else (upkeep.schedule,),
     )
 
 

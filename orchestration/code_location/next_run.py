@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.store.ledger_lock import long_work
 from hydro_core.ticks.calendar import Calendar, TickWindow, span
 
 from ..flows.flows import Flows
 from ..flows.readiness import Ready
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
+from ..runner.late import correction_due
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -37,11 +39,15 @@ _LONGEST_PAUSE = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """What runs next, from a tick to another, or None; why, in words; whether that is for good."""
+    """What runs next, from a tick to another, or None; why, in words; whether that is for good.
+
+    With `again` the ticks are committed, and are computed again.
+    """
 
     ticks: tuple[TickWindow, TickWindow] | None
     says: str
     stopped: bool = False
+    again: bool = False
 
 
 def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> NextRun:
@@ -58,14 +64,19 @@ def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None)
         why = "" if error.code in ("state", "config") else ", its program does not compile"
         return NextRun(None, f"nothing can run{why}:\n{error}", True)
     tries: Sequence[Attempt] = ()
+    again: Sequence[Attempt] = ()
     if instance is not None:
-        from .records import attempts_at
+        from .records import attempts_at, corrections_tried
 
         first = _by_records(flow, flows, instance)
         if first is not None:
             return first
         tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
-    return _next_open(flow, flows, tries)
+        again = corrections_tried(flow, flows, instance)
+    work = long_work(flows.directory(flow))
+    if work:
+        return NextRun(None, f"it waits for {work}")
+    return _next_open(flow, flows, tries, again)
 
 
 def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> NextRun | None:
@@ -98,14 +109,17 @@ def moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun:
+def _next_open(
+    flow: FlowAsset, flows: Flows, tries: Sequence[Attempt], again: Sequence[Attempt]
+) -> NextRun:
     calendar, tick = flow.ticks.calendar, flows.next_tick(flow)
     try:
         ready = flows.ready(flow)
     except HydroError as error:
         return NextRun(None, f"which ticks may run is not known: {error}")
     if tick >= ready.until:
-        return NextRun(None, _up_to_date(calendar, ready, tick))
+        due = None if ready.held else _due(flow, flows, again)
+        return due or NextRun(None, _up_to_date(calendar, ready, tick))
     waits = _unless_failed(flow, tries, flows.now(), calendar.window(tick))
     if waits:
         return waits
@@ -114,6 +128,25 @@ def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextR
     first, last = calendar.window(tick), calendar.window(min(tick + together, ready.until) - 1)
     waiting = ready.until - tick
     return NextRun((first, last), f"{in_words(first, last)} may run; {waiting:,} open in all")
+
+
+def _due(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun | None:
+    """The committed ticks that are to be computed again where no open one may run, which would do
+    so first: their flow may have ended, or its next window may be long.
+    """
+    try:
+        tick = correction_due(flow, flows)
+    except HydroError:
+        # What is wrong with a landing is told by what runs next.
+        return None
+    if tick is None:
+        return None
+    calendar = flow.ticks.calendar
+    first, last = calendar.window(tick), calendar.window(flows.next_tick(flow) - 1)
+    verb = "is" if first == last else "are"
+    again = f"{in_words(first, last)} {verb} computed again"
+    waits = _unless_failed(flow, tries, flows.now(), first)
+    return waits or NextRun((first, last), f"{again}: rows came or changed for them", again=True)
 
 
 def _unless_failed(

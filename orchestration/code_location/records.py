@@ -14,7 +14,7 @@ from hydro_core.spark.store.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar, TickWindow
 
 from ..flows.flows import Flows
-from ..instance.run_tags import UNDONE, flow_of, is_judged, keys_of
+from ..instance.run_tags import CORRECT, CORRECT_TAG, UNDONE, flow_of, is_judged, keys_of
 from .asset_paths import last_path
 
 _MOST_RUNS = 200
@@ -44,12 +44,22 @@ def runs_of(
     statuses: Sequence[str],
     since: datetime | None = None,
 ) -> list[dg.RunRecord]:
-    """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
+    """The flow's runs in one of these states, the latest first; `since`: that changed after it.
+
+    An instance may be shared with much else, so the runs of others are passed over page by page.
+    """
     wanted = dg.RunsFilter(
         statuses=[dg.DagsterRunStatus(status) for status in statuses], updated_after=since
     )
-    found = instance.get_run_records(wanted, limit=_MOST_RUNS)
-    return [record for record in found if flow_of(record.dagster_run) == flow.name]
+    mine: list[dg.RunRecord] = []
+    page: Sequence[dg.RunRecord] = ()
+    while len(mine) < _MOST_RUNS:
+        cursor = page[-1].dagster_run.run_id if page else None
+        page = instance.get_run_records(wanted, limit=_MOST_RUNS, cursor=cursor)
+        mine += [record for record in page if flow_of(record.dagster_run) == flow.name]
+        if len(page) < _MOST_RUNS:
+            break
+    return mine
 
 
 def attempts_at(
@@ -59,12 +69,25 @@ def attempts_at(
     calendar, since = flow.ticks.calendar, flows.waits_since(flow, tick)
     found = []
     for record in runs_of(flow, instance, UNDONE, since):
-        ended = datetime.fromtimestamp(
-            record.end_time or record.update_timestamp.timestamp(), tz=UTC
-        )
+        ended = _ended(record)
         if _covers(calendar, record.dagster_run, tick) and (since is None or ended > since):
             found.append(Attempt(record.dagster_run, ended))
     return found
+
+
+def corrections_tried(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> list[Attempt]:
+    """The runs that were to compute committed ticks again since the last commit, and did not, the
+    latest first.
+    """
+    last = flows.deployments.ledger(flow).last
+    if last is None:
+        return []
+    return [
+        Attempt(record.dagster_run, ended)
+        for record in runs_of(flow, instance, UNDONE, last.committed)
+        if record.dagster_run.tags.get(CORRECT_TAG) == CORRECT
+        and (ended := _ended(record)) > last.committed
+    ]
 
 
 def last_key(flow: FlowAsset, flows: Flows) -> dg.AssetKey:
@@ -149,6 +172,10 @@ def recorded_tables(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.As
         for key in instance.get_asset_keys(prefix=[flow.name])
         if key.path[0] == flow.name and key.path[1:2] != ["landing"]
     ]
+
+
+def _ended(record: dg.RunRecord) -> datetime:
+    return datetime.fromtimestamp(record.end_time or record.update_timestamp.timestamp(), tz=UTC)
 
 
 def _covers(calendar: Calendar, run: dg.DagsterRun, tick: int) -> bool:

@@ -68,8 +68,10 @@ def compare(
     It is about the outputs that both programs have and that have a past by the new one, in the
     columns that both have. Those that are proved the same keep their rows, so they are not run. The
     others run from the first tick on, since what they are at the last ones may be made of all.
+    Ticks may run meanwhile: the past is read as it was when the change was found.
     """
     from hydro_core.plan.bootstrap import WantedTables
+    from hydro_core.spark.pipeline.comparison import rows_at
 
     from ..quality.changed import Changed, changed_rows, sum_of
 
@@ -81,13 +83,13 @@ def compare(
         return found
     work = change.making(WantedTables(outputs=restated), {})
     last = change.commit.last
-    with _beside(change, work, runner) as rework:
+    with _compared(change, work, runner) as rework:
         _compute(rework, _ranges(change, work, runner, rework), computed, runner)
         for name in restated:
             columns = _of_both(rework, name)
             found[name] = sum_of(
                 changed_rows(
-                    rework.serving.output(name, tick), rework.beside.output(name, tick), columns
+                    rows_at(rework.serving, name, tick), rework.beside.output(name, tick), columns
                 )
                 for tick in range(max(0, last + 1 - ticks), last + 1)
             )
@@ -171,37 +173,66 @@ def _pipeline_of(
 
     places = places_in(commit, target.name)
     plan, where = target.deployment.plan, runner.directory(flow)
-    return pipeline_of(where, plan, target.name, runner.settings, places)
+    return pipeline_of(where, plan, target.name, runner.settings_for(flow), places)
 
 
 @contextmanager
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
-    """The pipeline that does the work, beside the one that serves."""
+    """The pipeline that does the work, beside the one that serves, which nobody else writes to."""
     from hydro_core.spark.executor.failed_job import told_failures
-    from hydro_core.spark.pipeline.deployed import pipeline_of
     from hydro_core.spark.pipeline.rework import deployment
 
-    serving, target = runner.pipeline(change.flow), change.target
-    states = change.difference.states
-    kept = {name: s.table for name, s in states.items() if s.change == "kept" and s.table}
-    plan, name = target.deployment.plan, target.name
-    pipeline = pipeline_of(serving.directory, plan, name, runner.settings, kept)
-    pipeline.step = serving.step
+    serving = runner.pipeline(change.flow)
+    pipeline = _target(change, serving, runner)
     with (
         told_faults(_named(serving)),
         told_failures(directory=serving.directory),
         deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
     ):
-        now = serving.ledger.last
-        if now is None or now.sequence != change.commit.sequence:
-            raise DataError(
-                Diagnostic(
-                    "state",
-                    f"`{change.flow.name}` has gone on since this was planned",
-                    help="look at it again: `hydrotick plan` says what it would do now",
-                )
-            )
+        _refuse_gone_on(change, serving)
         yield rework
+
+
+@contextmanager
+def _compared(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
+    """The pipeline that does the work, beside the one that serves, which goes on meanwhile."""
+    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.pipeline.comparison import comparison
+
+    serving = runner.pipeline(change.flow)
+    pipeline = _target(change, serving, runner)
+    serving.ledger.refresh()
+    _refuse_gone_on(change, serving)
+    with (
+        told_faults(_named(serving)),
+        told_failures(directory=serving.directory),
+        comparison(serving, pipeline, work.made_by, work.wanted, change.commit) as rework,
+    ):
+        yield rework
+
+
+def _target(change: Change, serving: Pipeline, runner: TickRunner) -> Pipeline:
+    """The pipeline of the program that would take over."""
+    from hydro_core.spark.pipeline.deployed import pipeline_of
+
+    target, states = change.target, change.difference.states
+    kept = {name: s.table for name, s in states.items() if s.change == "kept" and s.table}
+    plan, name = target.deployment.plan, target.name
+    pipeline = pipeline_of(serving.directory, plan, name, runner.settings_for(change.flow), kept)
+    pipeline.step = serving.step
+    return pipeline
+
+
+def _refuse_gone_on(change: Change, serving: Pipeline) -> None:
+    now = serving.ledger.last
+    if now is None or now.sequence != change.commit.sequence:
+        raise DataError(
+            Diagnostic(
+                "state",
+                f"`{change.flow.name}` has gone on since this was planned",
+                help="look at it again: `hydrotick plan` says what it would do now",
+            )
+        )
 
 
 def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> Ranges:

@@ -50,6 +50,10 @@ class Flows:
         """The core's settings as the project changes them."""
         return self.project.core
 
+    def settings_for(self, flow: FlowAsset) -> Settings:
+        """The core's settings for a flow, which may have settings of Spark of its own."""
+        return self.project.core_with(flow.spark.conf)
+
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""
         return self.project.pipelines / flow.name
@@ -70,7 +74,7 @@ class Flows:
         if known is None or known.fingerprint != deployed.name:
             places = places_in(self.deployments.commit(flow), deployed.name)
             plan, where = deployed.deployment.plan, self.directory(flow)
-            known = pipeline_of(where, plan, deployed.name, self.settings, places)
+            known = pipeline_of(where, plan, deployed.name, self.settings_for(flow), places)
             self._pipelines[flow.name] = known
         return known
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hydro_core.faults import told_faults
@@ -44,13 +44,16 @@ class LandingReads:
         return self.flows.landed(self.flow, windows, self.seen)
 
 
-def look(flows: Flows, flow: FlowAsset, *, to_tell: bool = False) -> LandingReads:
+def look(
+    flows: Flows, flow: FlowAsset, *, to_tell: bool = False, names: Collection[str] | None = None
+) -> LandingReads:
     """Looks at what has landed; nothing is changed.
 
     Args:
         flows: know the ledger and the landings.
         flow: whose landings.
         to_tell: it is only told of; else open ticks are read as it was seen, or it is accepted.
+        names: the inputs that are looked at; None: all of them.
 
     Raises:
         HydroError: a landing cannot be read.
@@ -59,7 +62,11 @@ def look(flows: Flows, flow: FlowAsset, *, to_tell: bool = False) -> LandingRead
     last = ledger.last
     with told_faults(f"the landings of `{flow.name}`", vanished=True):
         until, reads = 0 if last is None else last.last + 1, ledger.last_reads()
-        seen = flows.landings(flow).look(until, reads, to_tell=to_tell)
+        landings = flows.landings(flow)
+        if names is not None:
+            sources = {n: source for n, source in landings.sources.items() if n in names}
+            landings = replace(landings, sources=sources)
+        seen = landings.look(until, reads, to_tell=to_tell)
     return LandingReads(flows, flow, seen, After(-1 if last is None else last.sequence))
 
 

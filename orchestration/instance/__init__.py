@@ -2,7 +2,8 @@
 needed.
 
 The settings follow the installed version: a `dagster.yaml` that nobody changed is replaced by the
-one that is shipped; one that somebody changed stays, and the shipped one is put beside it.
+one that is shipped; one that somebody changed stays, and the shipped one is put beside it. An
+instance that somebody else has made is left as it is.
 """
 
 from __future__ import annotations
@@ -33,16 +34,21 @@ _FORMER = frozenset(
 
 _FORMER_LAUNCHER = b"hydrotick.resident.launcher"
 
+_RECORDS = ("history", "storage", "schedules")
+"""What Dagster makes in an instance of which no settings say where its records are."""
+
 
 def prepare_instance(directory: Path) -> Path:
     """Makes the instance's directory, with `dagster.yaml` as this version ships it unless somebody
-    changed that; gives the directory.
+    changed that, or has made the instance; gives the directory.
 
     Raises:
         DataError: what somebody changed names what there is no more (code `config`).
     """
     directory.mkdir(parents=True, exist_ok=True)
     shipped = (files("hydrotick.instance") / SETTINGS).read_bytes()
+    if _is_anothers(directory, shipped):
+        return directory
     target, beside = directory / SETTINGS, directory / SHIPPED_BESIDE
     if target.exists():
         present = target.read_bytes()
@@ -83,6 +89,17 @@ def opening_lock(directory: Path) -> FileLock:
 def dev_lock(directory: Path) -> FileLock:
     """The lock of the one `hydrotick dev` that may work on the instance."""
     return FileLock(directory / "dev.lock")
+
+
+def _is_anothers(directory: Path, shipped: bytes) -> bool:
+    """Whether the instance was not made here: by its settings, or by records without any."""
+    target = directory / SETTINGS
+    if (directory / _COPIED).exists():
+        return False
+    if target.exists():
+        present = target.read_bytes()
+        return present != shipped and _hash(present) not in _FORMER
+    return any((directory / name).exists() for name in _RECORDS)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -197,6 +197,16 @@ class Deployments:
         """
         return self.serving(flow) or self.draft(flow)
 
+    def named(self, flow: FlowAsset, name: str) -> WrittenDeployment | None:
+        """A written deployment by its name, whether it serves or not; None where it is not there.
+
+        Raises:
+            DataError: it cannot be read (code `state`).
+        """
+        known = (self._serving.get(flow.name), self._drafts.get(flow.name))
+        same = next((one for one in known if one is not None and one.name == name), None)
+        return same or newest(self._pipelines / flow.name, name)
+
     def naive(self, flow: FlowAsset) -> Compiled:
         """The program as it was written of which the plan is that ticks run by.
 

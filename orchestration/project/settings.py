@@ -13,11 +13,13 @@ from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings
+from hydro_core.spark_conf import conf_of
 
 from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
 from .worker_settings import FLOWS, WorkerSettings, worker_address, worker_token
 
 HOME = "HYDROTICK_HOME"
+DAGSTER_HOME = "DAGSTER_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
 _SAMPLE_KEYS = "HYDROTICK_SAMPLE_KEYS"
 _RANGE = 100
@@ -31,10 +33,13 @@ class ProjectSettings:
     `root` [HYDROTICK_PROJECT] is the project's folder, None where there is none: the nearest with
     `assets/`, from the current folder upwards.
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records; landing
-    tables are elsewhere where `landing_at` says so.
+    tables are elsewhere where `landing_at` says so, Dagster's instance where `dagster_at`
+    [DAGSTER_HOME] does.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
-    Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
-    computed together where many are asked for. `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
+    Spark runs and what it may take; into `shuffle_partitions` parts it shuffles rows, one per core
+    if it is not said; `spark_conf` has settings of Spark's own. `range_ticks`
+    [HYDROTICK_RANGE_TICKS] says how many ticks are computed together where many are asked for.
+    `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
     of an input `hydrotick why` looks at. `sample_keys` [HYDROTICK_SAMPLE_KEYS] says for how many
     keys a tick's outputs are judged, 0 for none, where the flow does not. Of a failed tick the
     command `failure_command` [HYDROTICK_FAILURE_COMMAND] is told on its standard input, and the
@@ -42,8 +47,9 @@ class ProjectSettings:
 
     `pool` is Dagster's pool that runs of all flows take a place in, else each flow has its own. The
     sensors of the flows look every `sensor_seconds`, and run as soon as they are loaded where
-    `sensors_run`, else when somebody starts them. The UI links to lines of programs below
-    `code_url`, where the project's folder is shown on the web, else in an editor.
+    `sensors_run`, else when somebody starts them. Their tables are compacted by a schedule,
+    `compact`, if that is said. The UI links to lines of programs below `code_url`, where the
+    project's folder is shown on the web, else in an editor.
 
     Runs of ticks are told as OpenLineage events to `openlineage` [OPENLINEAGE_URL], which is
     `file:PATH` or a server's URL, of jobs in `openlineage_namespace` [OPENLINEAGE_NAMESPACE]; a
@@ -55,6 +61,8 @@ class ProjectSettings:
     home: Path = Path("data")
     spark_master: str | None = None
     spark_memory: str | None = None
+    shuffle_partitions: int | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
     range_ticks: int = _RANGE
     why_rows: int = 100_000
     sample_keys: int = 8
@@ -62,9 +70,11 @@ class ProjectSettings:
     failure_webhook: str | None = None
     root: Path | None = None
     landing_at: Path | None = None
+    dagster_at: Path | None = None
     pool: str | None = None
     sensors_run: bool = False
     sensor_seconds: int = _SENSOR_SECONDS
+    compact: str | None = None
     code_url: str | None = None
     openlineage: str | None = None
     openlineage_namespace: str = "default"
@@ -74,7 +84,16 @@ class ProjectSettings:
     @property
     def core(self) -> Settings:
         """The settings of the core, as the project changes them."""
-        wanted = {"master": self.spark_master, "memory": self.spark_memory}
+        return self.core_with({})
+
+    def core_with(self, conf: Mapping[str, str]) -> Settings:
+        """The same with further settings of Spark's own, which win over those of the project."""
+        wanted = {
+            "master": self.spark_master,
+            "memory": self.spark_memory,
+            "shuffle_partitions": self.shuffle_partitions,
+            "extra": tuple(sorted({**self.spark_conf, **conf}.items())),
+        }
         return Settings().with_(**{name: value for name, value in wanted.items() if value})
 
     def url_of(self, file: Path) -> str | None:
@@ -95,8 +114,8 @@ class ProjectSettings:
 
     @property
     def dagster_home(self) -> Path:
-        """Dagster's instance: runs, events, schedules."""
-        return self.home / "dagster"
+        """The directory of Dagster's instance, whose `dagster.yaml` says where its records are."""
+        return self.dagster_at or self.home / "dagster"
 
 
 def project_settings(
@@ -125,12 +144,16 @@ def project_settings(
     return ProjectSettings(
         home=_home(environ[HOME]) if environ.get(HOME) else base / (file.home or "data"),
         landing_at=None if file.landing is None else base / file.landing,
+        dagster_at=_dagster_at(environ.get(DAGSTER_HOME), file.dagster, base),
         pool=file.pool,
         sensors_run=file.sensors == "running",
         sensor_seconds=file.sensor_seconds or _SENSOR_SECONDS,
+        compact=file.compact,
         code_url=file.code_url,
         spark_master=environ.get(MASTER) or file.spark_master,
         spark_memory=environ.get(MEMORY) or file.spark_memory,
+        shuffle_partitions=file.shuffle_partitions,
+        spark_conf=conf_of(file.spark_conf or {}),
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else file.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),
@@ -170,15 +193,31 @@ def _openlineage(environ: Mapping[str, str], said: str | None, base: Path) -> st
     return f"file:{base / (path.removeprefix('//') if path.startswith('///') else path)}"
 
 
+def _dagster_at(given: str | None, said: str | None, base: Path) -> Path | None:
+    """The directory of Dagster's instance, where the environment or the file names one."""
+    if not given:
+        return None if said is None else base / said
+    wrong = wrong_directory(given)
+    if wrong is None and not Path(given).is_absolute():
+        wrong = "a relative path, which Dagster takes from nobody", "write it from `/` on"
+    if wrong is None and Path(given).exists() and not Path(given).is_dir():
+        wrong = "a file", "write the path of a directory"
+    if wrong is not None:
+        raise wrong_variable(DAGSTER_HOME, given, *wrong)
+    return Path(given)
+
+
 def environment_of(settings: ProjectSettings) -> dict[str, str]:
     """The variables by which another process finds the same project, wherever it is started."""
     root = {} if settings.root is None else {PROJECT: str(settings.root)}
-    return {**root, HOME: str(settings.home)}
+    elsewhere = settings.dagster_at
+    dagster = {} if elsewhere is None else {DAGSTER_HOME: str(elsewhere.absolute())}
+    return {**root, HOME: str(settings.home), **dagster}
 
 
 def leading_elsewhere() -> list[str]:
     """The variables that are set, and by which commands are not about the folder at hand."""
-    return [name for name in (PROJECT, HOME) if os.environ.get(name)]
+    return [name for name in (PROJECT, HOME, DAGSTER_HOME) if os.environ.get(name)]
 
 
 def _project_at(at: Path) -> Path:

@@ -4,6 +4,8 @@
 [spark]
 master = "local[4]"
 memory = "4g"
+shuffle_partitions = 8
+conf = {"spark.executor.memory" = "4g"}
 
 [ticks]
 range = 100
@@ -11,11 +13,13 @@ range = 100
 [paths]
 home = "/mnt/shop"
 landing = "/mnt/landing"
+dagster = "/opt/dagster"
 
 [dagster]
 pool = "spark"
 sensors = "running"
 sensor_seconds = 60
+compact = "weekly"
 code_url = "https://github.com/acme/shop/blob/main"
 
 [lineage]
@@ -47,10 +51,12 @@ from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.within import leads_out
+from hydro_core.spark_conf import wrong_conf
 
 from .worker_settings import wrong_address, wrong_listening
 
 SENSORS = ("running", "stopped")
+COMPACT = ("daily", "weekly", "monthly")
 _MOST = 2**31 - 1
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -64,12 +70,16 @@ class FileSettings:
 
     spark_master: str | None = None
     spark_memory: str | None = None
+    shuffle_partitions: int | None = None
+    spark_conf: Mapping[str, Any] | None = None
     range_ticks: int | None = None
     home: str | None = None
     landing: str | None = None
+    dagster: str | None = None
     pool: str | None = None
     sensors: str | None = None
     sensor_seconds: int | None = None
+    compact: str | None = None
     code_url: str | None = None
     openlineage: str | None = None
     namespace: str | None = None
@@ -256,6 +266,12 @@ def _wrong_status(value: str) -> Wrong:
     return "no status of a sensor", "write `running` or `stopped`"
 
 
+def _wrong_compact(value: str) -> Wrong:
+    if value in COMPACT:
+        return None
+    return "no time to compact tables at", "write `daily`, `weekly` or `monthly`"
+
+
 def _wrong_code_url(value: str) -> Wrong:
     if re.fullmatch(r"https?://[^/\s]\S*", value):
         return None
@@ -267,16 +283,20 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
     "spark": {
         "master": ("spark_master", _is_text(wrong_master)),
         "memory": ("spark_memory", _is_text(wrong_memory)),
+        "shuffle_partitions": ("shuffle_partitions", _is_number_of("partitions")),
+        "conf": ("spark_conf", wrong_conf),
     },
     "ticks": {"range": ("range_ticks", _is_number_of("ticks"))},
     "paths": {
         "home": ("home", _is_text(wrong_directory)),
         "landing": ("landing", _is_text(wrong_directory)),
+        "dagster": ("dagster", _is_text(wrong_directory)),
     },
     "dagster": {
         "pool": ("pool", _is_text(_wrong_pool)),
         "sensors": ("sensors", _is_text(_wrong_status)),
         "sensor_seconds": ("sensor_seconds", _is_number_of("seconds")),
+        "compact": ("compact", _is_text(_wrong_compact)),
         "code_url": ("code_url", _is_text(_wrong_code_url)),
     },
     "lineage": {

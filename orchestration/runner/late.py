@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.looking import After, LandingReads
+from ..flows.looking import After, LandingReads, look
 from ..flows.noticed import noticed
 from .ranges import overtaken
 
@@ -52,6 +52,18 @@ def first_to_correct(
         if flow.inputs[name].late == "correct":
             found += [tick for tick in (one.arrivals.earliest, *_firsts(one)) if tick is not None]
     return min(found, default=None)
+
+
+def correction_due(flow: FlowAsset, flows: Flows) -> int | None:
+    """The first committed tick that is to be computed again with what has landed; None: none is.
+
+    Raises:
+        HydroError: there is something to decide first, or a landing cannot be read.
+    """
+    decisive = [name for name, where in flow.inputs.items() if where.late != "next"]
+    if not flows.next_tick(flow) or all(flow.inputs[n].late != "correct" for n in decisive):
+        return None
+    return first_to_correct(flow, look(flows, flow, to_tell=True, names=decisive).seen)
 
 
 def seen_again(flows: Flows, flow: FlowAsset, reading: LandingReads) -> LandingReads:

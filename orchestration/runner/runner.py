@@ -31,6 +31,7 @@ from .correction import correct
 from .late import first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_committed, report_of_error
+from .waiting import wait_for_work
 
 if TYPE_CHECKING:
     from ..quality.validate import Verdict
@@ -96,6 +97,7 @@ class TickRunner(Flows):
         data or the state is a report with a problem. It is told that `parent` has started them.
         """
         self._reports.pop(flow.name, None)
+        self._wait(flow, log)
         try:
             self.deployments.prepared(flow)
             may_run = self.ready(flow)
@@ -129,6 +131,8 @@ class TickRunner(Flows):
         read, or what `reading` has seen. It is told that `parent` has started it.
         """
         self._reports.pop(flow.name, None)
+        if reading is None:
+            self._wait(flow, log)
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading, self.computed_again)
@@ -153,6 +157,15 @@ class TickRunner(Flows):
         if sample is not None:
             found += tuple(sample.judge_again(pipeline, asset, window.tick))
         return found
+
+    def _wait(self, flow: FlowAsset, log: Log) -> None:
+        """Waits while somebody deploys, corrects or compacts the flow, and says so."""
+
+        def say(line: str) -> None:
+            log(line)
+            self.told(line)
+
+        wait_for_work(self.directory(flow), say)
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[TickWindow], until: int

@@ -75,6 +75,6 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
 
     def _ask(self, **message: Any) -> dict[str, Any]:
         try:
-            return ask(place_in(self._home), **message)
+            return ask(place_in(self._home.parent), **message)
         except (OSError, ValueError):
             return {}

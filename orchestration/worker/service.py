@@ -305,4 +305,4 @@ def _is_same(there: str, here: Path | None) -> bool:
 
 def home_of(project: ProjectSettings) -> Path:
     """Where a worker has its socket and its lock."""
-    return project.dagster_home / "workers"
+    return project.home / "worker"

@@ -30,6 +30,8 @@ from .wire import Message
 _SETTINGS = (
     "spark_master",
     "spark_memory",
+    "spark_conf",
+    "shuffle_partitions",
     "range_ticks",
     "sample_keys",
     "code_url",

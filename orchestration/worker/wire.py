@@ -46,8 +46,8 @@ class WorkerPlace:
 
 
 def place_in(home: Path) -> WorkerPlace:
-    """The socket of the worker of one of Dagster's homes."""
-    return WorkerPlace(home / "workers" / "worker.sock")
+    """The socket of the worker of the project that has its data in `home`."""
+    return WorkerPlace(home / "worker" / "worker.sock")
 
 
 def place_of(project: ProjectSettings) -> WorkerPlace | None:
@@ -56,7 +56,7 @@ def place_of(project: ProjectSettings) -> WorkerPlace | None:
     if address == NONE:
         return None
     if address is None:
-        return place_in(project.dagster_home)
+        return place_in(project.home)
     return WorkerPlace(None, host_and_port(address), project.worker.token, needed=True)
 
 

@@ -63,7 +63,7 @@ class Company:
     @property
     def place(self) -> WorkerPlace:
         """Where the worker is asked."""
-        return place_in(self.home / "dagster")
+        return place_in(self.home)
 
     @contextmanager
     def worker(self, *words: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:

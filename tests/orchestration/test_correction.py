@@ -20,9 +20,10 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import BESIDE
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.cli.ticking import run_ticks
 from hydrotick.code_location.factory import asset_key
 from hydrotick.code_location.records import unrecorded
+from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG
 from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned

@@ -12,7 +12,7 @@ from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
 from hydro_core.optimize.statistics import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import BESIDE, Rework, deployment
+from hydro_core.spark.pipeline.rework import BESIDE, Rework, beside_for
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.quality.facts import measure
@@ -213,11 +213,12 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     made: list[set[str]] = []
 
     def noted(*args: Any, **kwargs: Any) -> Rework:
-        rework = deployment(*args, **kwargs)
+        rework = beside_for(*args, **kwargs)
         made.append({*rework.beside.plan.graph.sinks})
         return rework
 
-    monkeypatch.setattr("hydro_core.spark.pipeline.rework.deployment", noted)
+    for module in ("rework", "comparison"):
+        monkeypatch.setattr(f"hydro_core.spark.pipeline.{module}.beside_for", noted)
     return made
 
 

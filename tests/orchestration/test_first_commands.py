@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from hydrotick.cli.ticking import open_instance, read_instance
+from hydrotick.instance.opening import open_instance, read_instance
 
 pytestmark = pytest.mark.dagster
 
 OPEN = """
 import sys
 from pathlib import Path
-from hydrotick.cli.ticking import open_instance
+from hydrotick.instance.opening import open_instance
 print("ready", flush=True)
 sys.stdin.readline()
 with open_instance(Path(sys.argv[1])) as instance:

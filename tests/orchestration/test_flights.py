@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
 from assets.flights.landing import DAYS, land
-from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.cli.ticking import run_ticks
+from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.flights_by_hand import QUERIES, ByHand

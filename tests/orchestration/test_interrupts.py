@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from assets.chat.asset import CHAT
-from hydrotick.cli.ticking import open_instance
+from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 

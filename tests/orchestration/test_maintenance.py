@@ -21,8 +21,9 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.table import StoredTable
-from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.cli.ticking import run_ticks
 from hydrotick.code_location.factory import asset_key
+from hydrotick.instance.opening import open_instance
 from hydrotick.quality.facts import measure
 from hydrotick.quality.suites import PERSIST
 from hydrotick.runner.runner import TickRunner

@@ -190,7 +190,9 @@ def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case)
 def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("hydrotick.cli.ticking.open_instance", lambda _: nullcontext(case.instance))
+    monkeypatch.setattr(
+        "hydrotick.instance.opening.open_instance", lambda _: nullcontext(case.instance)
+    )
     monkeypatch.setattr("hydrotick.cli.status.Flows", lambda _: case.runner)
     serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)

@@ -19,8 +19,8 @@ import psutil
 import pytest
 
 from hydro_core.processes import has_ended, this_process
-from hydrotick.cli.ticking import open_instance
 from hydrotick.instance import prepare_instance
+from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import PROCESS_TAG
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.project.worker_settings import WorkerSettings
@@ -65,7 +65,7 @@ def _worker(home: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def _status(home: Path) -> dict[str, Any]:
     try:
-        return ask(place_in(home), do="status")
+        return ask(place_in(home.parent), do="status")
     except OSError:
         return {}
 
@@ -86,7 +86,7 @@ def test_a_process_is_known_by_its_host_and_start() -> None:
 
 
 def test_messages_pass_over_a_socket_with_a_long_path(home: Path) -> None:
-    place = place_in(home)
+    place = place_in(home.parent)
     with listen(place) as listening:
         assert place.path is not None
         assert place.path.stat().st_mode & 0o777 == 0o600
@@ -226,7 +226,7 @@ def test_a_process_that_holds_more_than_it_may_is_ended(home: Path) -> None:
     said: list[str] = []
     service = WorkerService(settings, said.append)
     working = threading.Thread(target=service.work)
-    with listen(place_in(home)) as listening, open_instance(home) as instance:
+    with listen(place_in(home.parent)) as listening, open_instance(home) as instance:
         service.serve(listening, None)
         working.start()
         endless = _launch(instance, "does_not_end", flow="slow")
@@ -247,7 +247,7 @@ def test_a_worker_that_drains_ends_what_goes_on_and_takes_no_more(home: Path) ->
         _until(lambda: _state(instance, going) == "STARTED")
         worker.send_signal(signal.SIGTERM)
         _until(lambda: not _status(home)["takes"])
-        place: WorkerPlace = place_in(home)
+        place: WorkerPlace = place_in(home.parent)
         assert ask(place, do="run", run="", flow="", home="")["why"] == "it ends"
         assert worker.wait(SECONDS) == 0
         assert _state(instance, going) == "SUCCESS"

@@ -16,9 +16,16 @@ from hydrotick.flow_tests import written
 from hydrotick.project.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 
-READ_BY_OTHERS = ("definitions.py", "defs.yaml", "dagster.yaml", "compose.yaml", "alerts.yaml")
-"""What these are is judged in `tests/orchestration`: `test_in_dagster.py`, `test_instance.py`; and
-in `test_commands.py`, and `tests/unit/projects/test_exposition.py`.
+READ_BY_OTHERS = (
+    "definitions.py",
+    "defs.yaml",
+    "dagster.yaml",
+    "workspace.yaml",
+    "compose.yaml",
+    "alerts.yaml",
+)
+"""What these are is judged in `tests/orchestration`: `test_in_dagster.py`, `test_instance.py`,
+`test_services.py`; and in `test_commands.py`, and `tests/unit/projects/test_exposition.py`.
 """
 
 

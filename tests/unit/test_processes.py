@@ -192,3 +192,27 @@ def test_a_file_system_without_locks_is_told(
     with pytest.raises(DataError, match="has no locks") as caught:
         WriterLock(tmp_path).acquire()
     assert caught.value.code == "config"
+
+
+@pytest.mark.parametrize("mask", [0o002, 0o077])
+def test_a_lock_has_the_rights_of_the_umask(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        lock = FileLock(tmp_path / "lock")
+        assert lock.take()
+        lock.release()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_whether_a_lock_is_held_is_asked_without_a_trace(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "lock")
+    assert not lock.is_held
+    assert not (tmp_path / "lock").exists()
+    assert lock.take(work="a deployment")
+    other = FileLock(tmp_path / "lock")
+    assert other.is_held
+    assert other.holder()["work"] == "a deployment"
+    lock.release()
+    assert not other.is_held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,13 +33,16 @@ def test_where_data_is_and_how_dagster_runs(root: Path) -> None:
     text = (
         '[paths]\nhome = "there"\nlanding = "/mnt/landing"\n'
         '[dagster]\npool = "spark"\nsensors = "running"\nsensor_seconds = 60\n'
-        'code_url = "https://code.example/shop/main"\n'
+        'code_url = "https://code.example/shop/main"\ncompact = "weekly"\n'
     )
     found = settings(root, text)
     assert (found.home, found.pipelines) == (root / "there", root / "there" / "pipelines")
     assert found.landing == Path("/mnt/landing")
     assert (found.pool, found.sensors_run, found.sensor_seconds) == ("spark", True, 60)
     assert found.code_url == "https://code.example/shop/main"
+    assert found.compact == "weekly"
+    with pytest.raises(HydroError, match="write `daily`, `weekly` or `monthly`"):
+        settings(root, '[dagster]\ncompact = "often"\n')
     assert settings(root, text, HYDROTICK_HOME="/mnt/home").home == Path("/mnt/home")
     assert settings(root, "[paths]\nlanding = 'in'\n").landing == root / "in"
 
@@ -75,6 +79,22 @@ def test_the_environment_wins(root: Path) -> None:
     )
     assert (found.spark_master, found.spark_memory, found.range_ticks) == ("local[1]", "3g", 9)
     assert found.home == root / "elsewhere"
+
+
+def test_where_dagsters_instance_is(root: Path) -> None:
+    said = '[paths]\ndagster = "instance"\n'
+    assert settings(root, "").dagster_home == root / "data" / "dagster"
+    assert settings(root, said).dagster_home == root / "instance"
+    assert settings(root, said, DAGSTER_HOME="/opt/dagster").dagster_home == Path("/opt/dagster")
+    at_another = settings(root, said, HYDROTICK_HOME=str(root / "elsewhere"))
+    assert at_another.dagster_home == root / "instance"
+    assert project_settings(environment_of(at_another)) == replace(
+        at_another, dagster_at=root / "instance"
+    )
+    with pytest.raises(HydroError, match="DAGSTER_HOME is `instance`, which is a relative path"):
+        settings(root, "", DAGSTER_HOME="instance")
+    with pytest.raises(HydroError, match="which is a file"):
+        settings(root, "", DAGSTER_HOME=str(root / "hydrotick.toml"))
 
 
 def test_another_process_finds_the_same(root: Path) -> None:

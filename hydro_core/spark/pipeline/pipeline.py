@@ -216,7 +216,7 @@ class Pipeline:
         """
         if keep_hours < 0:
             raise _negative(keep_hours)
-        with told_faults(self._name), self.lock:
+        with told_faults(self._name), self.lock.at_work("a compaction"):
             now = self.ledger.refresh()
             if now is None:
                 return None

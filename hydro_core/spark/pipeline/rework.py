@@ -12,7 +12,6 @@ are set back like those of any tick, and the directory is removed by whoever com
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from typing import Any
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.functions.reruns import Rerun, added_up
 from hydro_core.spark.inputs.miscounted import refuse_gain, total
+from hydro_core.spark.pipeline.added_up import added_up_rows, read_in_all
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.kept_reads import KeptReads, kept_since
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -195,7 +195,7 @@ class Rework:
             seams = (self._since or {}).items()
             joined = [self.target.output_tables[name].name for name, tick in seams if tick]
             of_both = [name for name in joined if name in self._taken]
-            return {**_added_up(commits), **self._rows_since(self.first, of_both)}
+            return {**added_up_rows(commits), **self._rows_since(self.first, of_both)}
         return self._rows_since(self._first_changed, self._taken)
 
     def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
@@ -221,7 +221,7 @@ class Rework:
 
     def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
         """What has been read of the inputs: what ticks have read stands where a program changes."""
-        read = {one.name: one for one in _read_in_all(commits)}
+        read = {one.name: one for one in read_in_all(commits)}
         if self.kept is None:
             known = {one.name: one for one in self.serving.ledger.last_reads()}
         else:
@@ -253,7 +253,7 @@ def correction(pipeline: Pipeline, first: int) -> Rework:
     Raises:
         DataError: the tick is not committed, or another writer is at work (code `state`).
     """
-    with _locked(pipeline):
+    with _locked(pipeline, "a correction"):
         now = _committed(pipeline, first)
         base = base_before(pipeline.store, pipeline.ledger, first)
         beside = _begun(pipeline, base)
@@ -291,21 +291,35 @@ def deployment(
     Raises:
         DataError: nothing is committed, or another writer is at work (code `state`).
     """
-    with _locked(serving):
+    with _locked(serving, "a deployment"):
         now = _committed(serving, 0)
-        slots = {slot: target.state_tables[slot] for slot in wanted.slots}
-        outputs = {name: target.output_tables[name] for name in wanted.outputs}
-        own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
-        named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
-        beside = Pipeline(
-            _emptied(serving), made_by.plan, serving.settings, serving.spark, tables=named
-        )
-        taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
-        changed = {name: (since or {}).get(name, 0) for name in outputs}
-        # A new state is of no tick that anybody has seen.
-        kept = kept_since(serving.ledger, target.plan.graph.sources)
-        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
-        return Rework(serving, target, beside, past, taken, since=changed)
+        return beside_for(serving, target, (made_by, wanted, since or {}), now, _emptied(serving))
+
+
+def beside_for(
+    serving: Pipeline,
+    target: Pipeline,
+    work: tuple[Bootstrap, WantedTables, Mapping[str, int]],
+    now: Commit,
+    directory: Path,
+) -> Rework:
+    """The tables that another program wants, to be made in a directory, as of a commit.
+
+    `work` has what `deployment` takes: what makes the tables, which they are, and since when
+    outputs are others.
+    """
+    made_by, wanted, since = work
+    slots = {slot: target.state_tables[slot] for slot in wanted.slots}
+    outputs = {name: target.output_tables[name] for name in wanted.outputs}
+    own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
+    named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
+    beside = Pipeline(directory, made_by.plan, serving.settings, serving.spark, tables=named)
+    taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
+    changed = {name: since.get(name, 0) for name in outputs}
+    # A new state is of no tick that anybody has seen.
+    kept = kept_since(serving.ledger, target.plan.graph.sources)
+    past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
+    return Rework(serving, target, beside, past, taken, since=changed)
 
 
 def rollback(serving: Pipeline, target: Pipeline) -> Rework:
@@ -317,7 +331,7 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
     Raises:
         DataError: its tables are not there any more, or another writer is at work (code `state`).
     """
-    with _locked(serving):
+    with _locked(serving, "a rollback"):
         now = _committed(serving, 0)
         commits = serving.ledger.commits()
         base, left = left_by(target.store, target.fingerprint, commits, now)
@@ -342,9 +356,9 @@ def first_undone(serving: Pipeline, target: Pipeline) -> int:
 
 
 @contextmanager
-def _locked(pipeline: Pipeline) -> Iterator[None]:
-    """The pipeline's lock, which a rework that comes of it keeps."""
-    pipeline.lock.acquire()
+def _locked(pipeline: Pipeline, work: str) -> Iterator[None]:
+    """The pipeline's lock, which a rework that comes of it keeps; `work` says what that is."""
+    pipeline.lock.acquire(work)
     try:
         yield
     except BaseException:
@@ -377,30 +391,3 @@ def _committed(pipeline: Pipeline, first: int) -> Commit:
     refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, now)
     pipeline.store.recover(now)
     return now
-
-
-def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
-    """How many rows the tables got; one that every commit replaces has those of the last."""
-    found: Counter[str] = Counter()
-    for commit in commits:
-        for name, rows in commit.rows.items():
-            found[name] = rows if commit.replaces(name) else found[name] + rows
-    return dict(found)
-
-
-def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
-    """What was read of each input: as it was read last, all rows, and all ticks without one.
-
-    Late rows came with the first tick of all, and with no other.
-    """
-    found: dict[str, InputRead] = {}
-    for read in (read for commit in commits for read in commit.inputs):
-        before = found.get(read.name)
-        rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
-        empty = (*(before.empty if before else ()), *read.empty)
-        late = read.late if before is None else before.late
-        counts = read.counts
-        if before is not None and counts is not None:
-            counts = None if before.counts is None else {**before.counts, **counts}
-        found[read.name] = replace(read, rows=rows, empty=empty, late=late, counts=counts)
-    return tuple(found.values())

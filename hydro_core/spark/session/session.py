@@ -105,25 +105,29 @@ _EMBEDDED = {
 }
 
 _lock = Lock()
-_shared: list[SparkSession] = []
+_shared: list[tuple[SparkSession, SparkSettings]] = []
+"""The session of this process, if one was started, and with which settings."""
 
 
 def shared_session(settings: SparkSettings | None = None) -> SparkSession:
     """The one warm session of this process, started when first asked for.
 
-    The settings of the first caller hold: Spark's memory and jars cannot change while it runs. So
-    whoever keeps working asks again for each piece of work and keeps no session: one whose JVM has
-    ended is replaced here.
+    The settings of the first caller hold: Spark's memory and jars cannot change while it runs. But
+    who asks for other settings of Spark's own (`extra`) is given a session that has them, in place
+    of the one before. So whoever keeps working asks again for each piece of work and keeps no
+    session: one that was stopped, or whose JVM has ended, is replaced here.
     """
     with _lock:
-        if not runs_jobs():
+        fits = not _shared or settings is None or settings.extra == _shared[0][1].extra
+        if not fits or not runs_jobs():
             # Somebody stopped it, or its JVM ended (out of memory, killed), perhaps while it
             # started: another takes its place.
             _shared.clear()
             discard_jvm()
         if not _shared:
-            _shared.append(start_session(settings or SparkSettings()))
-        return _shared[0]
+            wanted = settings or SparkSettings()
+            _shared.append((start_session(wanted), wanted))
+        return _shared[0][0]
 
 
 def start_session(

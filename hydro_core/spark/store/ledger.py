@@ -28,6 +28,7 @@ from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.functions.reruns import RERUN_COLUMNS, Rerun, rerun_of, row_of_rerun
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
+from hydro_core.spark.store.stored_format import note_format, refuse_newer
 
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
@@ -139,6 +140,7 @@ class Ledger:
             except OSError:
                 if not self.exists:  # another writer was first otherwise, and the lock will tell
                     raise
+        note_format(self.directory)
 
     @property
     def last(self) -> Commit | None:
@@ -270,6 +272,7 @@ class Ledger:
 
     def _open(self) -> DeltaTable | None:
         if self._table is None and self.exists:
+            refuse_newer(self.directory)
             self._identity = self._first_entry()
             try:
                 self._table = DeltaTable(self._path)

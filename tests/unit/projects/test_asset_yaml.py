@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.asset_yaml import flow_of_yaml
-from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards, Ticks
+from hydro_core.project.flow_asset import Expect, FlowAsset, FlowSpark, Landing, Shards, Ticks
 from hydrotick.project.programs import plan_as_written
 from tests.unit.projects.declared import PROGRAM
 
@@ -20,6 +20,7 @@ description: What was paid.
 owners: [ann@example.org, team:data]
 sample_keys: 4
 shards: {count: 4, on: {payments: [user, day]}, replicate: []}
+spark: {conf: {spark.task.maxFailures: 3, spark.ui.enabled: true}}
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
   payments: {path: payments, column: day, wait: landed, late: correct, removed: hold}
@@ -69,6 +70,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         owners=("ann@example.org", "team:data"),
         sample_keys=4,
         shards=Shards(4, {"payments": ("user", "day")}),
+        spark=FlowSpark({"spark.task.maxFailures": "3", "spark.ui.enabled": "true"}),
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
         inputs={"payments": Landing("payments", "day", "landed", "correct", "hold")},
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},

@@ -32,7 +32,7 @@ def _settings(shop: Path, text: str, **environ: str) -> ProjectSettings:
 def test_without_a_worker_that_is_told(shop: Path, words: list[str]) -> None:
     with pytest.raises(HydroError, match="no worker answers at") as caught:
         worker(words)
-    assert str(shop / "data" / "dagster" / "workers" / "worker.sock") in str(caught.value)
+    assert str(shop / "data" / "worker" / "worker.sock") in str(caught.value)
 
 
 def test_others_do_not_ask_it_without_a_token(shop: Path) -> None:

@@ -1,0 +1,132 @@
+"""`hydrotick upgrade`: what is stored is taken to the formats of the version at hand."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import dagster as dg
+
+from hydro_core.deploy.files import name_at, numbers, unread
+from hydro_core.errors import HydroError
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.stored_format import FORMAT, format_of, migrate, migrations_of
+
+from ..instance.opening import open_instance
+from ..project import project
+from ..project.arguments import add_format, flow_named
+from ..project.console import Console
+from ..project.settings import ProjectSettings
+
+_NOTHING, _WRONG, _CHANGES = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """What becomes of a flow's directory or of Dagster's records: the steps, what else is to be
+    known, what is in the way, and the format that a directory has then.
+    """
+
+    name: str
+    steps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    format: int | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The same in words."""
+        if self.problem:
+            return (self.problem,)
+        return (*(self.steps or ("as this version has it",)), *self.notes)
+
+
+def upgrade(arguments: Sequence[str]) -> int:
+    """Takes what is stored, of the flows and of Dagster, to the formats of this version."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    found = project.current()
+    flows = found.flows if options.flow is None else [flow_named(options.flow, found, parser)]
+    told = [_of_flow(flow, found.settings, dry=options.dry_run) for flow in flows]
+    told.append(_of_instance(found.settings, dry=options.dry_run))
+    lines = [f"{one.name}: {line}" for one in told for line in one.lines]
+    as_json = {"format": FORMAT, "upgraded": [asdict(one) for one in told]}
+    Console(options).give(as_json, "\n".join(lines))
+    if any(one.problem for one in told):
+        return _WRONG
+    return _CHANGES if options.dry_run and any(one.steps for one in told) else _NOTHING
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hydrotick upgrade",
+        description=upgrade.__doc__,
+        epilog="exit codes: 0 done, or nothing to do; 1 something was written by a newer version, "
+        "or cannot be read; 3 with --dry-run: there is something to do",
+    )
+    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow, and Dagster's records")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, and no more"
+    )
+    add_format(parser)
+    return parser
+
+
+def _of_flow(flow: FlowAsset, settings: ProjectSettings, *, dry: bool) -> Upgraded:
+    directory = settings.pipelines / flow.name
+    if not Ledger(directory).exists:
+        return Upgraded(flow.name)
+    try:
+        steps = tuple(migration.says for _, migration in migrations_of(directory))
+        notes = tuple(_deployments(directory))
+        if steps and not dry:
+            with WriterLock(directory).at_work("an upgrade"):
+                migrate(directory)
+        return Upgraded(flow.name, steps, notes, format=format_of(directory).number)
+    except HydroError as error:
+        return Upgraded(flow.name, problem=str(error))
+
+
+def _deployments(directory: Path) -> list[str]:
+    """The deployments that this version does not read; none of them serves, or that is told first.
+
+    They stay as they are: their names are those of what they hold.
+    """
+    return [
+        f"deployment {number} ({name_at(directory, number)}): {why}"
+        for number in numbers(directory)
+        if (why := unread(directory, number))
+    ]
+
+
+def _of_instance(settings: ProjectSettings, *, dry: bool) -> Upgraded:
+    """Dagster's own records: their tables have revisions, which follow Dagster's releases."""
+    home, name = settings.dagster_home, "Dagster's records"
+    if not home.exists():
+        return Upgraded(name)
+    try:
+        with open_instance(home) as instance:
+            steps = tuple(_behind(instance))
+            if steps and not dry:
+                instance.upgrade()
+            return Upgraded(name, steps)
+    except HydroError as error:
+        return Upgraded(name, problem=str(error))
+
+
+def _behind(instance: dg.DagsterInstance) -> Sequence[str]:
+    storages = {
+        "runs": instance.run_storage,
+        "events": instance.event_log_storage,
+        "schedules": instance.schedule_storage,
+    }
+    found = []
+    for name, storage in storages.items():
+        revision = storage.alembic_version() if storage is not None else None
+        if revision is not None and revision[0] != revision[1]:
+            found.append(f"{name}: revision {revision[0]} becomes {revision[1]}")
+    return found

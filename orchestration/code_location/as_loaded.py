@@ -1,0 +1,52 @@
+"""Which deployment the definitions of a flow are of: the one that was there when they were loaded.
+
+A step of a run may be a process of its own, which loads the definitions anew. By then an earlier
+step may have deployed the flow, or somebody at the command line, and the flow would have other
+assets than those that the run is for. So the deployment goes with the run, in what Dagster keeps of
+the location that launched it.
+"""
+
+from __future__ import annotations
+
+from dagster._core.definitions.definitions_load_context import (
+    DefinitionsLoadContext,
+    DefinitionsLoadType,
+)
+
+from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.deployments import Deployments
+
+_NOT_DEPLOYED = ""
+
+
+def begin_to_load() -> None:
+    """Has Dagster keep what is shown also where its commands load definitions as if they had been
+    loaded before, or do not say what they do: `dagster asset materialize` and `dg launch`.
+    """
+    context = DefinitionsLoadContext.get()
+    again = context.load_type is DefinitionsLoadType.RECONSTRUCTION
+    if not DefinitionsLoadContext.is_set() or (again and not context.reconstruction_metadata):
+        first = DefinitionsLoadContext(load_type=DefinitionsLoadType.INITIALIZATION)
+        DefinitionsLoadContext.set(first)
+
+
+def deployment_shown(flow: FlowAsset, deployments: Deployments) -> WrittenDeployment | None:
+    """The deployment that the definitions of a flow are to show; None: the program as written.
+
+    Raises:
+        HydroError: no deployment serves, one is written, and the program is wrong.
+    """
+    context = DefinitionsLoadContext.get()
+    key = f"hydrotick/{flow.name}"
+    found: WrittenDeployment | None
+    again = context.load_type is DefinitionsLoadType.RECONSTRUCTION
+    name = context.reconstruction_metadata.get(key) if again else None
+    if name == _NOT_DEPLOYED:
+        found = None
+    else:
+        found = deployments.named(flow, name) if name else None
+        found = found or deployments.shown(flow)
+    context.add_to_pending_reconstruction_metadata(key, found.name if found else _NOT_DEPLOYED)
+    return found

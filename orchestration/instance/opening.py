@@ -1,0 +1,148 @@
+"""Opens Dagster's instance of a project, whatever stores its records: to write there, or to ask.
+
+Which storage that is says its `dagster.yaml`: SQLite in its directory, PostgreSQL, or any other
+that Dagster has. So the records are asked and written through the instance alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import dagster as dg
+import yaml
+from dagster_shared.check import CheckError
+from sqlalchemy.exc import SQLAlchemyError
+
+from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
+
+from . import SETTINGS, opening_lock, prepare_instance
+
+_SECONDS_TO_OPEN = 120
+"""Another process makes the tables of a fresh instance meanwhile, in seconds."""
+
+
+@contextmanager
+def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
+    """The project's Dagster instance; it is made where there is none.
+
+    Raises:
+        HydroError: its settings are wrong (code `config`), or what stores its records does not
+            answer (code `state`).
+    """
+    # The first run of an instance makes its tables, of which alembic tells line by line.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    with ExitStack() as opened:
+        # Tables are made by one process at a time: Dagster's migrations do not expect another.
+        with _alone(directory):
+            opened.enter_context(_at_home(directory))
+            instance = _opened(directory, opened)
+        yield instance
+
+
+@contextmanager
+def read_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
+    """The project's Dagster instance, to be asked only: nothing is written where it is.
+
+    Of one that is not there, and of one without records, there is nothing to ask. Records that may
+    not be written are copied: SQLite writes beside a database that is only read.
+
+    Raises:
+        HydroError: it cannot be opened.
+    """
+    if not directory.exists():
+        with dg.DagsterInstance.ephemeral() as instance:
+            yield instance
+    elif os.access(directory, os.W_OK):
+        with open_instance(directory) as instance:
+            yield instance
+    else:
+        with TemporaryDirectory(prefix="hydrotick-") as copied:
+            home = Path(copied) / "home"
+            shutil.copytree(directory, home, ignore=_WITHOUT_LOGS)
+            with open_instance(home) as instance:
+                yield instance
+
+
+_WITHOUT_LOGS = shutil.ignore_patterns("storage", "workers", "*.lock", "*.sock")
+
+
+def _alone(directory: Path) -> AbstractContextManager[None]:
+    """Makes the instance's directory ready, with nobody else at it meanwhile.
+
+    Where nothing may be written, as in a container whose settings are mounted, nothing is.
+    """
+    if directory.exists() and not os.access(directory, os.W_OK):
+        return nullcontext()
+    return _prepared(directory)
+
+
+@contextmanager
+def _prepared(directory: Path) -> Iterator[None]:
+    with opening_lock(directory).waited_for(_SECONDS_TO_OPEN):
+        prepare_instance(directory)
+        yield
+
+
+def _opened(directory: Path, opened: ExitStack) -> dg.DagsterInstance:
+    silent: tuple[type[Exception], ...] = (SQLAlchemyError, *_not_answered())
+    try:
+        instance = opened.enter_context(dg.DagsterInstance.get())
+        # Each makes its tables when it is asked for first.
+        _ = instance.run_storage, instance.event_log_storage, instance.schedule_storage
+    except (ImportError, yaml.YAMLError, dg.DagsterError, CheckError) as error:
+        raise _wrong(directory, error) from error
+    except silent as error:
+        raise _silent(directory, error) from error
+    return instance
+
+
+def _wrong(directory: Path, error: Exception) -> HydroError:
+    cure = f"mend {directory / SETTINGS}; a library that it names is to be installed"
+    if getattr(error, "name", None) == "psycopg":
+        cure = (
+            "write the address as `postgresql+psycopg2://…`: this release of SQLAlchemy takes "
+            "`postgresql://` for psycopg, and dagster-postgres comes with psycopg2"
+        )
+    wrong = getattr(error, "errors", None)
+    says = wrong[0].message if wrong else _first_line(error)
+    message = f"Dagster's instance in {directory} cannot be opened: {says}"
+    return DataError(Diagnostic("config", message, help=cure))
+
+
+def _silent(directory: Path, error: Exception) -> HydroError:
+    message = f"Dagster's records do not answer: {_first_line(error.__cause__ or error)}"
+    cure = f"see that what {directory / SETTINGS} names is running and lets this machine in"
+    return TransientError(Diagnostic("state", message, help=cure))
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def _not_answered() -> tuple[type[Exception], ...]:
+    """What the library for PostgreSQL raises when it has asked often enough."""
+    try:
+        from dagster_postgres.utils import DagsterPostgresException
+    except ImportError:
+        return ()
+    return (DagsterPostgresException,)
+
+
+@contextmanager
+def _at_home(directory: Path) -> Iterator[None]:
+    # The shipped settings name the directory by Dagster's own variable.
+    before = os.environ.get("DAGSTER_HOME")
+    os.environ["DAGSTER_HOME"] = str(directory)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["DAGSTER_HOME"]
+        else:
+            os.environ["DAGSTER_HOME"] = before
