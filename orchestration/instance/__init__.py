@@ -47,6 +47,7 @@ def prepare_instance(directory: Path) -> Path:
     """
     directory.mkdir(parents=True, exist_ok=True)
     shipped = (files("hydrotick.instance") / SETTINGS).read_bytes()
+    _refuse_former_launcher(directory)
     if _is_anothers(directory, shipped):
         return directory
     target, beside = directory / SETTINGS, directory / SHIPPED_BESIDE
@@ -56,7 +57,6 @@ def prepare_instance(directory: Path) -> Path:
             beside.unlink(missing_ok=True)
             return directory
         if _hash(present) not in _FORMER | {_copied(directory)}:
-            _refuse_former_launcher(target, present)
             _write(beside, shipped)
             return directory
     _write(directory / _COPIED, _hash(shipped).encode())
@@ -64,8 +64,11 @@ def prepare_instance(directory: Path) -> Path:
     return directory
 
 
-def _refuse_former_launcher(file: Path, content: bytes) -> None:
-    if _FORMER_LAUNCHER in content:
+def _refuse_former_launcher(directory: Path) -> None:
+    file = directory / SETTINGS
+    content = file.read_bytes() if file.exists() else b""
+    ours = _hash(content) in _FORMER | {_copied(directory)}
+    if _FORMER_LAUNCHER in content and not ours:
         raise DataError(
             Diagnostic(
                 "config",
