@@ -17,6 +17,7 @@
 | `shards` | a tick of a running aggregate in 1, 2 and 4 shards with the same unsharded |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
+| `launched` | from the launch of a run to its tick: the default launcher, multiprocess, `dev` |
 | `sample` | the check of a sample of keys with the tick of the flights that it judges |
 | `costs` | what a row takes that is read, made, stored, searched, with the cost model |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
@@ -54,6 +55,7 @@ BENCHMARKS = (
     "shards",
     "incremental",
     "scale",
+    "launched",
     "sample",
     "costs",
     "optimizer",

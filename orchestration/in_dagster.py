@@ -95,6 +95,15 @@ class LineageSettings(dg.Resolvable, dg.Model):
     namespace: Annotated[str | None, Field(description="of the jobs: `default`")] = None
 
 
+class WorkerAsked(dg.Resolvable, dg.Model):
+    """Who runs the ticks of the flows."""
+
+    address: Annotated[
+        str | None, Field(description="`HOST:PORT` of a worker, or `none`: ticks run in their run")
+    ] = None
+    token_file: Annotated[str | None, Field(description="has the token it is asked with")] = None
+
+
 class ProjectScaffolder(dg.Scaffolder[Any]):
     """Makes a project that runs in the folder of the component."""
 
@@ -120,6 +129,7 @@ class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
     paths: Paths | None = None
     dagster: InDagster | None = None
     lineage: LineageSettings | None = None
+    worker: WorkerAsked | None = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the flows; see `load_definitions`."""
@@ -127,8 +137,8 @@ class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
 
     @property
     def _tables(self) -> Mapping[str, Mapping[str, Any]]:
-        given = (self.spark, self.ticks, self.paths, self.dagster, self.lineage)
-        names = ("spark", "ticks", "paths", "dagster", "lineage")
+        given = (self.spark, self.ticks, self.paths, self.dagster, self.lineage, self.worker)
+        names = ("spark", "ticks", "paths", "dagster", "lineage", "worker")
         return {
             name: table.model_dump(exclude_none=True)
             for name, table in zip(names, given, strict=True)

@@ -139,17 +139,18 @@ def project(environment: Environment) -> bool:
 
 def spark(environment: Environment) -> bool:
     """Makes ready what Spark needs beside its package, the last thing that a network is needed for:
-    a Java where the machine has none that Spark can use, and the Delta jars.
+    a Java where the machine has none that Spark can use, the Delta jars, and an archive of the
+    classes that Spark loads.
     """
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
     session = ROOT / "hydro_core" / "spark" / "session"
-    ours = (session / f"{name}.py" for name in ("java", "jars", "ready"))
+    ours = (session / f"{name}.py" for name in ("java", "jars", "ready", "classes"))
     fingerprint = f"{fingerprint_of(*ours)} {machine}"
     if environment.is_done("spark", fingerprint):
         return False
-    say("Spark", "a Java if there is none, and the jars of Delta")
-    run([environment.python, "-m", "hydro_core.spark.session.ready"], stdout=subprocess.DEVNULL)
+    say("Spark", "a Java if there is none, the jars of Delta, an archive of classes")
+    run([environment.python, "-m", "hydro_core.cli.main", "ready"], stdout=subprocess.DEVNULL)
     environment.done("spark", fingerprint)
     return True
 

@@ -38,14 +38,16 @@ variable of the same meaning wins.
 | `HYDROTICK_RANGE_TICKS` | so many ticks of a backfill are one job (100) |
 | `HYDROTICK_SAMPLE_KEYS` | so many keys of an output are compared with the program (8) |
 | `HYDROTICK_WHY_ROWS` | so many landed rows of an input `why` looks at (100,000) |
+| `HYDROTICK_WORKER` | `HOST:PORT` of the worker that runs ticks, or `none` |
+| `HYDROTICK_WORKER_TOKEN` | what a worker at an address is asked with |
 | `HYDROTICK_FAILURE_COMMAND` | is told of failed runs, as JSON on its standard input |
 | `HYDROTICK_FAILURE_WEBHOOK` | an address that gets the same by a POST |
 """
 _ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "A program by itself": "run check optimize partition lineage graph simulate",
-        "A project": "init test land dev demo docs completion",
-        "Ticks": "backfill correct accept status show why",
+        "A project": "init test land dev worker demo docs ready completion",
+        "Ticks": "backfill correct accept status metrics show why",
         "What is deployed": "plan deploy rollback",
         "Tables": "compact copy reset upgrade",
     }

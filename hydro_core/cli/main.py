@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "partition": "how a program can be cut into shards",
         "lineage": "which input fields an output field comes from",
         "graph": "draws a program with its strata",
+        "ready": "makes ready what Spark needs, once: a Java, jars, an archive of its classes",
     }
 )
 """The commands of the core; each is a module of its own here, as soon as it exists."""

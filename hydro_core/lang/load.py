@@ -93,6 +93,10 @@ def _load_flow(module: str, attribute: str, spec: str) -> Graph:
         encoded = "utf-8" in problem.msg.lower()
         cure = "save it as UTF-8" if encoded else "mend the module: this is what Python says of it"
         raise ProgramError(Diagnostic("syntax", problem.msg, span, help=cure)) from None
+    except SystemExit as end:
+        message = f"`{module}` ends the process that imports it: SystemExit: {end}"
+        cure = 'put what a script does below `if __name__ == "__main__":`'
+        raise _unusable(message, cure) from end
     value: object = found
     for part in attribute.split("."):
         if not hasattr(value, part):

@@ -172,11 +172,12 @@ def _module(file: Path) -> ModuleType:
         return importlib.import_module(f"{PACKAGE}.{file.parent.name}.{file.stem}")
     except HydroError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
+        # A script that ends its process would end that of all flows, without a word.
         raise _does_not_load(file, problem) from problem
 
 
-def _does_not_load(file: Path, problem: Exception) -> ProgramError:
+def _does_not_load(file: Path, problem: BaseException) -> ProgramError:
     """What the code of an asset raised, at the line of the asset that led there."""
     if isinstance(problem, SyntaxError) and problem.filename:
         line, text = problem.lineno or 1, (problem.text or "").rstrip("\n")

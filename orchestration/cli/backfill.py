@@ -17,6 +17,7 @@ from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
 from ..runner.late import correction_due
 from ..runner.runner import TickRunner
+from ..worker.client import worker_answers
 from .progress import Progress
 from .ticking import TickDone, correct_ticks, run_ticks
 
@@ -104,7 +105,7 @@ def _backfill(
         if wanted is None:
             _correct_due(flow, runner, console)
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
-    runner.warm_up()
+    _warm_up(runner)
     began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
     progress = Progress(total, console.to)
@@ -127,12 +128,18 @@ def _backfill(
     }
 
 
+def _warm_up(runner: TickRunner) -> None:
+    """Has what this process needs for ticks, unless a worker runs them."""
+    if not worker_answers(runner.project):
+        runner.warm_up()
+
+
 def _correct_due(flow: FlowAsset, runner: TickRunner, console: Console) -> None:
     """Computes again what the next open tick would have computed again before it runs."""
     tick = correction_due(flow, runner)
     if tick is None:
         return
-    runner.warm_up()
+    _warm_up(runner)
     plan = planned(runner, flow, flow.ticks.calendar.window(tick).key)
     ticks = span([plan.first.key, plan.last.key])
     console.say(f"{flow.name}: rows came or changed for {ticks}, which are computed again")
@@ -157,7 +164,7 @@ def _correct(
         console.say(f"  {plan.why}: {plan.first.key} is the first.")
     if not console.agreed():
         return None
-    runner.warm_up()
+    _warm_up(runner)
     began = time.monotonic()
 
     def computed(windows: Sequence[TickWindow]) -> None:

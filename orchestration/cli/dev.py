@@ -1,18 +1,20 @@
-"""`hydrotick dev`: Dagster's UI, daemon and workers for one home, all of which end with it.
+"""`hydrotick dev`: Dagster's UI, daemon and a worker for one home, all of which end with it.
 
-Dagster's processes are a session of their own: a signal to this process ends them in order, and
-whatever is left of them after that is killed. If this process is killed, the system tells Dagster's
-to end, and the workers notice it by themselves.
+Dagster's processes are a session of their own, and so is the worker: a signal to this process ends
+them in order, and whatever is left of them after that is killed. If this process is killed, the
+system tells them to end.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import math
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -33,8 +35,8 @@ from ..instance.run_tags import PROCESS_TAG
 from ..project import project
 from ..project.project import Project
 from ..project.settings import environment_of
-from ..resident.launcher import ResidentRunLauncher
 from ..runner.runner import TickRunner
+from ..worker.client import worker_answers
 from .ticking import end_orphans, record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -42,6 +44,7 @@ _SECONDS_TO_END = 40
 _SUPERSEDED = "ignore:Function `dev_command` is superseded"
 """The warning that Dagster's own command line gives of the command that is called here."""
 _SECONDS_A_DAY = 24 * 3600
+_SECONDS_TO_LOOK = 5
 _PR_SET_PDEATHSIG = 1
 
 
@@ -131,20 +134,43 @@ def _serve(found: Project, port: int) -> int:
     # is imported.
     safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1", "PYTHONWARNINGS": _warnings()}
     environment = {**os.environ, **environment_of(found.settings), **safe}
-    ui = subprocess.Popen(
+    ui = _started(command, environment)
+    worker = None if worker_answers(found.settings) else _WorkerBeside(environment)
+    try:
+        return _wait(ui, worker, home)
+    finally:
+        with _undisturbed():
+            _end(ui, "Dagster")
+            if worker is not None:
+                _end(worker.process, "the worker")
+
+
+class _WorkerBeside:
+    """The worker that runs while the UI does."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.process = self._start()
+
+    def look(self) -> None:
+        """Starts another one where it has ended."""
+        if self.process.poll() is not None:
+            _say(f"the worker has ended ({self.process.returncode}); another one is started")
+            self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "hydro_core.cli.main", "worker"]
+        return _started(words, self._environment)
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """A process of a session of its own, which ends with this one."""
+    return subprocess.Popen(
         command,
         env=environment,
         start_new_session=True,
         preexec_fn=_ends_with(os.getpid()),  # noqa: PLW1509 - it calls the system alone
     )
-    try:
-        return _wait(ui, home)
-    finally:
-        with _undisturbed():
-            _end(ui)
-            with open_instance(home) as instance:
-                if isinstance(instance.run_launcher, ResidentRunLauncher):
-                    instance.run_launcher.pool.stop()
 
 
 def _warnings() -> str:
@@ -152,29 +178,33 @@ def _warnings() -> str:
     return ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _SUPERSEDED]))
 
 
-def _wait(ui: subprocess.Popen[bytes], home: Path) -> int:
-    """Waits for the end; once a day, old logs are forgotten."""
+def _wait(ui: subprocess.Popen[bytes], worker: _WorkerBeside | None, home: Path) -> int:
+    """Waits for the end; looks after the worker, and once a day old logs are forgotten."""
+    forgotten = -math.inf
     while True:
-        with open_instance(home) as instance:
-            forget_old_logs(instance, KEPT_DAYS)
+        if time.monotonic() - forgotten > _SECONDS_A_DAY:
+            forgotten = time.monotonic()
+            with open_instance(home) as instance:
+                forget_old_logs(instance, KEPT_DAYS)
         try:
-            return ui.wait(_SECONDS_A_DAY)
+            return ui.wait(_SECONDS_TO_LOOK)
         except subprocess.TimeoutExpired:
-            continue
+            if worker is not None:
+                worker.look()
 
 
-def _end(ui: subprocess.Popen[bytes]) -> None:
-    """Ends Dagster's processes: in order, if they do so in time."""
-    if ui.poll() is None:
-        # Dagster ends its processes in order when it alone is interrupted.
-        ui.send_signal(signal.SIGINT)
+def _end(started: subprocess.Popen[bytes], what: str) -> None:
+    """Ends what was started, and its processes: in order, if they do so in time."""
+    if started.poll() is None:
+        # It ends its processes in order when it alone is interrupted.
+        started.send_signal(signal.SIGINT)
         try:
-            ui.wait(_SECONDS_TO_END)
+            started.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
-            _say("Dagster does not end; it is killed")
+            _say(f"{what} does not end; it is killed")
     with suppress(ProcessLookupError):
-        os.killpg(ui.pid, signal.SIGKILL)
-    ui.wait()
+        os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
 
 
 def _ends_with(parent: int) -> Callable[[], None]:

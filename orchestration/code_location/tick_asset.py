@@ -14,13 +14,14 @@ from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandl
 
 from hydro_core.errors import DataError, HydroError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow
 
 from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
 from ..openlineage.events import Parent
 from ..project.shape import shape_of
+from ..runner.asked import AskedTicks
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
+from ..worker.client import TicksOfRun
 from .asset_specs import asset_key, tick_step
 from .checks import RunEvaluations
 from .records import refuse_lost_pipeline, unrecorded
@@ -52,8 +53,11 @@ def tick_asset(
         for first, last in unrecorded(flow, runner, context.instance):
             windows |= {calendar.window(number) for number in range(first.tick, last.tick + 1)}
         found, versions = RunEvaluations(flow, context), _Versions(flow)
-        reports = _bugs_judged(context, _reports(flow, context, runner, (asked, windows)))
-        for report in _tagged(context, reports):
+        parent = Parent(context.run.run_id, context.run.job_name)
+        corrected = _is_correction(context.run)
+        ticks = TicksOfRun(runner, flow, context.log.info)
+        wanted = AskedTicks(frozenset(asked), frozenset(windows), corrected, parent)
+        for report in _tagged(context, _bugs_told(context, ticks.reports(wanted))):
             yield from found.of_tick(report)
             for warning in report.warnings(flow.name):
                 context.log.warning(warning)
@@ -66,7 +70,11 @@ def tick_asset(
             if report.again:
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
-            known = {**versions.of(runner).metadata, **_run_before(flow, context, report)}
+            known = {
+                **versions.of(runner).metadata,
+                **_run_before(flow, context, report),
+                **({"worker": ticks.worker} if ticks.worker else {}),
+            }
             yield from _materializations(flow, versions.of(runner), report, known)
             yield from _without_table(flow, context.selected_asset_keys, report)
         yield from found.of_run(None)
@@ -75,38 +83,22 @@ def tick_asset(
     return tick
 
 
-def _bugs_judged(
+def _bugs_told(
     context: dg.AssetExecutionContext, reports: Iterator[TickReport]
 ) -> Iterator[TickReport]:
-    """The reports; a bug that comes again whenever its tick is tried is told as such by the run."""
+    """The reports; a bug that comes again whenever its tick is tried is told as such by the run,
+    and what would end the process in silence is an error.
+    """
     try:
         yield from reports
+    except SystemExit as end:
+        # Dagster takes it for the wish of who started the process, and the run for one that is
+        # never heard of again.
+        raise RuntimeError(f"something in the tick ended its process: SystemExit: {end}") from end
     except InternalSparkError:
         run_id = context.run.run_id
         context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
         raise
-
-
-def _reports(
-    flow: FlowAsset,
-    context: dg.AssetExecutionContext,
-    runner: TickRunner,
-    ticks: tuple[Set[TickWindow], Set[TickWindow]],
-) -> Iterator[TickReport]:
-    """Runs the second ticks; the first ones, which were asked for, are corrected if the run's tag
-    says so, as far as they are committed.
-    """
-    asked, windows = ticks
-    first = min(asked, key=lambda window: window.tick)
-    corrected: set[TickWindow] = set()
-    parent = Parent(context.run.run_id, context.run.job_name)
-    if _is_correction(context.run) and first.tick < runner.next_tick(flow):
-        for report in runner.correct(flow, first, context.log.info, parent=parent):
-            corrected.add(report.window)
-            yield report
-    left = windows - corrected
-    if left:
-        yield from runner.run(flow, list(left), context.log.info, parent)
 
 
 def _checks_of_last(

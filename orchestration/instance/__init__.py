@@ -12,6 +12,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
+from hydro_core.errors import DataError, Diagnostic
 from hydro_core.processes import FileLock
 
 SETTINGS = "dagster.yaml"
@@ -31,6 +32,8 @@ _FORMER = frozenset(
 """The hashes of shipped settings from before they were noted in the home."""
 
 
+_FORMER_LAUNCHER = b"hydrotick.resident.launcher"
+
 _RECORDS = ("history", "storage", "schedules")
 """What Dagster makes in an instance of which no settings say where its records are."""
 
@@ -38,9 +41,13 @@ _RECORDS = ("history", "storage", "schedules")
 def prepare_instance(directory: Path) -> Path:
     """Makes the instance's directory, with `dagster.yaml` as this version ships it unless somebody
     changed that, or has made the instance; gives the directory.
+
+    Raises:
+        DataError: what somebody changed names what there is no more (code `config`).
     """
     directory.mkdir(parents=True, exist_ok=True)
     shipped = (files("hydrotick.instance") / SETTINGS).read_bytes()
+    _refuse_former_launcher(directory)
     if _is_anothers(directory, shipped):
         return directory
     target, beside = directory / SETTINGS, directory / SHIPPED_BESIDE
@@ -55,6 +62,21 @@ def prepare_instance(directory: Path) -> Path:
     _write(directory / _COPIED, _hash(shipped).encode())
     _write(target, shipped)
     return directory
+
+
+def _refuse_former_launcher(directory: Path) -> None:
+    file = directory / SETTINGS
+    content = file.read_bytes() if file.exists() else b""
+    ours = _hash(content) in _FORMER | {_copied(directory)}
+    if _FORMER_LAUNCHER in content and not ours:
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"{file} was changed by hand, and names a launcher that there is no more",
+                help="write `module: hydrotick.worker.launcher` and `class: WorkerRunLauncher` "
+                "below `run_launcher`, or remove the file: it is made again",
+            )
+        )
 
 
 def has_own_settings(directory: Path) -> bool:

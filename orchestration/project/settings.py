@@ -16,6 +16,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark_conf import conf_of
 
 from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
+from .worker_settings import FLOWS, WorkerSettings, worker_address, worker_token
 
 HOME = "HYDROTICK_HOME"
 DAGSTER_HOME = "DAGSTER_HOME"
@@ -53,6 +54,8 @@ class ProjectSettings:
     Runs of ticks are told as OpenLineage events to `openlineage` [OPENLINEAGE_URL], which is
     `file:PATH` or a server's URL, of jobs in `openlineage_namespace` [OPENLINEAGE_NAMESPACE]; a
     server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
+
+    `worker` says which service runs ticks [HYDROTICK_WORKER, HYDROTICK_WORKER_TOKEN].
     """
 
     home: Path = Path("data")
@@ -76,6 +79,7 @@ class ProjectSettings:
     openlineage: str | None = None
     openlineage_namespace: str = "default"
     openlineage_key: str | None = field(default=None, repr=False)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
     def core(self) -> Settings:
@@ -159,6 +163,18 @@ def project_settings(
         openlineage_namespace=environ.get("OPENLINEAGE_NAMESPACE") or file.namespace or "default",
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         root=root,
+        worker=_worker(environ, file, base),
+    )
+
+
+def _worker(environ: Mapping[str, str], file: FileSettings, base: Path) -> WorkerSettings:
+    token_file = None if file.worker_token_file is None else base / file.worker_token_file
+    return WorkerSettings(
+        worker_address(environ, file.worker_address),
+        worker_token(environ, token_file),
+        file.worker_flows or FLOWS,
+        file.worker_memory,
+        file.worker_metrics,
     )
 
 

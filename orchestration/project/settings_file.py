@@ -25,6 +25,13 @@ code_url = "https://github.com/acme/shop/blob/main"
 [lineage]
 openlineage = "http://marquez:5000"
 namespace = "shop"
+
+[worker]
+address = "10.0.0.5:7077"
+token_file = "/run/secrets/worker"
+flows = 2
+memory = "6g"
+metrics = "9464"
 ```
 
 A Dagster component has the same names in its attributes.
@@ -45,6 +52,8 @@ from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.within import leads_out
 from hydro_core.spark_conf import wrong_conf
+
+from .worker_settings import wrong_address, wrong_listening
 
 SENSORS = ("running", "stopped")
 COMPACT = ("daily", "weekly", "monthly")
@@ -74,6 +83,11 @@ class FileSettings:
     code_url: str | None = None
     openlineage: str | None = None
     namespace: str | None = None
+    worker_address: str | None = None
+    worker_token_file: str | None = None
+    worker_flows: int | None = None
+    worker_memory: str | None = None
+    worker_metrics: str | None = None
 
     def over(self, other: FileSettings) -> FileSettings:
         """These settings, and where they are silent what the others say."""
@@ -288,6 +302,13 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
     "lineage": {
         "openlineage": ("openlineage", _is_text(wrong_openlineage)),
         "namespace": ("namespace", _is_text(_wrong_namespace)),
+    },
+    "worker": {
+        "address": ("worker_address", _is_text(wrong_address)),
+        "token_file": ("worker_token_file", _is_text(wrong_directory)),
+        "flows": ("worker_flows", _is_number_of("flows")),
+        "memory": ("worker_memory", _is_text(wrong_memory)),
+        "metrics": ("worker_metrics", _is_text(wrong_listening)),
     },
 }
 """The settings: table and key, the field that they are, and what judges a value."""

@@ -65,8 +65,12 @@ class TickRunner(Flows):
         return known
 
     def last_report(self, flow: FlowAsset) -> TickReport | None:
-        """The report of the tick that this process ran last; None before the first."""
+        """The report of the tick that this process ran last, or had run; None before the first."""
         return self._reports.get(flow.name)
+
+    def remember(self, flow: FlowAsset, report: TickReport) -> None:
+        """Takes the report of a tick that another process has run as one of this process's."""
+        self._reports[flow.name] = report
 
     def last_committed(self, flow: FlowAsset) -> TickReport | None:
         """The report of the last committed tick, from the ledger; None before the first."""

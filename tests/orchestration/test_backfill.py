@@ -18,7 +18,6 @@ import pytest
 from assets.chat.asset import CHAT
 from hydrotick.instance import prepare_instance
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.resident.pool import WorkerPool
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import land
 from tests.orchestration.web import NODES, Api, answers
@@ -108,26 +107,21 @@ def test_what_is_built_on_flows_is_made_with_them(tmp_path: Path) -> None:
     land(home)
     prepare_instance(home.dagster_home)
     module = "tests.orchestration.two_flows"
-    try:
-        with served(home, "dagster", "dev", "-h", "127.0.0.1", "-m", module, "-p") as api:
-            nodes = [node for node in api(NODES)["assetNodes"] if node["isExecutable"]]
-            wanted = [node["assetKey"] for node in nodes]
-            asked = {"assetSelection": wanted, "allPartitions": True}
-            found = _backfilled(api, asked)
-            assert found["status"] == "COMPLETED_SUCCESS"
-            assert {run["status"] for run in found["runs"]} == {"SUCCESS"}
-            for node in nodes:
-                ranges = api(RANGES, k=node["assetKey"])["assetNodeOrError"]
-                if node["assetKey"]["path"] != ["summary"]:
-                    (done,) = ranges["assetPartitionStatuses"]["ranges"]
-                    assert (done["startKey"], done["endKey"]) == ("2026-01-01", "2026-01-04")
-                    assert done["status"] == "MATERIALIZED"
-            (made,) = api(MADE, k={"path": ["summary"]})["assetNodeOrError"][
-                "assetMaterializations"
-            ]
-            assert made["runId"]
-    finally:
-        WorkerPool(home.dagster_home, 1).stop()
+    with served(home, "dagster", "dev", "-h", "127.0.0.1", "-m", module, "-p") as api:
+        nodes = [node for node in api(NODES)["assetNodes"] if node["isExecutable"]]
+        wanted = [node["assetKey"] for node in nodes]
+        asked = {"assetSelection": wanted, "allPartitions": True}
+        found = _backfilled(api, asked)
+        assert found["status"] == "COMPLETED_SUCCESS"
+        assert {run["status"] for run in found["runs"]} == {"SUCCESS"}
+        for node in nodes:
+            ranges = api(RANGES, k=node["assetKey"])["assetNodeOrError"]
+            if node["assetKey"]["path"] != ["summary"]:
+                (done,) = ranges["assetPartitionStatuses"]["ranges"]
+                assert (done["startKey"], done["endKey"]) == ("2026-01-01", "2026-01-04")
+                assert done["status"] == "MATERIALIZED"
+        (made,) = api(MADE, k={"path": ["summary"]})["assetNodeOrError"]["assetMaterializations"]
+        assert made["runId"]
 
 
 def _backfilled(api: Api, asked: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A run that met an internal error of Spark is not tried again with fewer ticks."""
+"""A run that met an internal error of Spark is not tried again, and none ends without a word."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from hydro_core.errors import Diagnostic, InfrastructureError, InternalSparkError
-from hydrotick.code_location.tick_asset import _bugs_judged
+from hydrotick.code_location.tick_asset import _bugs_told
 from hydrotick.instance.run_tags import JUDGED_TAG
 
 pytestmark = pytest.mark.dagster
@@ -30,8 +30,20 @@ def test_only_a_bug_is_told_as_what_comes_again(error: Exception, tags: dict[str
         yield "the first"
         raise error
 
-    found = _bugs_judged(context, reports())
+    found = _bugs_told(context, reports())
     assert next(found) == "the first"
     with pytest.raises(type(error)):
         next(found)
     assert told == tags
+
+
+def test_what_would_end_the_process_in_silence_is_an_error() -> None:
+    def reports() -> Iterator[Any]:
+        yield "the first"
+        raise SystemExit(0)
+
+    found = _bugs_told(Mock(), reports())
+    assert next(found) == "the first"
+    with pytest.raises(RuntimeError, match="ended its process: SystemExit: 0") as caught:
+        next(found)
+    assert isinstance(caught.value.__cause__, SystemExit)

@@ -12,6 +12,7 @@ import yaml
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.instance.ref import InstanceRef
 
+from hydro_core.errors import DataError
 from hydrotick import instance
 from hydrotick.cli.init import init
 from hydrotick.code_location.factory import flow_definitions
@@ -43,6 +44,13 @@ def test_settings_follow_the_version_until_somebody_changes_them(tmp_path: Path)
     settings.write_bytes(shipped)
     prepare_instance(tmp_path)
     assert not has_own_settings(tmp_path)
+
+
+def test_a_launcher_that_is_gone_is_told_with_what_to_write(tmp_path: Path) -> None:
+    settings = tmp_path / "dagster.yaml"
+    settings.write_text("# mine\nrun_launcher: {module: hydrotick.resident.launcher, class: X}\n")
+    with pytest.raises(DataError, match=r"write `module: hydrotick\.worker\.launcher`"):
+        prepare_instance(tmp_path)
 
 
 @pytest.mark.parametrize("shipped_then", sorted(instance._FORMER))

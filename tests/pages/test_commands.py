@@ -4,12 +4,14 @@ has all of them.
 
 from __future__ import annotations
 
+import configparser
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
+import yaml
 
-from tests.pages.blocks import ROOT, Block
+from tests.pages.blocks import ALL, ROOT, Block
 from tests.pages.command_lines import SHELL, commands_of
 from tools.command_lines import names, parser_of, take
 
@@ -36,6 +38,28 @@ def test_the_parsers_take_it(block: Block, capsys: pytest.CaptureFixture[str]) -
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             targets = [word for word in words[len(settings) + 1 :] if "=" not in word]
             assert all(re.search(rf"^{word}:", makefile, re.MULTILINE) for word in targets), words
+
+
+def services() -> Iterator[tuple[str, str]]:
+    """The command lines by which pages have others start commands, and where they stand."""
+    for block in ALL:
+        if block.language == "ini":
+            unit = configparser.RawConfigParser()
+            unit.read_string(block.text)
+            line = unit["Service"]["ExecStart"]
+            # Those of Dagster are judged in `tests/orchestration/test_services.py`.
+            if line.split()[0].endswith("hydrotick"):
+                yield block.place, line
+        elif block.file == "compose.yaml":
+            for service in yaml.safe_load(block.text)["services"].values():
+                yield block.place, service["command"]
+
+
+@pytest.mark.parametrize(("place", "line"), list(services()))
+def test_the_parsers_take_what_others_start(place: str, line: str) -> None:
+    program, *words = line.split()
+    assert program.rpartition("/")[2] == "hydrotick", place
+    take(words)
 
 
 def _is_setting(before: Sequence[str]) -> bool:

@@ -16,14 +16,22 @@ from hydrotick.flow_tests import written
 from hydrotick.project.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 
-READ_BY_DAGSTER = ("definitions.py", "defs.yaml", "dagster.yaml", "workspace.yaml")
+READ_BY_OTHERS = (
+    "definitions.py",
+    "defs.yaml",
+    "dagster.yaml",
+    "workspace.yaml",
+    "compose.yaml",
+    "alerts.yaml",
+)
 """What these are is judged in `tests/orchestration`: `test_in_dagster.py`, `test_instance.py`,
-`test_services.py`."""
+`test_services.py`; and in `test_commands.py`, and `tests/unit/projects/test_exposition.py`.
+"""
 
 
 def files(language: str) -> list[Block]:
     of_language = [block for block in ALL if block.language == language]
-    return [block for block in of_language if block.file not in READ_BY_DAGSTER]
+    return [block for block in of_language if block.file not in READ_BY_OTHERS]
 
 
 def name(block: Block) -> str:

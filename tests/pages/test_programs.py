@@ -29,8 +29,7 @@ from tests.pages.tick_tables import Batches, Column, names_of, read, written
 LANGUAGES = {
     *("hydrotick", "ticks", "error", "console"),  # here
     *("python", "yaml", "toml", "json"),  # in `test_files`
-    "sh",  # in `test_commands`
-    "ini",  # in `tests/orchestration/test_services.py`
+    *("sh", "ini"),  # in `test_commands`, and in `tests/orchestration/test_services.py`
     *("csv", "text", "mermaid"),
 }
 PROGRAMS = [block for block in ALL if block.language == "hydrotick"]

@@ -50,7 +50,7 @@ def _nothing_is_ready(environment: Environment, _: Path) -> None:
 
 def _ready(environment: Environment, folder: Path) -> None:
     """What the page of projects says can be done ahead."""
-    done = environment.run(["python", "-m", "hydro_core.spark.session.ready"], folder)
+    done = environment.run(["hydrotick", "ready"], folder)
     assert done.returncode == 0, done.stdout
 
 

@@ -1,8 +1,8 @@
 """What Spark needs beside its package is made ready once, by the first who starts Spark: a Java
 where the machine has none, and the jars of Delta.
 
-`python -m hydro_core.spark.session.ready` does it ahead: when an image is built, or as the user who
-may write into the environment.
+`hydrotick ready` does it ahead: when an image is built, or as the user who may write into the
+environment. It also makes the archive of classes, by which every JVM starts in half of the time.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.session.classes import archive_of, make_archive
 from hydro_core.spark.session.jars import DELTA_VERSION, delta_jars
 from hydro_core.spark.session.java import (
     JDK_PACKAGE,
@@ -29,7 +30,7 @@ from hydro_core.spark.session.java import (
     unpack_jdk,
 )
 
-_AHEAD = "python -m hydro_core.spark.session.ready"
+_AHEAD = "hydrotick ready"
 _SECONDS_TO_LOOK = 0.2
 
 
@@ -69,6 +70,24 @@ def made_ready(share: Path, wanted_java: Path | None = None) -> SparkRuntime:
         # Another process may have done it meanwhile.
         java_home = find_java(share, wanted_java) or _unpacked(share)
         return SparkRuntime(java_home, delta_jars(share) or _fetched(share, java_home))
+
+
+def ready_ahead() -> list[str]:
+    """Makes ready what Spark needs in this environment, with an archive of its classes; gives where
+    each of it is.
+
+    Raises:
+        NotReadyError: what cannot be done without cannot be had.
+    """
+    share = default_share()
+    runtime = made_ready(share)
+    with _alone(share):
+        if archive_of(share, *runtime) is None:
+            _say("an archive of Spark's classes is made, once")
+            _say(make_archive(share, *runtime))
+    archive = archive_of(share, *runtime)
+    there = [] if archive is None else [archive]
+    return list(map(str, (runtime.java_home, runtime.jars[0].parent, *there)))
 
 
 @contextmanager
@@ -147,18 +166,3 @@ def _size(file: Path) -> int:
 def _say(text: str) -> None:
     sys.stderr.write(f"hydrotick: {text}\n")
     sys.stderr.flush()
-
-
-def main() -> int:
-    """Makes ready what Spark needs in this environment, and says what is there."""
-    try:
-        found = made_ready(default_share())
-    except NotReadyError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write(f"{found.java_home}\n{found.jars[0].parent}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,15 +8,19 @@ second: so whoever needs Spark asks for `shared_session`, and only tests that mu
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.session.classes import archive_of, flags_for
 from hydro_core.spark.session.gateway import with_fewer_calls
+from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
     SessionError,
     discard_jvm,
@@ -42,6 +46,8 @@ _LATE_OPTIMIZATION = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+
+_JAVA_FLAGS = "spark.driver.extraJavaOptions"
 
 _IN_UTC = "-Duser.timezone=UTC"
 
@@ -138,8 +144,9 @@ def start_session(
     _silence_query_log()
     _refuse_connect(settings.master)
     java_home, jars = ready_for(settings)
-    options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
-    context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    options = {"spark.app.name": app_name, **session_options(settings, jars)}
+    archive = archive_of(settings.share or default_share(), java_home, jars)
+    context = _launched(options, extra or {}, java_home, archive)
     with_fewer_calls(context._jvm)  # noqa: SLF001 - Spark offers no question for it
     if not _is_one_process(settings.master):
         # Nodes of a cluster have PySpark and pyarrow, but not this package.
@@ -148,6 +155,23 @@ def start_session(
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
         session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
     return session
+
+
+def _launched(
+    options: Mapping[str, str], extra: Mapping[str, str], java_home: Path, archive: Path | None
+) -> SparkContext:
+    """A context with these options, of which `extra` win, in a JVM that starts with the archive of
+    classes; one that it does not start with is removed.
+    """
+    flags = " ".join((options[_JAVA_FLAGS], *flags_for(archive)))
+    quiet = "-Dhydrotick.log.level=OFF" in flags
+    try:
+        return launch_context({**options, _JAVA_FLAGS: flags, **extra}, java_home, quiet=quiet)
+    except SessionError:
+        if archive is None or _JAVA_FLAGS in extra:
+            raise
+        archive.unlink(missing_ok=True)
+        return launch_context({**options, **extra}, java_home, quiet=quiet)
 
 
 def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dict[str, str]:
@@ -164,7 +188,10 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
         ),
         "spark.sql.autoBroadcastJoinThreshold": str(settings.broadcast_bytes),
     }
-    if jars:
+    if jars and _is_one_process(settings.master):
+        # An archive may have classes of what a JVM starts with, not of what it is given then.
+        options["spark.driver.extraClassPath"] = os.pathsep.join(str(jar) for jar in jars)
+    elif jars:
         options["spark.jars"] = ",".join(str(jar) for jar in jars)
     if settings.shuffle_partitions is not None:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
@@ -201,7 +228,7 @@ def _driver_options(settings: SparkSettings) -> dict[str, str]:
     )
     return {
         "spark.driver.memory": f"{heap // MEBIBYTE}m",
-        "spark.driver.extraJavaOptions": " ".join(flags),
+        _JAVA_FLAGS: " ".join(flags),
     }
 
 

@@ -31,6 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "flows_to_load.py").write_text(MODULE)
     (tmp_path / "broken_to_load.py").write_text("def f(:\n")
+    (tmp_path / "script_to_load.py").write_text("raise SystemExit(0)\n")
     (tmp_path / "latin_to_load.py").write_bytes(b'flow = "\xe9"\n')
     (tmp_path / "pipes.py").write_text(
         "import hydro_core\nraise RuntimeError('this is not run')\n"
@@ -65,6 +66,7 @@ def test_text(folder: Path) -> None:
         ("flows_to_load:number", "config", "is no flow, but a int"),
         ("broken_to_load:flow", "syntax", "broken_to_load.py:1"),
         ("latin_to_load:flow", "syntax", "save it as UTF-8"),
+        ("script_to_load:flow", "config", "ends the process that imports it: SystemExit: 0"),
         ("pipes.py", "config", "write `pipes:daily` or `pipes:hourly`"),
         ("sub/pipes.py", "config", "write `sub.pipes:flow`"),
         ("broken_to_load.py", "config", "write `broken_to_load:NAME`"),

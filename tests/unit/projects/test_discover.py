@@ -102,6 +102,7 @@ def test_modules_beside_an_asset_are_imported(tmp_path: Path) -> None:
         ("import no_such_module\n", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
         ("\n\ndef f(:\n", 3, "invalid syntax"),
         ("def f():\n    raise OSError('gone')\n\nf()\n", 2, "OSError: gone"),
+        ("import sys\nsys.exit()\n", 2, "cannot be loaded: SystemExit"),
     ],
 )
 def test_what_an_asset_raises_takes_out_itself_alone(

@@ -108,4 +108,4 @@ def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotReadyError, match="cannot be put into") as caught:
         made_ready(tmp_path / "file" / "share")
-    assert "python -m hydro_core.spark.session.ready" in str(caught.value)
+    assert "hydrotick ready" in str(caught.value)

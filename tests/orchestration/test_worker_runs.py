@@ -1,4 +1,4 @@
-"""Resident workers answer, execute runs with everything warm, and end when they are told to."""
+"""A worker executes whole runs, with everything warm, and ends when it is told to."""
 
 from __future__ import annotations
 
@@ -10,34 +10,64 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+import psutil
 import pytest
 
 from hydro_core.processes import has_ended, this_process
-from hydrotick.instance import dev_lock, prepare_instance
+from hydrotick.instance import prepare_instance
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import PROCESS_TAG
-from hydrotick.resident.calls import call, listen, workers_of
-from hydrotick.resident.launcher import ResidentRunLauncher
-from hydrotick.resident.pool import WorkerPool
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.project.worker_settings import WorkerSettings
+from hydrotick.worker.launcher import WorkerRunLauncher
+from hydrotick.worker.service import WorkerService
+from hydrotick.worker.wire import WorkerPlace, ask, connect, listen, place_in
 
 pytestmark = pytest.mark.dagster
 
 ROOT = Path(__file__).parents[2]
-JOBS = "tests.orchestration.resident_jobs"
 SECONDS = 120
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Longer than the path of a socket may be.
     found = prepare_instance(tmp_path / ("a" * 100) / "dagster")
     monkeypatch.setenv("DAGSTER_HOME", str(found))
+    monkeypatch.setenv("HYDROTICK_HOME", str(found.parent))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    yield found
-    WorkerPool(found, 1).stop()
+    return found
+
+
+@pytest.fixture
+def worker(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with _worker(home) as process:
+        yield process
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
+
+
+@contextmanager
+def _worker(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    words = [sys.executable, "-m", "hydro_core.cli.main", "worker"]
+    with subprocess.Popen(words, cwd=ROOT) as process:
+        try:
+            _until(lambda: process.poll() is not None or _status(home))
+            yield process
+        finally:
+            process.kill()
+
+
+def _status(home: Path) -> dict[str, Any]:
+    try:
+        return ask(place_in(home.parent), do="status")
+    except OSError:
+        return {}
 
 
 def test_a_process_is_known_by_its_host_and_start() -> None:
@@ -56,14 +86,17 @@ def test_a_process_is_known_by_its_host_and_start() -> None:
 
 
 def test_messages_pass_over_a_socket_with_a_long_path(home: Path) -> None:
-    workers_of(home).mkdir()
-    with listen(home, 3) as listening:
+    place = place_in(home.parent)
+    with listen(place) as listening:
+        assert place.path is not None
+        assert place.path.stat().st_mode & 0o777 == 0o600
         answering = threading.Thread(target=_echo, args=(listening,))
         answering.start()
-        assert call(home, 3, do="health", run="é") == {"do": "health", "run": "é"}
+        said = {"protocol": 1, "token": None}
+        assert ask(place, do="status", run="é") == {**said, "do": "status", "run": "é"}
         answering.join()
     with pytest.raises(OSError, match="refused"):
-        call(home, 3, do="health")
+        connect(place)
 
 
 def _echo(listening: socket.socket) -> None:
@@ -75,7 +108,7 @@ def _echo(listening: socket.socket) -> None:
 def test_without_a_worker_runs_are_not_healthy(home: Path) -> None:
     with open_instance(home) as instance:
         launcher = instance.run_launcher
-        assert isinstance(launcher, ResidentRunLauncher)
+        assert isinstance(launcher, WorkerRunLauncher)
         run = instance.create_run_for_job(_job("says_who"))
         assert launcher.check_run_worker_health(run).status.value == "NOT_FOUND"
         tagged = instance.create_run_for_job(_job("says_who"), tags={PROCESS_TAG: this_process()})
@@ -87,23 +120,27 @@ def test_without_a_worker_runs_are_not_healthy(home: Path) -> None:
 
 
 def _job(name: str) -> dg.JobDefinition:
-    from tests.orchestration import resident_jobs
+    from tests.orchestration import worker_jobs
 
-    return resident_jobs.defs.resolve_job_def(name)
+    return worker_jobs.defs.resolve_job_def(name)
 
 
-def test_runs_share_a_process_and_one_can_be_stopped(home: Path) -> None:
+def test_runs_share_a_process_and_one_can_be_stopped(
+    home: Path, worker: subprocess.Popen[bytes]
+) -> None:
     with open_instance(home) as instance:
         first = _launch(instance, "says_who")
         assert _end(instance, first) == "SUCCESS"
         second = _launch(instance, "says_who")
         assert _end(instance, second) == "SUCCESS"
-        assert _said(instance, first) == _said(instance, second) != str(os.getpid())
+        assert _said(instance, first) == _said(instance, second) != str(worker.pid)
 
         failing = _launch(instance, "fails")
         assert _end(instance, failing) == "FAILURE"
+        leaving = _launch(instance, "leaves")
+        assert _end(instance, leaving) == "FAILURE"
         endless = _launch(instance, "does_not_end")
-        _until(lambda: _status(instance, endless) == "STARTED")
+        _until(lambda: _state(instance, endless) == "STARTED")
         run = instance.get_run_by_id(endless)
         assert run is not None
         assert instance.run_launcher.check_run_worker_health(run).status.value == "RUNNING"
@@ -115,57 +152,32 @@ def test_runs_share_a_process_and_one_can_be_stopped(home: Path) -> None:
         assert _said(instance, last) == _said(instance, first)
 
 
-def test_a_run_that_does_not_end_keeps_none_of_another_flow_waiting(home: Path) -> None:
+@pytest.mark.usefixtures("worker")
+def test_flows_take_turns(home: Path) -> None:
     with open_instance(home) as instance:
         endless = _launch(instance, "does_not_end", flow="slow")
-        _until(lambda: _status(instance, endless) == "STARTED")
         other = _launch(instance, "says_who", flow="other")
         assert _end(instance, other) == "SUCCESS"
-        pool = ResidentRunLauncher.pool.fget(instance.run_launcher)  # type: ignore[attr-defined]
-        assert [(worker.run, worker.flow) for worker in pool.workers()] == [
-            (endless, ""),
-            ("", "other"),
-        ]
-        # The next run of a flow is executed where its last one was.
+        # The next run of a flow is executed where its last one was; one of the busy flow waits.
+        waiting = _launch(instance, "says_who", flow="slow")
         again = _launch(instance, "says_who", flow="other")
         assert _end(instance, again) == "SUCCESS"
         assert _said(instance, again) == _said(instance, other)
-        # Two runs at a time: no third is handed to anybody.
-        full = WorkerPool(home, 1)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("hydrotick.resident.pool._SECONDS_FOR_A_PLACE", 1)
-            only = _launch(instance, "does_not_end", flow="other")
-            _until(lambda: _status(instance, only) == "STARTED")
-            with pytest.raises(RuntimeError, match="busy with other runs"):
-                full.hand_over("a run", "other", lambda _: False)
+        assert [job["run"] for job in _status(home)["waiting"]] == [waiting]
+        # Two flows at a time: no third begins before one has ended.
+        only = _launch(instance, "does_not_end", flow="other")
+        third = _launch(instance, "says_who", flow="third")
+        _until(lambda: _state(instance, only) == "STARTED")
+        assert {job["run"] for job in _status(home)["waiting"]} == {waiting, third}
+        assert len(_status(home)["processes"]) == 2
         for run in (endless, only):
             assert instance.run_launcher.terminate(run)
             assert _end(instance, run) == "CANCELED"
-
-
-def test_the_workers_of_an_instance_are_as_many_as_its_runs_at_a_time(home: Path) -> None:
-    with open_instance(home) as instance:
-        launcher = instance.run_launcher
-        assert isinstance(launcher, ResidentRunLauncher)
-        assert launcher.pool._size == 2
-
-
-def test_a_worker_stuck_after_its_run_is_replaced(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hydrotick.resident.pool._SECONDS_FOR_A_PLACE", 1)
-    with open_instance(home) as instance:
-        endless = _launch(instance, "does_not_end")
-        _until(lambda: _status(instance, endless) == "STARTED")
-        pool = WorkerPool(home, 1)
-        (stuck,) = pool.workers()
-        # As when somebody had Dagster take it for canceled, without waiting for its process.
-        pool.hand_over("no run", "", lambda run: run == endless)
-        assert has_ended(stuck.process)
-        _until(lambda: [worker.run for worker in pool.workers()] == [""])
+        assert {_end(instance, run) for run in (waiting, third)} == {"SUCCESS"}
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("worker")
 def test_the_jvm_stays_from_run_to_run_and_is_replaced_when_it_was_killed(home: Path) -> None:
     with open_instance(home) as instance:
         runs = []
@@ -181,48 +193,64 @@ def test_the_jvm_stays_from_run_to_run_and_is_replaced_when_it_was_killed(home: 
         assert _said(instance, after) == _said(instance, runs[0])
 
 
-def test_there_is_one_worker_of_a_number_and_it_can_be_told_to_end(home: Path) -> None:
-    pool = WorkerPool(home, 1)
-    pool.start(0)
-    (worker,) = pool.workers()
+def test_there_is_one_worker_of_a_home(home: Path, worker: subprocess.Popen[bytes]) -> None:
     second = subprocess.run(
-        [sys.executable, "-m", "hydrotick.resident.worker", str(home), "0"],
+        [sys.executable, "-m", "hydro_core.cli.main", "worker"],
         cwd=ROOT,
-        check=True,
+        check=False,
         timeout=SECONDS,
         capture_output=True,
+        text=True,
     )
-    assert not second.stderr
-    pool.start(0)
-    assert list(pool.workers()) == [worker]
-    pool.stop()
-    assert not list(pool.workers())
-    assert has_ended(worker.process)
+    assert second.returncode == 1
+    assert f"another worker is at work on {home.parent}: process" in second.stderr
+    assert worker.poll() is None
 
 
-def test_a_worker_ends_when_the_dev_command_that_it_was_started_under_was_killed(
-    home: Path,
-) -> None:
-    script = (
-        "import sys, time; from pathlib import Path; from hydrotick.instance import dev_lock;"
-        "assert dev_lock(Path(sys.argv[1])).take(); print(flush=True); time.sleep(600)"
-    )
-    words = [sys.executable, "-c", script, str(home)]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as dev:
-        assert dev.stdout is not None
-        dev.stdout.readline()
-        assert dev_lock(home).holder()["process"].startswith(f"{socket.gethostname()}:{dev.pid}@")
-        assert not dev_lock(home).take()
-        with open_instance(home) as instance:
-            endless = _launch(instance, "does_not_end")
-            _until(lambda: _status(instance, endless) == "STARTED")
-            (worker,) = WorkerPool(home, 1).workers()
-            dev.kill()
-            dev.wait()
-            _until(lambda: has_ended(worker.process))
-            # It was the end of its process, not a person: the tick may be tried again.
-            assert _status(instance, endless) == "FAILURE"
-    assert dev_lock(home).holder() == {}
+def test_a_worker_that_was_killed_leaves_no_process(home: Path) -> None:
+    with _worker(home) as worker, open_instance(home) as instance:
+        endless = _launch(instance, "does_not_end")
+        _until(lambda: _state(instance, endless) == "STARTED")
+        (process,) = (one["process"] for one in _status(home)["processes"])
+        worker.kill()
+        worker.wait()
+        _until(lambda: not psutil.pid_exists(process))
+        # It was the end of its process, not a person: the tick may be tried again.
+        assert _state(instance, endless) == "FAILURE"
+
+
+def test_a_process_that_holds_more_than_it_may_is_ended(home: Path) -> None:
+    # Python with Dagster holds more than that.
+    bounded = WorkerSettings(flows=1, memory="32m")
+    settings = ProjectSettings(home=home.parent, root=ROOT, worker=bounded)
+    said: list[str] = []
+    service = WorkerService(settings, said.append)
+    working = threading.Thread(target=service.work)
+    with listen(place_in(home.parent)) as listening, open_instance(home) as instance:
+        service.serve(listening, None)
+        working.start()
+        endless = _launch(instance, "does_not_end", flow="slow")
+        _until(lambda: service.status()["counts"]["ends"])
+        assert service.status()["counts"]["ends"] == [["slow", "gone", 1]]
+        run = instance.get_run_by_id(endless)
+        assert run is not None
+        assert instance.run_launcher.check_run_worker_health(run).status.value == "NOT_FOUND"
+        service.stop()
+        working.join()
+    (why,) = said
+    assert why.endswith(" MiB of 32 (`memory` of `[worker]`)")
+
+
+def test_a_worker_that_drains_ends_what_goes_on_and_takes_no_more(home: Path) -> None:
+    with _worker(home) as worker, open_instance(home) as instance:
+        going = _launch(instance, "takes_a_while")
+        _until(lambda: _state(instance, going) == "STARTED")
+        worker.send_signal(signal.SIGTERM)
+        _until(lambda: not _status(home)["takes"])
+        place: WorkerPlace = place_in(home.parent)
+        assert ask(place, do="run", run="", flow="", home="")["why"] == "it ends"
+        assert worker.wait(SECONDS) == 0
+        assert _state(instance, going) == "SUCCESS"
 
 
 def _launch(instance: dg.DagsterInstance, name: str, flow: str = "") -> str:
@@ -230,9 +258,9 @@ def _launch(instance: dg.DagsterInstance, name: str, flow: str = "") -> str:
     from dagster._core.definitions.reconstruct import reconstructable
     from dagster._core.launcher.base import LaunchRunContext
 
-    from tests.orchestration import resident_jobs
+    from tests.orchestration import worker_jobs
 
-    job = reconstructable(getattr(resident_jobs, name))
+    job = reconstructable(getattr(worker_jobs, name))
     run = instance.create_run_for_job(
         job.get_definition(),
         job_code_origin=job.get_python_origin(),
@@ -243,7 +271,7 @@ def _launch(instance: dg.DagsterInstance, name: str, flow: str = "") -> str:
     return run.run_id
 
 
-def _status(instance: dg.DagsterInstance, run_id: str) -> str:
+def _state(instance: dg.DagsterInstance, run_id: str) -> str:
     run = instance.get_run_by_id(run_id)
     assert run is not None
     return run.status.value
@@ -251,8 +279,8 @@ def _status(instance: dg.DagsterInstance, run_id: str) -> str:
 
 def _end(instance: dg.DagsterInstance, run_id: str) -> str:
     ends = {"SUCCESS", "FAILURE", "CANCELED"}
-    _until(lambda: _status(instance, run_id) in ends)
-    return _status(instance, run_id)
+    _until(lambda: _state(instance, run_id) in ends)
+    return _state(instance, run_id)
 
 
 def _said(instance: dg.DagsterInstance, run_id: str, what: str = "executed by") -> str:

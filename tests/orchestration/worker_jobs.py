@@ -1,4 +1,4 @@
-"""Jobs for the resident worker to execute."""
+"""Jobs for a worker to execute."""
 
 import os
 import time
@@ -32,6 +32,16 @@ def fail() -> None:
 
 
 @dg.op
+def leave() -> None:
+    raise SystemExit(0)
+
+
+@dg.op
+def take_a_while() -> None:
+    time.sleep(3)
+
+
+@dg.op
 def wait() -> None:
     while True:
         time.sleep(0.1)
@@ -53,8 +63,18 @@ def fails() -> None:
 
 
 @dg.job(executor_def=dg.in_process_executor)
+def leaves() -> None:
+    leave()
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def takes_a_while() -> None:
+    take_a_while()
+
+
+@dg.job(executor_def=dg.in_process_executor)
 def does_not_end() -> None:
     wait()
 
 
-defs = dg.Definitions(jobs=[says_who, asks_spark, fails, does_not_end])
+defs = dg.Definitions(jobs=[says_who, asks_spark, fails, leaves, takes_a_while, does_not_end])

@@ -1,0 +1,203 @@
+"""`hydrotick worker`: the processes that run the ticks of a project, for whoever asks."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.processes import FileLock
+from hydro_core.types.json import json_text
+
+from ..project import project
+from ..project.arguments import add_format, number_of
+from ..project.settings import ProjectSettings
+from ..project.worker_settings import (
+    NONE,
+    TOKEN,
+    host_and_port,
+    wrong_address,
+    wrong_listening,
+)
+from ..worker.service import WorkerService, home_of
+from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
+from .metrics import serve_metrics
+
+_HERE = ("127.0.0.1", "localhost", "::1")
+
+
+def worker(arguments: Sequence[str]) -> int:
+    """Runs ticks for Dagster's runs in processes that stay, whatever launches these."""
+    parser = argparse.ArgumentParser(prog="hydrotick worker", description=worker.__doc__)
+    parser.add_argument(
+        "--flows", type=number_of("flows"), metavar="N", help="so many flows run at a time (2)"
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        type=_address,
+        help="is asked there, too; other machines need the token in HYDROTICK_WORKER_TOKEN",
+    )
+    parser.add_argument(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        type=_metrics,
+        help="tells metrics for Prometheus there, at /metrics; HOST is 127.0.0.1 where it is left "
+        "out",
+    )
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--status", action="store_true", help="how the worker is, and ends")
+    asked.add_argument(
+        "--drain",
+        action="store_true",
+        help="the worker ends what goes on, takes no more, and ends; this waits for nothing",
+    )
+    add_format(parser)
+    options = parser.parse_args(arguments)
+    settings = project.current().settings
+    if options.status or options.drain:
+        return _asked(settings, "drain" if options.drain else "status", options.format)
+    of_worker = settings.worker
+    changed = replace(
+        of_worker,
+        flows=options.flows or of_worker.flows,
+        metrics=options.metrics or of_worker.metrics,
+    )
+    return _serve(replace(settings, worker=changed), options.listen)
+
+
+def _address(text: str) -> str:
+    if text == NONE or wrong_address(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT")
+    return text
+
+
+def _metrics(text: str) -> str:
+    if wrong_listening(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no [HOST:]PORT")
+    return text
+
+
+def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
+    """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
+    places = [place_in(settings.home), *_network(settings, listen_at)]
+    lock = FileLock(home_of(settings) / "worker.lock")
+    if not lock.take():
+        raise _another(settings, str(lock.holder().get("process", "")))
+    service = WorkerService(settings, _say)
+    for place in places:
+        service.serve(_listening(place), place.token)
+        _say(f"asked at {place}")
+    if settings.worker.metrics is not None:
+        _tell_metrics(settings.worker.metrics, service)
+    _heed_signals(service)
+    _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
+    service.work()
+    lock.release()
+    return 0
+
+
+def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPlace]:
+    """Where it is asked beside the socket in the project's data.
+
+    Raises:
+        DataError: others could ask it without a token (code `config`).
+    """
+    # Where runs ask it may be another name, or the port of something between.
+    if listen_at is None:
+        return []
+    host, port = host_and_port(listen_at)
+    token = settings.worker.token
+    if token is None and host not in _HERE:
+        message = f"whoever reaches {listen_at} could have the worker run what it likes"
+        cure = f"give it and those who ask it a token: {TOKEN}, or `token_file` of `[worker]`"
+        raise DataError(Diagnostic("config", message, help=cure))
+    return [WorkerPlace(None, (host, port), token)]
+
+
+def _listening(place: WorkerPlace) -> Any:
+    try:
+        return listen(place)
+    except OSError as problem:
+        message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
+        cure = "end what is there, or name another address: `--listen HOST:PORT`"
+        raise DataError(Diagnostic("config", message, help=cure)) from problem
+
+
+def _tell_metrics(where: str, service: WorkerService) -> None:
+    host, port = host_and_port(where)
+    try:
+        serve_metrics((host or _HERE[0], port), service.status)
+    except OSError as problem:
+        message = f"metrics cannot be told at {where}: {problem.strerror or problem}"
+        cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
+        raise DataError(Diagnostic("config", message, help=cure)) from problem
+    _say(f"tells metrics at http://{host or _HERE[0]}:{port}/metrics")
+
+
+def _heed_signals(service: WorkerService) -> None:
+    came: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        drains = number == signal.SIGTERM and not came
+        came.append(number)
+        _say("takes no more, and ends what goes on" if drains else "ends")
+        # The main thread may hold what these wait for.
+        threading.Thread(target=service.drain if drains else service.stop, daemon=True).start()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end)
+
+
+def _asked(settings: ProjectSettings, what: str, style: str) -> int:
+    """Asks the worker; ends with 1 where there is none."""
+    place = place_of(settings) or place_in(settings.home)
+    try:
+        found = ask(place, do=what)
+    except OSError as problem:
+        message = f"no worker answers at {place}: {problem.strerror or problem}"
+        cure = "start it: `hydrotick worker`"
+        raise DataError(Diagnostic("state", message, help=cure)) from problem
+    if "takes" not in found:
+        message = f"the worker at {place} does not answer: {found.get('why', 'it has ended')}"
+        raise DataError(Diagnostic("state", message, help=f"see that {TOKEN} is the worker's"))
+    sys.stdout.write((json_text(found) if style == "json" else _shown(found)).rstrip() + "\n")
+    return 0
+
+
+def _shown(found: dict[str, Any]) -> str:
+    """The status for people."""
+    takes = "takes work" if found["takes"] else "takes no more work, and ends"
+    lines = [f"{found['process']} {takes}; {found['flows']} flow(s) at a time, {found['project']}"]
+    lines += [
+        f"  runs   {job['flow']} for {job['seconds']} s, process {job['process']}"
+        for job in found["running"]
+    ]
+    lines += [f"  waits  {job['flow']} for {job['seconds']} s" for job in found["waiting"]]
+    for one in found["processes"]:
+        if not one["busy"]:
+            last = f", {one['flow']} was its last flow" if one["flow"] else ""
+            lines.append(f"  idle   process {one['process']}, {one['memory_mb']:,} MiB{last}")
+    return "\n".join(lines)
+
+
+def _another(settings: ProjectSettings, process: str) -> DataError:
+    who = f": process {process}" if process else ""
+    return DataError(
+        Diagnostic(
+            "state",
+            f"another worker is at work on {settings.home}{who}",
+            help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
+        )
+    )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"hydrotick worker: {text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,96 @@
+"""What a worker is asked to do, and in which order it is done.
+
+Flows take turns: of those that wait, the one goes first whose last turn was the longest ago, so
+that a flow with a year of ticks keeps no other waiting for longer than one piece of work. One
+piece of work of a flow goes on at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from .wire import Message
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a process must have loaded, and have its Spark started with, to do a piece of work."""
+
+    root: str
+    code: str
+    master: str
+    memory: str
+
+
+@dataclass(slots=True, eq=False)
+class WorkerJob:
+    """A piece of work for one flow: `request` says what, and `tell` is called with what happens."""
+
+    flow: str
+    fit: Fit
+    request: Message
+    tell: Callable[[Message], None] = lambda _: None
+    ended: threading.Event = field(default_factory=threading.Event)
+    number: int = field(default_factory=lambda: next(_numbers))
+    asked: float = field(default_factory=time.monotonic)
+    began: float | None = None
+
+    @property
+    def run(self) -> str:
+        """The run of Dagster that it is, or that it is for."""
+        return str(self.request.get("run", ""))
+
+    @property
+    def seconds(self) -> float:
+        """How long it goes on, or waits."""
+        return time.monotonic() - (self.asked if self.began is None else self.began)
+
+    def as_json(self) -> dict[str, Any]:
+        """What is said of it."""
+        return {"flow": self.flow, "run": self.run, "seconds": round(self.seconds, 1)}
+
+
+class Turns:
+    """The work that waits, and whose turn it is."""
+
+    def __init__(self) -> None:
+        self._waiting: list[WorkerJob] = []
+        self._last: dict[str, int] = {}
+        self._turn = count(1)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[WorkerJob]:
+        return iter(list(self._waiting))
+
+    def add(self, job: WorkerJob) -> None:
+        """Work that waits from now on."""
+        self._waiting.append(job)
+
+    def next(self, busy: set[str]) -> list[WorkerJob]:
+        """What may begin, the first one first; nothing of flows that are busy."""
+        first = dict[str, WorkerJob]()
+        for job in self._waiting:
+            if job.flow not in busy:
+                first.setdefault(job.flow, job)
+        return sorted(first.values(), key=lambda job: (self._last.get(job.flow, 0), job.number))
+
+    def take(self, job: WorkerJob) -> None:
+        """The work begins: its flow has had its turn."""
+        self._waiting.remove(job)
+        self._last[job.flow] = next(self._turn)
+
+    def drop(self, job: WorkerJob) -> bool:
+        """The work is not wanted any more; False if it does not wait."""
+        if job not in self._waiting:
+            return False
+        self._waiting.remove(job)
+        return True

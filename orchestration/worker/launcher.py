@@ -1,0 +1,80 @@
+"""A run launcher that hands runs to the worker of the instance's home, where one is at work.
+
+Where none is, runs are launched as Dagster's default launcher does it. Either way they are ordinary
+runs; in the worker they find Dagster and Spark loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster._core.launcher.base import CheckRunHealthResult, LaunchRunContext, WorkerStatus
+from dagster._core.storage.tags import GRPC_INFO_TAG
+from dagster._serdes import ConfigurableClassData
+
+from hydro_core.processes import has_ended, host_of, this_process
+
+from ..instance.run_tags import PROCESS_TAG, flow_of
+from .wire import ask, place_in
+
+
+class WorkerRunLauncher(dg.DefaultRunLauncher):
+    """Launches runs in the worker of the instance's home, else in processes of their own."""
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> WorkerRunLauncher:
+        """The launcher as the instance's settings ask for it."""
+        return cls(inst_data=inst_data, **config_value)
+
+    def launch_run(self, context: LaunchRunContext) -> None:
+        """Hands the run to the worker, or launches it in a process of its own."""
+        run = context.dagster_run
+        answer = self._ask(do="run", run=run.run_id, flow=flow_of(run), home=str(self._home))
+        if answer.get("kind") == "taken":
+            self._instance.report_engine_event("Handed the run to the worker.", run)
+            return
+        super().launch_run(context)
+
+    def terminate(self, run_id: str) -> bool:
+        """Interrupts the run."""
+        run = self._instance.get_run_by_id(run_id)
+        if run is None or run.is_finished:
+            return False
+        self._instance.report_run_canceling(run)
+        if self._ask(do="cancel", run=run_id).get("done"):
+            return True
+        return bool(super().terminate(run_id))
+
+    @property
+    def supports_check_run_worker_health(self) -> bool:
+        """It can tell a run that goes on from one whose process is gone."""
+        return True
+
+    def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
+        """Whether the process of the run is there: the one that its tag names."""
+        process = run.tags.get(PROCESS_TAG)
+        if process is None and GRPC_INFO_TAG in run.tags:
+            # The code server that has started its process tells of its end.
+            return CheckRunHealthResult(WorkerStatus.RUNNING, "a process of its own")
+        if process is None or has_ended(process):
+            says = f"its process has ended: {process}" if process else ""
+            return CheckRunHealthResult(WorkerStatus.NOT_FOUND, says)
+        here = host_of(process) == host_of(this_process())
+        return CheckRunHealthResult(
+            WorkerStatus.RUNNING if here else WorkerStatus.UNKNOWN, f"process {process}"
+        )
+
+    @property
+    def _home(self) -> Path:
+        return Path(self._instance.root_directory)
+
+    def _ask(self, **message: Any) -> dict[str, Any]:
+        try:
+            return ask(place_in(self._home.parent), **message)
+        except (OSError, ValueError):
+            return {}

@@ -1,0 +1,153 @@
+"""Ticks that a process of a worker runs for somebody else's run, and what it tells of them."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from hydro_core.errors import (
+    DataError,
+    Diagnostic,
+    EngineEndedError,
+    HydroError,
+    InfrastructureError,
+    ProgramError,
+    TransientError,
+)
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
+
+from ..project.project import Project
+from ..project.settings import ProjectSettings
+from ..runner.runner import TickRunner
+from .values import as_json, asked_of
+from .wire import Message
+
+_SETTINGS = (
+    "spark_master",
+    "spark_memory",
+    "spark_conf",
+    "shuffle_partitions",
+    "range_ticks",
+    "sample_keys",
+    "code_url",
+    "openlineage",
+    "openlineage_namespace",
+)
+"""What of a project's settings is that of who asks, and not of who runs the ticks."""
+
+KINDS: Mapping[str, type[HydroError]] = {
+    kind.__name__: kind
+    for kind in (
+        HydroError,
+        ProgramError,
+        DataError,
+        TransientError,
+        InfrastructureError,
+        EngineEndedError,
+    )
+}
+"""The errors for people, by name; one of a class below is told as what it is to a tick."""
+
+
+class Tell(Protocol):
+    """Tells who has asked of something that happens."""
+
+    def __call__(self, kind: str, **message: Any) -> None:
+        """Tells of what is of that kind."""
+
+
+def settings_asked(project: ProjectSettings) -> dict[str, Any]:
+    """The settings that go with ticks to a worker."""
+    said = {name: getattr(project, name) for name in _SETTINGS}
+    return {**said, "home": str(project.home), "landing": str(project.landing)}
+
+
+class TickWork:
+    """Runs ticks of one project's flows; its runners and pipelines stay from one to the next."""
+
+    def __init__(self, project: Project | HydroError, tell: Tell) -> None:
+        self._project, self._tell = project, tell
+        self._runners: dict[str, TickRunner] = {}
+
+    def do(self, message: Message, code: str) -> None:
+        """Runs the ticks of a request, and tells of each.
+
+        Raises:
+            HydroError: they cannot be run here.
+        """
+        if isinstance(self._project, HydroError):
+            raise self._project
+        if message["code"] != code:
+            raise _other_files(self._project)
+        flow = _flow_named(message["flow"], self._project)
+        runner = self._runner(message["settings"])
+        _refuse_other_data(runner, flow, message["commit"])
+        runner.told = lambda line: self._tell("told", line=line)
+        runner.computed_again = self._computed
+        for report in asked_of(flow, message["ticks"]).reports(runner, flow, self._log):
+            self._tell("report", report=as_json(report))
+
+    def _log(self, line: str) -> None:
+        self._tell("log", line=line)
+
+    def _computed(self, windows: Sequence[TickWindow]) -> None:
+        self._tell("computed", windows=as_json(windows))
+
+    def _runner(self, asked: Mapping[str, Any]) -> TickRunner:
+        """The runner of these settings, one for each: they rarely change."""
+        assert isinstance(self._project, Project)
+        key = json.dumps(asked, sort_keys=True)
+        if key not in self._runners:
+            said: dict[str, Any] = {name: asked[name] for name in _SETTINGS}
+            said |= {"home": Path(asked["home"]), "landing_at": Path(asked["landing"])}
+            self._runners[key] = TickRunner(replace(self._project.settings, **said))
+        return self._runners[key]
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """What is told of an error: its diagnostics, or where it came from."""
+    if isinstance(error, HydroError):
+        said = [as_json(diagnostic) for diagnostic in error.diagnostics]
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        return {"error": next(filter(KINDS.__contains__, kinds)), "diagnostics": said}
+    trace = "".join(traceback.format_exception(error))
+    return {"error": type(error).__name__, "says": str(error), "trace": trace}
+
+
+def _flow_named(name: str, project: Project) -> FlowAsset:
+    for flow in project.flows:
+        if flow.name == name:
+            return flow
+    for broken in project.broken:
+        if broken.name == name:
+            raise broken.error
+    message = f"the worker's project, {project.settings.root}, has no flow `{name}`"
+    raise DataError(Diagnostic("config", message, help="start the worker in the project"))
+
+
+def _other_files(project: Project) -> HydroError:
+    return InfrastructureError(
+        Diagnostic(
+            "config",
+            "the worker has other files than the run that asks it: its project is "
+            f"{project.settings.root}",
+            help="install the same hydrotick and the same project for both; while files are being "
+            "replaced, the next try finds them",
+        )
+    )
+
+
+def _refuse_other_data(runner: TickRunner, flow: FlowAsset, commit: int) -> None:
+    """Raises where the worker does not see what who asks it has seen of the flow's ledger."""
+    last = runner.deployments.commit(flow)
+    if commit > (-1 if last is None else last.sequence):
+        message = (
+            f"the worker finds no commit {commit} of `{flow.name}` in {runner.directory(flow)}"
+        )
+        cure = "mount the same data for the worker and for runs, under one path"
+        raise InfrastructureError(Diagnostic("config", message, help=cure))
