@@ -64,10 +64,15 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
         if process is None or has_ended(process):
             says = f"its process has ended: {process}" if process else ""
             return CheckRunHealthResult(WorkerStatus.NOT_FOUND, says)
-        here = host_of(process) == host_of(this_process())
-        return CheckRunHealthResult(
-            WorkerStatus.RUNNING if here else WorkerStatus.UNKNOWN, f"process {process}"
-        )
+        if host_of(process) == host_of(this_process()):
+            return CheckRunHealthResult(WorkerStatus.RUNNING, f"process {process}")
+        # One on another host, or in another container: the worker knows.
+        running = self._ask(do="status").get("running")
+        if running is None:
+            return CheckRunHealthResult(WorkerStatus.UNKNOWN, f"process {process}; no worker says")
+        goes_on = any(job["run"] == run.run_id for job in running)
+        status = WorkerStatus.RUNNING if goes_on else WorkerStatus.NOT_FOUND
+        return CheckRunHealthResult(status, f"process {process}, as the worker says")
 
     @property
     def _home(self) -> Path:

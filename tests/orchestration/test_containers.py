@@ -58,13 +58,14 @@ def test_the_settings_differ_from_the_shipped_ones_by_the_storage_alone() -> Non
 
 
 def test_who_waits_for_whom_is_there() -> None:
-    assert set(SERVICES) == {"postgres", "instance", "code", "daemon", "web"}
-    for service in ("code", "daemon", "web"):
+    assert set(SERVICES) == {"postgres", "instance", "code", "worker", "daemon", "web"}
+    for service in ("code", "worker", "daemon", "web"):
         assert set(SERVICES[service]["depends_on"]) <= set(SERVICES)
     (workspace,) = yaml.safe_load((DOCKER / "workspace.yaml").read_text())["load_from"]
     assert workspace["grpc_server"]["host"] in SERVICES
     assert str(workspace["grpc_server"]["port"]) in SERVICES["code"]["command"]
     copied = (DOCKER / "Dockerfile").read_text()
+    assert "&& hydrotick ready\n" in copied
     assert "COPY dagster.yaml workspace.yaml /srv/hydrotick/" in copied
 
 
@@ -100,7 +101,7 @@ def test_they_run_the_ticks_of_a_project(tmp_path: Path, address: str) -> None:
     assert (home / "dagster.yaml").read_text() == (DOCKER / "dagster.yaml").read_text()
     with pytest.MonkeyPatch.context() as patch, ExitStack() as containers:
         patch.setenv("DAGSTER_POSTGRES_URL", address)
-        for name in ("code", "daemon", "web"):
+        for name in ("worker", "code", "daemon", "web"):
             words = _here(SERVICES[name]["command"], places)
             containers.enter_context(running(words, shop, environment))
         until(lambda: answers(Api(int(web))))
@@ -110,13 +111,8 @@ def test_they_run_the_ticks_of_a_project(tmp_path: Path, address: str) -> None:
             with open_instance(home) as instance:
                 return instance.get_materialized_partitions(key)
 
-        containers.callback(_end_workers, home)
         until(lambda: len(recorded()) >= 5)
-
-
-def _end_workers(home: Path) -> None:
-    """What has executed runs stays for a while; here nobody needs it."""
-    with open_instance(home) as instance:
-        pool = getattr(instance.run_launcher, "pool", None)
-        if pool is not None:
-            pool.stop()
+        with open_instance(home) as instance:
+            runs = instance.get_runs()
+            said = [event.message for run in runs for event in instance.all_logs(run.run_id)]
+        assert any("Handed the run to the worker." in message for message in said)

@@ -119,6 +119,10 @@ def test_without_a_worker_runs_are_not_healthy(home: Path) -> None:
         assert launcher.check_run_worker_health(far).status.value == "UNKNOWN"
 
 
+def _health(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
+    return str(instance.run_launcher.check_run_worker_health(run).status.value)
+
+
 def _job(name: str) -> dg.JobDefinition:
     from tests.orchestration import worker_jobs
 
@@ -144,6 +148,12 @@ def test_runs_share_a_process_and_one_can_be_stopped(
         run = instance.get_run_by_id(endless)
         assert run is not None
         assert instance.run_launcher.check_run_worker_health(run).status.value == "RUNNING"
+        # A container has a host name of its own.
+        far = {PROCESS_TAG: f"elsewhere:{run.tags[PROCESS_TAG].rpartition(':')[2]}"}
+        assert _health(instance, run.with_tags({**run.tags, **far})) == "RUNNING"
+        ended = instance.get_run_by_id(first)
+        assert ended is not None
+        assert _health(instance, ended.with_tags({**ended.tags, **far})) == "NOT_FOUND"
         assert instance.run_launcher.terminate(endless)
         assert _end(instance, endless) == "CANCELED"
 
