@@ -125,6 +125,12 @@ class Change:
         """Whether no table would change."""
         return self.difference.is_nothing
 
+    @property
+    def goes_on_alike(self) -> bool:
+        """Whether ticks would run as they do, in as many shards, and no table would change."""
+        before, after = self.serving.deployment, self.target.deployment
+        return self.is_nothing and before.sharding == after.sharding
+
     def _alone(self, output: str) -> Bootstrap:
         from hydro_core.plan.bootstrap import WantedTables
 

@@ -226,4 +226,12 @@ STORIES: Mapping[str, Story] = {
             Op("deploy", 3, how="now", first=3),
         ),
     ),
+    "another number of shards of a program without state": Story(
+        replace(
+            _setting("next", FAMILIES["stateless"].versions),
+            refactored=FAMILIES["stateless"].refactored,
+            shards=(3, 2, 1, 2, 2),
+        ),
+        (Op("land", rows=((1, "y", 5),)), Op("tick", 2), Op("deploy", 3), Op("tick", 1)),
+    ),
 }

@@ -226,7 +226,7 @@ def test_a_fresh_directory_that_is_named_has_what_is_shipped(
     found = project_at(shop).settings
     with open_instance(found.dagster_home) as instance:
         assert instance.root_directory == str(tmp_path / "fresh")
-    assert "ResidentRunLauncher" in (tmp_path / "fresh" / "dagster.yaml").read_text()
+    assert "WorkerRunLauncher" in (tmp_path / "fresh" / "dagster.yaml").read_text()
 
 
 def test_runs_of_others_do_not_hide_those_of_a_flow(

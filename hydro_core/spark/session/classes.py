@@ -105,16 +105,15 @@ def _trained(share: Path, part: Path) -> None:
 
 
 def _work(session: object, table: Path) -> None:
-    """Reads, joins, groups and writes a few rows, as Arrow and as a Delta table."""
+    """Writes a few rows as a Delta table, reads, joins and groups them, and takes them as Arrow."""
     import shutil
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
     assert isinstance(session, SparkSession)
-    few = pa.table({"id": list(range(100)), "name": [f"n{number}" for number in range(100)]})
-    rows = session.createDataFrame(few).withColumn("item", F.struct("id", "name"))
+    few = session.range(100).withColumn("name", F.concat(F.lit("n"), F.col("id").cast("string")))
+    rows = few.withColumn("item", F.struct("id", "name"))
     try:
         rows.write.format("delta").save(str(table))
         stored = session.read.format("delta").load(str(table))
