@@ -234,4 +234,21 @@ STORIES: Mapping[str, Story] = {
         ),
         (Op("land", rows=((1, "y", 5),)), Op("tick", 2), Op("deploy", 3), Op("tick", 1)),
     ),
+    "what was accepted goes again before a tick has seen it back": Story(
+        _setting("next"),
+        (
+            Op("land", rows=((1, "x", 3),)),
+            Op("land", rows=((1, "y", 3), (2, "z", 4), (2, "y", 3))),
+            Op("tick", 2),
+            Op("remove", 1),
+            Op("accept"),
+            Op("rewrite", 0, rows=((2, "y", 0), (2, "y", 4))),
+            Op("restore", 1),
+            Op("remove", 1),
+            Op("tick", 1),
+            Op("restore", 1),
+            Op("tick", 1),
+            Op("remove", 1),
+        ),
+    ),
 }

@@ -220,7 +220,6 @@ class Flow:
 
     def _forget_returned(self, name: str) -> None:
         state = self.state
-        state.accepted[name] = state.accepted.get(name, Counter()) & self.gone(name)
         state.decided[name] = state.decided.get(name, Counter()) & self.surplus(name)
         away = by_tick(self.gone(name))
         ignored = state.ignored.get(name, Counter()) & self.surplus(name)
@@ -251,7 +250,10 @@ class Flow:
     def tick(self, last: int) -> None:
         """The ticks up to `last` are committed together."""
         first, waiting = self.done, {name: self.waiting(name) for name in self.late}
+        accepted = self.state.accepted
         for name, late in waiting.items():
+            # A tick sees what has returned: once it goes again, somebody has to look again.
+            accepted[name] = accepted.get(name, Counter()) & self.gone(name)
             self.state.arrived[name] = by_tick(late)
             ticks = [self.landed(name, tick, tick + 1) for tick in range(first, last + 1)]
             ticks[0] = ticks[0] + late
