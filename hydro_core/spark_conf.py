@@ -39,6 +39,7 @@ _OF_THE_PROCESS = (
     "spark.databricks.delta.properties.defaults.checkpointInterval",
     "spark.databricks.delta.snapshotPartitions",
     "spark.driver.bindAddress",
+    "spark.driver.extraClassPath",
     "spark.driver.extraJavaOptions",
     "spark.driver.host",
     "spark.executor.extraJavaOptions",

@@ -117,10 +117,12 @@ def _work(session: object, table: Path) -> None:
     try:
         rows.write.format("delta").save(str(table))
         stored = session.read.format("delta").load(str(table))
-        counted = stored.groupBy("name").agg(F.sum("id").alias("sum"), F.max("item").alias("last"))
-        joined = counted.join(rows, "name", "left").where("sum >= 0").coalesce(1)
+        counted = stored.groupBy("name").agg(
+            F.sum("id").alias("ids"), F.max("item").alias("newest")
+        )
+        joined = counted.join(rows, "name", "left").where("ids >= 0").coalesce(1)
         joined.unionByName(joined).toArrow()
-        joined.select("name", "sum").sort("name").collect()
+        joined.select("name", "ids").sort("name").collect()
     finally:
         shutil.rmtree(table, ignore_errors=True)
 

@@ -52,6 +52,7 @@ OTHER_WORDS: Words = {
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
+    "spark/session/classes.py": {"delta": "Spark's name of a format"},
     "spark/session/failures.py": {"tick": "what a message tells"},
     "spark/files/frames.py": {"delta": "Spark's name of a format"},
     "spark/lower/linear/io.py": {"tick": "a column of the tick's row"},

@@ -8,12 +8,14 @@ import pytest
 
 from hydro_core.cli.main import COMMANDS, PLUGINS, main
 
-TALKS = {"completion", "demo", "dev"}
+TALKS = {"completion", "demo", "dev", "ready"}
 """They tell what they do while they do it, and give nothing."""
+OTHERWISE = {"metrics"}
+"""What it prints is in the form that Prometheus reads."""
 
 
 def test_they_take_the_format(capsys: pytest.CaptureFixture[str]) -> None:
-    names = {*COMMANDS, *(point.name for point in entry_points(group=PLUGINS))} - TALKS
+    names = {*COMMANDS, *(point.name for point in entry_points(group=PLUGINS))} - TALKS - OTHERWISE
     assert {"status", "backfill", "reset", "test", "init", "check"} <= names
     lacking = []
     for name in sorted(names):

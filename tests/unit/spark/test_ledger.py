@@ -267,4 +267,4 @@ def test_a_ledger_that_is_being_made_is_there_as_a_whole_or_not_at_all(
     assert seen == [None]
     assert first.exists
     assert first.last is None
-    assert [path.name for path in tmp_path.iterdir()] == ["_ledger"]
+    assert {path.name for path in tmp_path.iterdir()} == {"_format.json", "_ledger"}
