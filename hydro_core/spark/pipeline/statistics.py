@@ -8,7 +8,7 @@ of its keys, but keys that rows are joined on need not be these.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,13 @@ from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.standing import reading, standing_counts
 
 _ENOUGH = 10
 """Fewer ticks than these tell nothing that a plan should rest on."""
 
-_Arrived = list[tuple[int, int]]
-"""The first tick of each commit, and its rows."""
+_Arrived = dict[int, float]
+"""The rows that came with each tick; those of a commit with its first one."""
 
 
 def deployed_statistics(directory: Path) -> Statistics:
@@ -30,24 +31,38 @@ def deployed_statistics(directory: Path) -> Statistics:
     Raises:
         DataError: no tick was committed there (code `state`).
     """
-    commits = standing(Ledger(directory).commits())
-    if not commits:
+    commits = Ledger(directory).commits()
+    ticks = commits[-1].last + 1 if commits else 0
+    if not ticks:
         raise _no_pipeline(directory)
-    inputs, streams = defaultdict[str, _Arrived](list), defaultdict[str, _Arrived](list)
-    for commit in commits:
-        for read in commit.inputs:
-            inputs[read.name].append((commit.first, read.rows or 0))
+    streams = defaultdict[str, _Arrived](dict)
+    for commit in standing(commits):
         for table, rows in commit.rows.items():
             of = _added_stream(commit, table)
             if of is not None:
-                streams[of].append((commit.first, rows))
-    ticks = sum(len(commit.ticks) for commit in commits)
-    loaded = commits[0]
+                streams[of][commit.first] = rows
     # What is there from the beginning says little of what ticks bring, once enough of them ran.
-    later = ticks - len(loaded.ticks)
-    since = loaded.last + 1 if later >= len(loaded.ticks) else loaded.first
-    span = later if since > loaded.first else ticks
-    return Statistics(ticks, _each(inputs, since, span), streams=_each(streams, since, span))
+    loaded = len(commits[0].ticks)
+    since = loaded if ticks >= 2 * loaded else 0
+    inputs = _each(_arrived(commits), since, ticks - since)
+    return Statistics(ticks, inputs, streams=_each(streams, since, ticks - since))
+
+
+def _arrived(commits: Sequence[Commit]) -> Mapping[str, _Arrived]:
+    """The rows of each input that arrived with each tick.
+
+    A deployment reads ticks again as they had been read, so the commits before it say of them. Of
+    ticks that nobody has counted, those of one commit are taken to have as many each.
+    """
+    found = defaultdict[str, _Arrived](dict)
+    for commit in reading(commits):
+        for read in commit.inputs:
+            each = (read.rows or 0) / len(commit.ticks)
+            found[read.name].update(dict.fromkeys(commit.ticks, each))
+    for name, counts in standing_counts(commits).items():
+        found[name].update((tick, rows) for tick, rows in counts.items() if rows is not None)
+    last = commits[-1].last
+    return {name: {t: rows for t, rows in of.items() if t <= last} for name, of in found.items()}
 
 
 def recorded_statistics(directory: Path) -> Statistics | None:
@@ -56,10 +71,11 @@ def recorded_statistics(directory: Path) -> Statistics | None:
     A pipeline that is young or small is planned as one that has grown: only how its inputs compare
     with each other is taken from it.
     """
-    commits = standing(Ledger(directory).commits())
-    if sum(len(commit.ticks) for commit in commits) < _ENOUGH:
+    last = Ledger(directory).last_tick
+    if last is None or last + 1 < _ENOUGH:
         return None
-    return grown(deployed_statistics(directory))
+    # What streams have is told by the commits since the last deployment alone.
+    return grown(replace(deployed_statistics(directory), streams={}))
 
 
 def grown(found: Statistics) -> Statistics:
@@ -101,8 +117,8 @@ def _each(found: Mapping[str, _Arrived], since: int, ticks: int) -> Mapping[str,
     """Of each stream what came, all together and in a tick of those from `since` on."""
     return {
         name: InputStatistics(
-            rows=max(sum(rows for first, rows in of if first >= since) / ticks, 1e-3),
-            history=float(max(sum(rows for _, rows in of), 1)),
+            rows=max(sum(rows for tick, rows in of.items() if tick >= since) / ticks, 1e-3),
+            history=float(max(sum(of.values()), 1)),
         )
         for name, of in sorted(found.items())
     }

@@ -74,6 +74,24 @@ def test_a_range_that_was_loaded_counts_while_few_ticks_came_later(ledger: Ledge
     assert found.inputs["b"] == InputStatistics(rows=1e-3, history=100.0)
 
 
+def test_what_ticks_have_read_stands_after_a_deployment(ledger: Ledger) -> None:
+    for tick in range(12):
+        ledger.append(_commit(tick, tick, tick, 4, a=10, b=tick % 2))
+    before = recorded_statistics(ledger.directory)
+    unread = tuple(InputRead(name, None) for name in ("a", "b"))
+    ledger.append(replace(_commit(12, 0, 11, 48), plan="q", inputs=unread))
+    assert recorded_statistics(ledger.directory) == before
+    found = deployed_statistics(ledger.directory)
+    assert found.inputs["a"] == InputStatistics(rows=10.0, history=120.0)
+
+
+def test_a_correction_of_some_ticks_leaves_those_before(ledger: Ledger) -> None:
+    ledger.append(_commit(0, 0, 9, 0, a=100))
+    ledger.append(_commit(1, 8, 9, 0, a=40))
+    found = deployed_statistics(ledger.directory)
+    assert (found.ticks, found.inputs["a"].history) == (10, 120.0)
+
+
 def test_what_few_ticks_say_is_not_recorded(ledger: Ledger) -> None:
     ledger.append(_commit(0, 0, 8, 0, a=90))
     assert recorded_statistics(ledger.directory) is None
