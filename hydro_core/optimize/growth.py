@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from hydro_core.catalog.classes import Output
 from hydro_core.catalog.forms import Form
@@ -21,8 +22,7 @@ _GROWS = 1.1
 """What is more than so many times as much there has grown."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamCost:
+class StreamCost(NamedTuple):
     """Rows of one stream in a tick: that are gone through for it, that it gives, that it stores."""
 
     reads: float
@@ -72,7 +72,7 @@ class ChosenPlan:
             for stream, of in forms.items()
         }
         ends = {n.cls for n in self.space.nodes if isinstance(n.shape.cls, Output)}
-        streams |= {c: replace(of, makes=0.0) for c, of in streams.items() if c in ends}
+        streams |= {c: of._replace(makes=0.0) for c, of in streams.items() if c in ends}
         return PlanCosts(sum(node(c).cost for c in self.found.choice), streams)
 
     def growing(self, statistics: Statistics) -> frozenset[ClassId]:

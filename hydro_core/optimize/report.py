@@ -58,11 +58,11 @@ def as_text(optimized: Optimized) -> str:
 def statements(optimized: Optimized) -> str:
     """A table of what each statement reads, makes and stores in a tick, now and later."""
     rows = [
-        (_called(of), *map(_rows, (*_of(of.now), *_of(of.longer))))
+        (_called(of), *map(_rows, (*of.now, *of.longer)))
         for of in optimized.statements
-        if max(*_of(of.now), *_of(of.longer)) >= 1
+        if max(*of.now, *of.longer) >= 1
     ]
-    columns = ("reads", "makes", "stores")
+    columns = StreamCost._fields
     table = [("rows in a tick", *columns, *columns), *rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
@@ -75,10 +75,6 @@ def statements(optimized: Optimized) -> str:
 
 def _called(of: StatementCost) -> str:
     return of.name if of.name == of.operator else f"{of.name} ({of.operator})"
-
-
-def _of(cost: StreamCost) -> tuple[float, float, float]:
-    return cost.reads, cost.makes, cost.stores
 
 
 def assumptions(optimized: Optimized) -> str:

@@ -32,8 +32,8 @@ class StatementCost:
             "operator": self.operator,
             "name": self.name,
             "line": self.line,
-            **_as_json(self.now),
-            "at_ten_times_the_history": _as_json(self.longer),
+            **self.now._asdict(),
+            "at_ten_times_the_history": self.longer._asdict(),
         }
 
 
@@ -48,7 +48,3 @@ def statement_costs(
     for of, cls in sorted(streams, key=lambda s: (places.get(s[0].name, len(places)), s[1])):
         line = of.span.line if of.span else None
         yield StatementCost(of.operator, of.name, line, now[cls], longer[cls])
-
-
-def _as_json(cost: StreamCost) -> Mapping[str, float]:
-    return {"reads": cost.reads, "makes": cost.makes, "stores": cost.stores}

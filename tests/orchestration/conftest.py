@@ -12,6 +12,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import opened, serve
+from tests.support import postgres
 
 
 @pytest.fixture
@@ -27,4 +28,15 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset, 
 def instance() -> Iterator[dg.DagsterInstance]:
     """A Dagster that is gone after the test."""
     with dg.DagsterInstance.ephemeral() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A PostgreSQL, where this machine has one."""
+    pytest.importorskip("dagster_postgres")
+    place = postgres.programs()
+    if place is None:
+        pytest.skip("there is no PostgreSQL on this machine")
+    with postgres.served(place) as found:
         yield found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,23 +18,12 @@ from hydrotick.cli.init import put_project
 from hydrotick.instance.opening import open_instance
 from tests.orchestration.test_services import free_port, running, until
 from tests.orchestration.web import Api, answers
-from tests.support import postgres
 
 pytestmark = pytest.mark.dagster
 
 DOCKER = Path(__file__).parents[2] / "docker"
 COMPOSE: Any = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES: Mapping[str, Any] = COMPOSE["services"]
-
-
-@pytest.fixture
-def address() -> Iterator[str]:
-    pytest.importorskip("dagster_postgres")
-    place = postgres.programs()
-    if place is None:
-        pytest.skip("there is no PostgreSQL on this machine")
-    with postgres.served(place) as found:
-        yield found
 
 
 def _here(words: Sequence[str], places: Mapping[str, str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from hydrotick.instance.run_tags import FLOW_TAG
 from hydrotick.project.project import project_at
 from tests.orchestration.test_first_commands import OPEN
 from tests.orchestration.test_instance import of_the_page
-from tests.support import postgres
 
 pytestmark = pytest.mark.dagster
 
@@ -38,16 +37,6 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("HYDROTICK_SPARK_MASTER", "local[2]")
     return tmp_path / "shop"
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    pytest.importorskip("dagster_postgres")
-    place = postgres.programs()
-    if place is None:
-        pytest.skip("there is no PostgreSQL on this machine")
-    with postgres.served(place) as found:
-        yield found
 
 
 def _in_postgres(home: Path) -> None:
