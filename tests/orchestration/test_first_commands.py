@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ with open_instance(Path(sys.argv[1])) as instance:
 """
 
 
+def let_go(at_once: Sequence[subprocess.Popen[str]]) -> list[str]:
+    """Lets processes of `OPEN` begin once all are ready, and gives what each says of errors."""
+    for process in at_once:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in at_once:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return [process.communicate()[1] for process in at_once]
+
+
 def test_a_fresh_home_is_made_by_one_of_them(tmp_path: Path) -> None:
     words = [sys.executable, "-c", OPEN, str(tmp_path / "home")]
     at_once = [
@@ -38,14 +51,7 @@ def test_a_fresh_home_is_made_by_one_of_them(tmp_path: Path) -> None:
         )
         for _ in range(3)
     ]
-    for process in at_once:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in at_once:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    told = [process.communicate()[1] for process in at_once]
+    told = let_go(at_once)
     assert [process.returncode for process in at_once] == [0, 0, 0], told
 
 

@@ -25,7 +25,7 @@ from hydrotick.instance import prepare_instance
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import FLOW_TAG
 from hydrotick.project.project import project_at
-from tests.orchestration.test_first_commands import OPEN
+from tests.orchestration.test_first_commands import OPEN, let_go
 from tests.orchestration.test_instance import of_the_page
 
 pytestmark = pytest.mark.dagster
@@ -117,14 +117,7 @@ def test_two_first_commands_at_once_in_postgres(
         words = [sys.executable, "-c", OPEN, str(tmp_path / name)]
         pipe = subprocess.PIPE
         at_once.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
-    for process in at_once:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in at_once:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    told = [process.communicate()[1] for process in at_once]
+    told = let_go(at_once)
     assert [process.returncode for process in at_once] == [0, 0], told
 
 
