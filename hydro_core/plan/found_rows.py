@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hydro_core.functions.fn import Fn
 from hydro_core.types.item import FieldPath
 
 MOST_STEPS = 8
@@ -32,8 +33,43 @@ class FoundRows:
         return f"{self.slot} by {fields} of {self.found.by}"
 
 
-LookupSource = str | FoundRows
-"""The batch of an input, by its name, or rows that are found before."""
+@dataclass(frozen=True, slots=True)
+class PassingRows:
+    """The rows that pass some filters, which others never get beyond."""
+
+    of: str | FoundRows
+    filters: tuple[Fn, ...]
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through."""
+        return steps_to(self.of)
+
+    def __str__(self) -> str:
+        return f"{self.of} where {' and '.join(fn.source for fn in self.filters)}"
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingRows:
+    """The rows that find a partner, without which they never get beyond a join."""
+
+    of: LookupSource
+    partners: frozenset[Lookup]
+    """Which rows they agree with, in one of these ways."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through."""
+        return steps_to(self.of)
+
+    def __str__(self) -> str:
+        return f"{self.of} that meets ({'; '.join(sorted(map(str, self.partners)))})"
+
+
+DerivedRows = PassingRows | MeetingRows | FoundRows
+"""Rows that are told from others."""
+LookupSource = str | DerivedRows
+"""The batch of an input, by its name, or rows that are told from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +105,7 @@ class Lookup:
     @property
     def steps(self) -> int:
         """Through how many slots the search goes before this one."""
-        return self.by.steps if isinstance(self.by, FoundRows) else 0
+        return steps_to(self.by)
 
     def __str__(self) -> str:
         fields = (f"{_name(mine)}={_name(theirs)}" for mine, theirs in self.fields)
@@ -79,16 +115,35 @@ class Lookup:
 Lookups = frozenset[Lookup]
 
 
-def searches(lookups: Iterable[Lookup]) -> tuple[FoundRows, ...]:
-    """All rows that are found on the way of these lookups, each after those that it needs."""
-    found: dict[FoundRows, None] = {}
-    todo = [one.by for one in lookups]
-    while todo:
-        by = todo.pop()
-        if isinstance(by, FoundRows) and by not in found:
-            found[by] = None
-            todo.append(by.found.by)
-    return tuple(sorted(found, key=lambda one: (one.steps, str(one))))
+def steps_to(rows: LookupSource) -> int:
+    """Through how many slots the search for some rows goes."""
+    return 0 if isinstance(rows, str) else rows.steps
+
+
+def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
+    """All rows that are to be known for these lookups, each after those that it is told from."""
+    known: dict[DerivedRows, None] = {}
+
+    def visit(rows: LookupSource) -> None:
+        if isinstance(rows, str) or rows in known:
+            return
+        for before in _told_from(rows):
+            visit(before)
+        known[rows] = None
+
+    for rows in sorted({one.by for one in lookups}, key=lambda by: (steps_to(by), str(by))):
+        visit(rows)
+    return tuple(known)
+
+
+def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
+    match rows:
+        case FoundRows(_, found):
+            return (found.by,)
+        case PassingRows(of):
+            return (of,)
+        case MeetingRows(of, partners):
+            return (of, *sorted((one.by for one in partners), key=str))
 
 
 def _name(path: FieldPath) -> str:

@@ -209,7 +209,8 @@ class _Analysis:
         found = set[Lookup]()
         for one in wanted.found:
             known = stored.side(node, i, one)
-            found |= {stored.inner(node, i, one)} if known is None else set(known)
+            inner = {stored.inner(node, i, one)} if known is None else set(known)
+            found |= {self._origins.partners.narrowed(node, i, lookup) for lookup in inner}
         return _Rows(frozenset(found), wanted.new)
 
     def _of_keys(self, node: Node) -> Wanted:

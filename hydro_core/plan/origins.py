@@ -17,6 +17,7 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
+    Gives,
     Growth,
     History,
     Matching,
@@ -32,11 +33,22 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.spec import functions_of
+from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import Lookup
+from hydro_core.plan.found_rows import Lookup, PassingRows
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
-from hydro_core.plan.stored_rows import FieldsOf, KeyedStream, KnownFields, StoredRows, sides
+from hydro_core.plan.partners import Partners
+from hydro_core.plan.stored_rows import (
+    FieldsOf,
+    KeyedStream,
+    KnownFields,
+    StoredRows,
+    has_some,
+    sides,
+    with_partner,
+)
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import result_key
 
@@ -47,6 +59,8 @@ class NewRowOrigins:
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
         self.stored = StoredRows(plan)
+        self.stored.joins = self.partners = Partners(plan, self.stored, self.of)
+        self._narrowed = set[NodeId]()
         self._known: dict[tuple[NodeId, KnownFields], set[FieldsOf] | None] = {}
 
     def of(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
@@ -73,36 +87,64 @@ class NewRowOrigins:
     def _of(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
         if not self.adds(stream.node):
             return None
-        sources = {node.id: name for name, node in self._graph.sources.items()}
         todo: list[tuple[NodeId, KnownFields]] = [(stream.node, fields)]
         seen, found = set(todo), set[FieldsOf]()
         while todo:
             name, wanted = todo.pop()
-            if name in sources:
-                found.add((sources[name], wanted))
-                continue
             node = self._graph[name]
+            arriving = self._arriving(node)
+            if arriving is not None:
+                found.add((arriving, wanted))
+                continue
             before = self._comes_with(node)
             if before is None:
                 return None
             more = set[tuple[NodeId, KnownFields]]()
             for i in before:
                 known = self.stored.through(node, i, self.stored.shared(node, wanted))
-                beside = None if _has_some(known) else self._beside(node, i, wanted)
-                if beside is None:
+                if has_some(known):
+                    told = self._with_partner(node, i, known)
+                else:
+                    told = self._beside(node, i, wanted)
+                if told is None:
                     more.add((node.inputs[i].node, known))
                 else:
-                    found |= beside
+                    found |= told
             todo += more - seen
             seen |= more
         return found
+
+    def _arriving(self, node: Node) -> str | PassingRows | None:
+        """The input whose batch a stream is, or what passes filters of it; None for others."""
+        filters: list[Fn] = []
+        while isinstance(node.cls, PerItem) and node.cls.gives is Gives.SOME:
+            filters[:0] = functions_of(node.args)
+            node = self._graph[node.inputs[0].node]
+        for name, source in self._graph.sources.items():
+            if source.id == node.id:
+                # Only what is the same each time may be asked again.
+                fixed = tuple(fn for fn in filters if fn.pure and not fn.unrepeatable)
+                return PassingRows(name, fixed) if fixed else name
+        return None
+
+    def _with_partner(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
+        """The rows with which comes what is new in an input of a join, of these those that find a
+        partner; None where nothing is told of partners.
+        """
+        keys = self.partners.keys(node, i)
+        if not keys or node.id in self._narrowed:
+            return None
+        self._narrowed.add(node.id)
+        found = self.of(node.inputs[i], (*fields, *keys))
+        self._narrowed.remove(node.id)
+        return with_partner(self.partners, (node, i), found, len(fields))
 
     def _beside(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows that have fields which what is new in an input does not have.
 
         A pair has those of the other side, too; who keeps a row of a key has those of the old one.
         """
-        if not _has_some(fields):
+        if not has_some(fields):
             return None
         if _keeps_a_row(node):
             return self._of_kept(node, i, fields)
@@ -110,10 +152,12 @@ class NewRowOrigins:
         if other is None:
             return None
         stream, wanted = node.inputs[other], self.stored.through(node, other, fields)
-        met = self.lookups(*sides(node, other)) if _has_some(wanted) else None
+        met = self.lookups(*sides(node, other)) if has_some(wanted) else None
         if met is None:
             return None
-        return _both(self.stored.of(stream, met, wanted), self.of(stream, wanted))
+        new = self._with_partner(node, other, wanted)
+        new = self.of(stream, wanted) if new is None else new
+        return _both(self.stored.of(stream, met, wanted), new)
 
     def _of_kept(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows that a key's row was before a range, or is made in it."""
@@ -187,10 +231,6 @@ def _keeps_a_row(node: Node) -> bool:
     cls = node.cls
     kept = isinstance(cls, Running) and cls.of.keyed and not cls.changes
     return kept and cls.passes is Passes.EARLIER
-
-
-def _has_some(fields: KnownFields) -> bool:
-    return any(field is not None for field in fields)
 
 
 def _both(one: set[FieldsOf] | None, other: set[FieldsOf] | None) -> set[FieldsOf] | None:

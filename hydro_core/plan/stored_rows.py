@@ -8,7 +8,7 @@ and their keys those of the other side.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
@@ -49,11 +49,23 @@ FieldsOf = tuple[LookupSource, KnownFields]
 """Rows from which fields are known, and where they have them."""
 
 
+class JoinsThatDrop(Protocol):
+    """Which rows the joins of a plan let pass."""
+
+    def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
+        """The leaves by which rows of an input are asked for a partner; none: all may pass."""
+
+    def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
+        """Those of some rows that may find a partner, which have the leaves at these places."""
+
+
 class StoredRows:
     """Finds what is stored of the streams of a plan, and how fields go through its operators."""
 
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
+        self.joins: JoinsThatDrop | None = None
+        """What is asked of rows that are found on the way to others."""
         self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
 
     def of(self, stream: Endpoint, met: Collection[Lookup], fields: KnownFields) -> FieldSources:
@@ -69,7 +81,7 @@ class StoredRows:
         node = self._graph[stream.node]
         if self._kinds[node.id] is Kind.E:
             return set()  # all of it is new
-        if all(f is None for f in fields) or not all(one.fields for one in met):
+        if not has_some(fields) or not all(one.fields for one in met):
             return None
         if max((one.steps for one in met), default=0) >= MOST_STEPS:
             return None
@@ -77,9 +89,22 @@ class StoredRows:
         if slot is not None:
             return {(FoundRows(slot.id, one), fields) for one in met}
         return _united(
-            None if inner is None else self.of(node.inputs[i], inner, self.through(node, i, shown))
+            None if inner is None else self._of_input(node, i, inner, self.through(node, i, shown))
             for i, inner, shown in self._inside(node, met, fields)
         )
+
+    def _of_input(
+        self, node: Node, i: int, met: Collection[Lookup], fields: KnownFields
+    ) -> FieldSources:
+        """The stored rows of an input; where the node drops those without a partner, the others."""
+        stream = node.inputs[i]
+        keys = () if self.joins is None or not has_some(fields) else self.joins.keys(node, i)
+        if self.joins is not None and keys:
+            found = self.of(stream, met, (*fields, *keys))
+            meeting = with_partner(self.joins, (node, i), found, len(fields))
+            if meeting is not None:
+                return meeting
+        return self.of(stream, met, fields)
 
     def slot(self, node: Node) -> StateSlot | None:
         """The slot that has all rows of a stream as they were before the range."""
@@ -188,6 +213,29 @@ class StoredRows:
 
 FieldSources = set[FieldsOf] | None
 """Rows that have some fields of a stream's rows; None where these are not known."""
+
+
+def with_partner(
+    joins: JoinsThatDrop, of: tuple[Node, int], found: FieldSources, many: int
+) -> FieldSources:
+    """Those of an input's rows that may find a partner.
+
+    None where not all rows are known, or some know none of the fields that are wanted: others may.
+
+    Args:
+        joins: what the joins let pass.
+        of: a join, and its input.
+        found: rows with the fields that are wanted, and behind these with the join's keys.
+        many: how many fields are wanted.
+    """
+    if found is None or not all(has_some(known[:many]) for _, known in found):
+        return None
+    return {(joins.meeting(*of, by, known[many:]), known[:many]) for by, known in found}
+
+
+def has_some(fields: KnownFields) -> bool:
+    """Whether a field is known."""
+    return any(field is not None for field in fields)
 
 
 def keys_of_pairs(node: Node) -> KeyPaths:

@@ -43,6 +43,37 @@ speakers -> join(right=everybody, on="user", how="left") -> known
 tick() -> map(lambda r: {"number": r.tick, "start": r.start, "end": r.end}) -> clock
 """
 
+IN_PYTHON = """
+members  = source("user string")
+messages = source("user string, text string")
+members -> map(lambda r: {"user": r.user.casefold()}) -> unique() -> spelt_members
+spelt = messages -> map(lambda r: {"user": r.user, "word": r.text.casefold(), "n": len(r.text)})
+spelt -> persist() -> unique() -> delta() -> words
+messages -> filter(lambda r: r.text.casefold() < "m") -> unique() -> first_half
+messages -> flat_map(lambda r: r.text.casefold().split("1")) -> unique() -> pieces
+messages -> persist() -> aggregate(by="user", most=max(lambda r: r.text.casefold()),
+    first=min(lambda r: r.text.casefold()), n=count(lambda r: r.text.casefold())) -> by_user
+messages -> window(2) -> aggregate(most=max(lambda r: r.text.casefold())) -> lately
+messages -> persist() -> latest(by="user", order=lambda r: r.text.casefold()) -> last_words
+messages -> map(lambda r: (r.user, r.text)) -> sort()
+  -> fold_keyed("", lambda acc, text: max(acc, text.casefold())) -> in_tick
+messages -> map(lambda r: (r.user, r.text)) -> persist()
+  -> fold_keyed("", lambda acc, text: max(acc, text.casefold()), commutative=True) -> folded
+messages -> sort() -> scan("", lambda acc, r: max(acc, r.text.casefold())) -> in_turn
+messages -> join(right=spelt, on="user") -> pairs
+"""
+
+OF_ALL = """
+members  = source("user string")
+messages = source("user string, text string")
+by_user = messages -> persist() -> aggregate(by="user", n=count(), last=max("text"))
+most  = by_user -> aggregate(n=max("n"))
+least = by_user -> aggregate(least=min("n"))
+by_user -> join(right=most, on="n") -> top
+by_user -> cross_singleton(single=least) -> filter(lambda r, s: r.n == s.least) -> bottom
+members -> persist() -> join(right=by_user, on="user") -> known
+"""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _session(spark: SparkSession) -> None:
@@ -81,15 +112,18 @@ def contents(pipeline: Pipeline) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.parametrize(
+    "program", [OVER_TIME, IN_PYTHON, OF_ALL], ids=["over time", "in Python", "of all"]
+)
 def test_ticks_by_a_kept_plan_store_what_ticks_by_their_own_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[int]
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[int]
 ) -> None:
-    by_kept = opened(tmp_path / "kept", OVER_TIME)
+    by_kept = opened(tmp_path / "kept", program)
     for tick in range(7):
         by_kept.run_tick(tick, given(tick), window=window(tick))
     assert runs == [1, 2, 3, 4, 5, 6]
     monkeypatch.setattr(jobs, "can_be_kept", lambda plan: False)
-    by_own = opened(tmp_path / "own", OVER_TIME)
+    by_own = opened(tmp_path / "own", program)
     for tick in range(7):
         by_own.run_tick(tick, given(tick), window=window(tick))
     assert runs == [1, 2, 3, 4, 5, 6]

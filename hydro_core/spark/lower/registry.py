@@ -19,8 +19,10 @@ from hydro_core.ir.graph import Graph, Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.functions.python_columns import python_columns
 from hydro_core.types.item import ItemType
 
 Lowered = Relation | Mapping[str, Relation]
@@ -122,10 +124,20 @@ def per_tick(lowering: Lowering) -> Lowering:
 
 def lower(step: Step) -> Lowered:
     """The node's output in the range, in the kind and order that the plan says."""
-    found = _LOWERINGS[step.node.op.name](step)
+    with python_columns() as in_python:
+        found = _LOWERINGS[step.node.op.name](step)
+    known: Callable[[Relation], Relation] = _lying_together if in_python.made else lambda r: r
     if isinstance(found, Relation):
-        return fitted(found, step)
-    return {port: fitted(relation, step) for port, relation in found.items()}
+        return fitted(known(found), step)
+    return {port: fitted(known(relation), step) for port, relation in found.items()}
+
+
+def _lying_together(relation: Relation) -> Relation:
+    """The relation, of which Spark knows that it is in one partition where it has few rows."""
+    changes = relation.changes
+    if changes is not None:
+        changes = changes.with_(frame=together(changes.frame))
+    return replace(relation, frame=together(relation.frame), changes=changes)
 
 
 def require_lowerings(graph: Graph) -> None:

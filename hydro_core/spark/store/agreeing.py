@@ -7,13 +7,13 @@ like that, arrays above all, nothing is asked, so that more rows are found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import FoundRows, LookupSource
+from hydro_core.plan.found_rows import Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 Column = Any
 """An array of Arrow's."""
 
+Leaves = Callable[[FieldPath], Column]
+"""The leaf that stands at a path in each of some items."""
+
 KnownItems = Mapping[LookupSource, tuple[Column, ItemType]]
-"""Items and their type: those that arrive, by the inputs' names, and stored ones that were found by
-them.
-"""
+"""Items and their type: those that arrive, by the inputs' names, and what is told from them."""
 
 
 class Agreeing:
@@ -53,10 +54,9 @@ class Agreeing:
         """
         import numpy as np
 
-        self._item = item
         self._steps: list[tuple[FieldPath, Column, Numbers]] = []
         values = {
-            mine: comparable(_leaf(others, of_others, theirs))
+            mine: comparable(leaf_of(others, of_others, theirs))
             for mine, theirs in fields
             if _are_comparable(at(item, mine), at(of_others, theirs))
         }
@@ -69,15 +69,22 @@ class Agreeing:
             known, ids = np.unique(ids * len(distinct[path]) + codes, return_inverse=True)
             self._steps.append((path, distinct[path], known))
 
-    def places(self, items: Column) -> Numbers:
-        """The places of the items that are found, in their order."""
+    def places(self, leaves: Leaves, count: int) -> Numbers:
+        """The places of the items that are found, in their order.
+
+        Args:
+            leaves: gives of all items what stands at a path; asked while some are left.
+            count: how many items there are.
+        """
         import numpy as np
 
-        found = np.arange(len(items))
-        ids = np.zeros(len(found), dtype=np.int64)
+        found = np.arange(count)
+        ids = np.zeros(count, dtype=np.int64)
         for path, distinct, known in self._steps:
-            left = items if len(found) == len(items) else items.take(pa.array(found))
-            column = comparable(_leaf(left, self._item, path))
+            if not len(found):
+                break
+            leaf = leaves(path)
+            column = comparable(leaf if len(found) == count else leaf.take(pa.array(found)))
             # Most have none of the values: whether is asked of all, and which one of the others.
             there: Column = pc.is_in(column, value_set=distinct)
             hits = np.flatnonzero(there.to_numpy(zero_copy_only=False))
@@ -100,12 +107,13 @@ class Met:
         Args:
             needed: which rows these are.
             item: the type of their items.
-            known: what arrives at inputs that get something, and all that is found on the way.
+            known: what arrives at the inputs, and all that is told from it.
             ticks: the first and the last tick whose rows may be met.
         """
-        there = (w for w in needed.found if w.by in known or isinstance(w.by, FoundRows))
-        asked = [(known[w.by], w.fields) for w in there]
+        asked = [(known[one.by], one.fields) for one in needed.found]
         self._found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+        self.item = item
+        """The type of their items."""
         self._first, self._last = ticks
         self._whole = needed.last_tick
 
@@ -118,16 +126,49 @@ class Met:
 
     def of(self, rows: pa.Table) -> pa.Table:
         """Those of the rows (item, t, …) that are met."""
+        items = rows[ITEM].combine_chunks()
+        places = self.places(lambda path: leaf_of(items, self.item, path), rows[TICK].to_numpy())
+        return rows.take(places)
+
+    def places(self, leaves: Leaves, ticks: Numbers) -> Numbers:
+        """The places of the rows that are met, in their order.
+
+        Args:
+            leaves: gives of all rows' items what stands at a path.
+            ticks: the rows' ticks.
+        """
         import numpy as np
 
-        items, ticks = rows[ITEM].combine_chunks(), rows[TICK].to_numpy()
-        met = ticks == self._last if self._whole else np.zeros(len(items), dtype=bool)
+        met = ticks == self._last if self._whole else np.zeros(len(ticks), dtype=bool)
         for one in self._found:
-            met[one.places(items)] = True
-        return rows.filter(pa.array(met & (ticks >= self._first) & (ticks <= self._last)))
+            met[one.places(leaves, len(ticks))] = True
+        return np.flatnonzero(met & (ticks >= self._first) & (ticks <= self._last))
 
 
-def _leaf(items: Column, item: ItemType, path: FieldPath) -> Column:
+def agreeing_items(
+    items: Column, item: ItemType, lookups: Iterable[Lookup], known: KnownItems
+) -> tuple[Column, ItemType]:
+    """Those of some items that a lookup finds, and their type.
+
+    Args:
+        items: the items, as a column.
+        item: their type.
+        lookups: what they are to agree with, each in one of these ways.
+        known: the rows by which these look up.
+    """
+    import numpy as np
+
+    there = np.zeros(len(items), dtype=bool)
+    for one in lookups:
+        others, of_others = known[one.by]
+        if len(others):
+            agreeing = Agreeing(item, others, of_others, one.fields)
+            there[agreeing.places(lambda path: leaf_of(items, item, path), len(items))] = True
+    return items.take(pa.array(np.flatnonzero(there))), item
+
+
+def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
+    """What stands at a path in each of the items."""
     places = []
     for step in path:
         names = [name for name, _ in children(item)]

@@ -6,10 +6,7 @@ second name, and one that goes on beyond it is cut.
 
 from __future__ import annotations
 
-import errno
 import math
-import os
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +20,7 @@ import pyarrow.parquet as pq
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import parquet_format
+from hydro_core.files.transfer import link
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.seams import last_seam
@@ -152,7 +150,7 @@ def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> Data
     here = table.path / file.path.relative_to(serving)
     here.parent.mkdir(parents=True, exist_ok=True)
     if file.last is not None and file.last <= tick:
-        _link(file.path, here)
+        link(file.path, here)
         return replace(file, path=here)
     here = here.with_name(f"{uuid.uuid4()}.parquet")
     column = table.spec.tick
@@ -170,15 +168,5 @@ def moved(file: Path, here: Path, there: Path) -> Path:
     target = there / file.relative_to(here)
     if not target.exists() or not target.samefile(file):
         target.parent.mkdir(parents=True, exist_ok=True)
-        _link(file, target)
+        link(file, target)
     return target
-
-
-def _link(file: Path, to: Path) -> None:
-    """A second name for a file; where the file system has none, a copy."""
-    try:
-        os.link(file, to)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK):
-            raise
-        shutil.copyfile(file, to)

@@ -1,21 +1,24 @@
-"""The rows of landed files as they were read last, held in memory for the next look at them.
+"""The rows of files as they were read last, held in memory for the next look at them.
 
-A file of a Delta table never changes, and most of a landing is what was there before. So whoever
-looks through it at every tick reads what is new, and finds the rest here. What is held is bounded
-for the process; of more, the files are read.
+A file of a Delta table never changes, and most of a landing, or of a state, is what was there
+before. So whoever looks through it at every tick reads what is new, and finds the rest here. What
+is held is bounded for the process; of more, the files are read, or single columns of them are held.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from hydro_core.files.parquet import opened_parquet
 from hydro_core.settings import MEBIBYTE
 
 
@@ -37,16 +40,37 @@ class Held:
             columns: the columns that are needed.
         """
         fragments: list[Any] = list(files.get_fragments())
-        found = [Path(base, fragment.path).stat() for fragment in fragments]
-        if not fragments or _UNPACKED * sum(stat.st_size for stat in found) > self._most:
+        size = sum(Path(base, fragment.path).stat().st_size for fragment in fragments)
+        if not fragments or _UNPACKED * size > self._most:
             return files
         needed = pa.schema([files.schema.field(name) for name in columns])
-        tables = []
-        for fragment, stat in zip(fragments, found, strict=True):
-            key = base, fragment.path, stat.st_size, stat.st_mtime_ns, str(needed)
-            held = self._held(key)
-            tables.append(held or self._read(key, fragment, files.schema, needed))
+
+        def read(fragment: Any) -> pa.Table:
+            table: pa.Table = fragment.to_table(schema=files.schema, columns=needed.names)
+            return table
+
+        tables = [
+            self._of_file(Path(base, one.path), str(needed), partial(read, one))
+            for one in fragments
+        ]
         return ds.dataset(pa.concat_tables(tables))
+
+    def column(self, file: Path, path: Sequence[str], of: pa.DataType) -> pa.Array[Any]:
+        """A column of a file, or what stands at a path within it, in memory.
+
+        Args:
+            file: a Parquet file that never changes.
+            path: the column's name, and those of fields within it.
+            of: its type.
+        """
+        told = repr((tuple(path), str(of)))
+        return self._of_file(file, told, lambda: _column(file, path, of))["column"].combine_chunks()
+
+    def _of_file(self, file: Path, what: str, read: Callable[[], pa.Table]) -> pa.Table:
+        stat = file.stat()
+        key = str(file), stat.st_size, stat.st_mtime_ns, what
+        held = self._held(key)
+        return held if held is not None else self._read(key, read)
 
     def _held(self, key: Hashable) -> pa.Table | None:
         with self._lock:
@@ -54,8 +78,8 @@ class Held:
                 self._files.move_to_end(key)
             return self._files.get(key)
 
-    def _read(self, key: Hashable, fragment: Any, schema: pa.Schema, needed: pa.Schema) -> pa.Table:
-        table: pa.Table = fragment.to_table(schema=schema, columns=needed.names)
+    def _read(self, key: Hashable, read: Callable[[], pa.Table]) -> pa.Table:
+        table = read()
         with self._lock:
             if key not in self._files:
                 self._files[key] = table
@@ -64,6 +88,14 @@ class Held:
                 _, given_up = self._files.popitem(last=False)
                 self._bytes -= given_up.nbytes
         return table
+
+
+def _column(file: Path, path: Sequence[str], of: pa.DataType) -> pa.Table:
+    # Of a dataset all of a struct would be read.
+    with opened_parquet(file) as opened:
+        read = opened.read(columns=[".".join(path)])[path[0]].combine_chunks()
+    found = pc.struct_field(read, list(path[1:])) if path[1:] else read
+    return pa.table({"column": found.cast(of)})
 
 
 _UNPACKED = 4

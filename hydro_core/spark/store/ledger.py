@@ -174,6 +174,9 @@ class Ledger:
             self._open()
             return self._last
         known = table.version()
+        # An entry of the log follows another, and the oldest ones are removed first.
+        if self._entry(known).exists() and not self._entry(known + 1).exists():
+            return self._last
         try:
             table.update_incremental()
         except DeltaError as error:
@@ -282,15 +285,15 @@ class Ledger:
         return self._table
 
     def _first_entry(self) -> tuple[int, int] | None:
-        """What tells the ledger from another one in its place: the file that its log begins with.
-
-        None where there is none, or where it is not kept any more.
-        """
+        """The file that the log begins with, which no other has; None where it is not kept."""
         try:
-            found = (self._path / "_delta_log" / f"{0:020}.json").stat()
+            found = self._entry(0).stat()
         except FileNotFoundError:
             return None
         return found.st_ino, found.st_mtime_ns
+
+    def _entry(self, version: int) -> Path:
+        return self._path / "_delta_log" / f"{version:020}.json"
 
     def _read_last(self, table: DeltaTable) -> Commit | None:
         files = self._files(table)

@@ -6,11 +6,19 @@ from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
-from hydro_core.plan.found_rows import FoundRows, LookupSource, searches
+from hydro_core.plan.found_rows import (
+    DerivedRows,
+    FoundRows,
+    LookupSource,
+    MeetingRows,
+    PassingRows,
+    derived_rows,
+)
 from hydro_core.plan.lookups import Needed
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
-from hydro_core.spark.store.agreeing import Column, KnownItems, Met
+from hydro_core.spark.store.agreeing import Column, KnownItems, Met, agreeing_items
+from hydro_core.spark.store.passing import passing_items
 from hydro_core.types.item import ItemType
 
 Search = Callable[[StateSlot, Met], "pa.Table | None"]
@@ -26,6 +34,7 @@ class StoredSearch:
         self, plan: TickPlan, needed: Mapping[str, Needed], search: Search, ticks: TicksRead
     ) -> None:
         self._plan, self._needed, self._search, self._ticks = plan, needed, search, ticks
+        self._derived = derived_rows(one for wanted in needed.values() for one in wanted.found)
 
     def rows(self, arrived: Mapping[str, tuple[Column, ItemType]]) -> Mapping[str, pa.Table]:
         """The rows that are met, by the slots' ids; a slot that is not searched is left out.
@@ -33,16 +42,38 @@ class StoredSearch:
         Args:
             arrived: what arrives at the inputs that get something.
         """
-        known: dict[LookupSource, tuple[Column, ItemType]] = dict(arrived.items())
+        known: dict[LookupSource, tuple[Column, ItemType]] = {
+            name: (pa.nulls(0), self._plan.typed.of(source.id).item)
+            for name, source in self._plan.graph.sources.items()
+        }
+        known.update(arrived)
         found: dict[str, pa.Table] = {}
-        steps = searches(one for needed in self._needed.values() for one in needed.found)
-        for step in steps:
-            self._take_whole(self._needed.keys() - found.keys(), steps, known, found)
-            rows = self._of_step(step, known, found)
-            if rows is not None:
-                known[step] = rows[ITEM].combine_chunks(), self._plan.slot(step.slot).item
+        steps = [rows for rows in self._derived if isinstance(rows, FoundRows)]
+        for rows in self._derived:
+            if isinstance(rows, FoundRows):
+                self._take_whole(self._needed.keys() - found.keys(), steps, known, found)
+            items = self._items(rows, known, found)
+            if items is not None:
+                known[rows] = items
         self._take_whole(self._needed.keys() - found.keys(), (), known, found)
         return found
+
+    def _items(
+        self, rows: DerivedRows, known: KnownItems, found: Mapping[str, pa.Table]
+    ) -> tuple[Column, ItemType] | None:
+        """The items of rows that are told from known ones; None where these are not all known."""
+        match rows:
+            case FoundRows(slot):
+                table = self._of_step(rows, known, found)
+                if table is None:
+                    return None
+                return table[ITEM].combine_chunks(), self._plan.slot(slot).item
+            case PassingRows(of, filters):
+                return passing_items(filters, *known[of]) if of in known else None
+            case MeetingRows(of, partners):
+                if of not in known or any(one.by not in known for one in partners):
+                    return known.get(of)
+                return agreeing_items(*known[of], partners, known)
 
     def _take_whole(
         self,
@@ -54,20 +85,17 @@ class StoredSearch:
         """Searches the slots of which all lookups can be made, those alone that a step goes to."""
         used = {step.slot for step in steps}
         for slot in sorted(slots):
-            if (used and slot not in used) or not self._is_ready(self._needed[slot], known):
+            if (used and slot not in used) or not _is_ready(self._needed[slot], known):
                 continue
             rows = self._met(slot, self._needed[slot], known)
             if rows is not None:
                 found[slot] = rows
 
-    def _is_ready(self, needed: Needed, known: KnownItems) -> bool:
-        return all(isinstance(one.by, str) or one.by in known for one in needed.found)
-
     def _of_step(
         self, step: FoundRows, known: KnownItems, found: Mapping[str, pa.Table]
     ) -> pa.Table | None:
         needed = Needed(frozenset([step.found]))
-        if not self._is_ready(needed, known):
+        if not _is_ready(needed, known):
             return None
         if step.slot in found and step.found in self._needed[step.slot].found:
             slot = self._plan.slot(step.slot)
@@ -77,3 +105,7 @@ class StoredSearch:
     def _met(self, name: str, needed: Needed, known: KnownItems) -> pa.Table | None:
         slot = self._plan.slot(name)
         return self._search(slot, Met(needed, slot.item, known, self._ticks(slot)))
+
+
+def _is_ready(needed: Needed, known: KnownItems) -> bool:
+    return all(one.by in known for one in needed.found)

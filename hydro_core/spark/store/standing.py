@@ -12,6 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from hydro_core.spark.store.input_reads import Counts, InputRead
 from hydro_core.spark.store.ledger import Commit
 
+FORGOTTEN = "forgotten"
+"""What a commit calls, among what it keeps for others, how many late rows of each input it has
+taken out of what had been read, by their ticks: the others stay as they had been read.
+"""
+
 
 def standing_counts(commits: Sequence[Commit]) -> Mapping[str, Counts]:
     """How many rows each tick has of each input, by the commits up to some."""
@@ -24,7 +29,7 @@ def standing_counts(commits: Sequence[Commit]) -> Mapping[str, Counts]:
             ticks = found.setdefault(read.name, {})
             if read.counts is not None:
                 ticks.update(read.counts)
-            elif anew:
+            elif anew or FORGOTTEN in commit.checks:
                 ticks.update(dict.fromkeys(commit.ticks))
     return found
 
@@ -53,17 +58,21 @@ def last_read_of(commits: Sequence[Commit], name: str) -> tuple[InputRead, int] 
 def late_by_tick(commits: Sequence[Commit], name: str) -> Counter[int]:
     """How many rows of an input have arrived late, by their own ticks."""
     made_by: dict[int, InputRead] = {}
+    forgotten = Counter[int]()
     for commit, anew in _in_order(commits):
+        of = commit.checks.get(FORGOTTEN, {}).get(name, {})
+        forgotten.update({int(tick): rows for tick, rows in of.items()})
         end = commit.first if anew else commit.last + 1
         made_by = {tick: read for tick, read in made_by.items() if tick < end}
         if anew:
             made_by |= ((commit.first, read) for read in commit.inputs if read.name == name)
-    return sum((Counter(read.late) for read in made_by.values()), Counter())
+    return sum((Counter(read.late) for read in made_by.values()), Counter()) - forgotten
 
 
 def _in_order(commits: Sequence[Commit]) -> Iterator[tuple[Commit, bool]]:
     """The commits, and whether each has read the ticks that it made."""
     plan = None
     for commit in commits:
-        yield commit, bool(commit.ticks) and plan in (None, commit.plan)
+        is_read = bool(commit.ticks) and FORGOTTEN not in commit.checks
+        yield commit, is_read and plan in (None, commit.plan)
         plan = commit.plan

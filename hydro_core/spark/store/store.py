@@ -27,6 +27,7 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
+from hydro_core.spark.store.large_files import met_in_files
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
@@ -225,14 +226,19 @@ class Store:
     def met(self, name: str, met: Met) -> pa.Table:
         """The rows of a table of state that a range can meet.
 
-        What has been read of its files stays in memory, so the next tick reads what is new.
+        What has been read of its files stays in memory, so the next tick reads what is new; of
+        large ones that is what is compared.
         """
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
+        base, stored = str(table.path), _dataset(table, files)
         with _told(table):
-            held = HELD.rows(str(table.path), _dataset(table, files), table.spec.arrow_schema.names)
-            batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
-            found = [met.of(rows) for rows in batches]
+            held = HELD.rows(base, stored, stored.schema.names)
+            if held is stored:
+                found = list(met_in_files(base, stored, met, HELD))
+            else:
+                batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
+                found = [met.of(rows) for rows in batches]
         return pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:

@@ -23,7 +23,6 @@ from deltalake import (
     DeltaTable,
     PostCommitHookProperties,
     Schema,
-    write_deltalake,
 )
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
@@ -34,6 +33,7 @@ from hydro_core.files.parquet import copy_parquet, has_int96, parquet_format
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 
 STAGED = "staged"
@@ -150,7 +150,7 @@ class StoredTable:
             return
         table = self._open()
         before = table.version()
-        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode=self._mode)
+        write_rows(table, rows, self.spec, self._mode)
         if table.version() == before:
             table.update_incremental()
 
@@ -231,7 +231,7 @@ class StoredTable:
         table = self._open()
         for tier in _TIERS:
             if sum(file.size < tier for file in self.files()) >= least:
-                table.optimize.compact(target_size=tier)
+                table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
                 table.update_incremental()
 
     def has_int96(self) -> bool:
@@ -268,16 +268,25 @@ class StoredTable:
     def sum_up(self, rows: pa.Table, tick: int) -> None:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
-        note = CommitProperties(custom_metadata={_SUMMED_TO: str(tick)})
-        write_deltalake(
-            table, rows.cast(self.spec.arrow_schema), mode="overwrite", commit_properties=note
+        write_rows(table, rows, self.spec, "overwrite", {_SUMMED_TO: str(tick)})
+        table.update_incremental()
+
+    def note_summed(self, tick: int) -> None:
+        """Says once more in the log up to which tick its changes are one."""
+        table = self._open()
+        table.create_write_transaction(
+            [],
+            "append",
+            table.schema(),
+            commit_properties=CommitProperties(custom_metadata={_SUMMED_TO: str(tick)}),
+            post_commithook_properties=PostCommitHookProperties(),
         )
         table.update_incremental()
 
     def rewrite(self, rows: pa.Table) -> None:
         """Puts the rows in the place of all others."""
         table = self._open()
-        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode="overwrite")
+        write_rows(table, rows, self.spec, "overwrite")
         table.update_incremental()
 
     def summed_to(self) -> int:

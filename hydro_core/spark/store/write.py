@@ -193,7 +193,8 @@ def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -
     if spec.has_unknown:
         frame = _typed(frame, spec.spark_schema)
     staged = table.path / STAGED / f"{first}-{last}-{uuid.uuid4().hex[:12]}"
-    rows = write_parquet(frame, staged, spec.arrow_schema)
+    is_state = spec.role == "state"
+    rows = write_parquet(frame, staged, spec.arrow_schema, in_small_groups=is_state)
     for file in (file for file, count in rows.items() if count == 0):
         file.unlink()
     files = tuple(file for file, count in rows.items() if count)

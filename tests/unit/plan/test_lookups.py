@@ -54,6 +54,38 @@ def test_events_meet_what_has_their_key(text: str, wanted: dict[str, list[str]])
     assert found(text) == wanted
 
 
+def test_what_no_filter_lets_pass_looks_up_nothing() -> None:
+    once = JOIN + "a -> filter(lambda k, v: v > 1) -> [0]j; j -> out"
+    assert found(once) == {"b": ["a where lambda k, v: v > 1: 0=0"]}
+    twice = JOIN + "a -> filter(lambda k, v: v > 1) -> filter(lambda x: x[0]) -> [0]j; j -> out"
+    assert found(twice) == {"b": ["a where lambda k, v: v > 1 and lambda x: x[0]: 0=0"]}
+    behind = (
+        JOIN + "a -> map(lambda k, v: (k, v + 1)) -> filter(lambda k, v: v > 1) -> [0]j; j -> out"
+    )
+    assert found(behind) == {"b": ["a: 0=0"]}
+
+
+FILTERED = "h = q -> persist() -> latest(by='k', order='w') -> filter(lambda x: x.w > 1); "
+STORED = "running_latest_1 by k of r where lambda x: x.w > 1"
+
+
+@pytest.mark.parametrize("how", ["inner", "semi"])
+def test_rows_without_a_partner_look_up_nothing(how: str) -> None:
+    text = f"l = r -> persist(); {FILTERED}"
+    text += "s = l -> aggregate(by='k', n=count()); "
+    text += f"l -> join(right=h, on='k', how='{how}', suffix='_q') -> join(right=s, on='k') -> out"
+    there = found(text, optimize=True)
+    assert there["running_latest_1"] == ["q: k=k", "r: k=k"]
+    assert there["r"] == ["q: k=k", f"r that meets (q: k=k; {STORED}: k=k): k=k"]
+
+
+@pytest.mark.parametrize("how", ["left", "anti"])
+def test_rows_that_stay_without_a_partner_look_up_all_that_they_meet(how: str) -> None:
+    text = f"l = r -> persist(); {FILTERED} s = l -> aggregate(by='k', n=count()); "
+    text += f"l -> join(right=h, on='k', how='{how}', suffix='_q') -> join(right=s, on='k') -> out"
+    assert found(text, optimize=True)["r"] == ["q: k=k", "r: k=k"]
+
+
 def test_renamed_columns_are_followed_on_both_sides() -> None:
     text = "h = q -> persist() -> rename(x='k'); r -> rename(x='k') -> [0]j; h -> [1]j; j -> out; "
     text += "j = join(on='x', suffix='_q')"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.agreeing import Agreeing, Met
+from hydro_core.spark.store.agreeing import Agreeing, Met, leaf_of
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import FieldPath
@@ -40,7 +40,9 @@ def found(
 ) -> list[int]:
     one, two = parse_ddl(item), parse_ddl(of_others)
     agreeing = Agreeing(one, to_arrow(others, two), two, fields)
-    return [int(place) for place in agreeing.places(to_arrow(items, one))]
+    stored = to_arrow(items, one)
+    places = agreeing.places(lambda path: leaf_of(stored, one, path), len(items))
+    return [int(place) for place in places]
 
 
 @pytest.mark.parametrize("of", VALUES)
@@ -92,7 +94,7 @@ def test_without_fields_all_is_found_where_anything_came() -> None:
     everything = frozenset({Lookup("a", ()), Lookup("not there", ())})
 
     def met(arrived: list[int], last_tick: bool = False) -> tuple[list[int | None], object]:
-        batches = {"a": (pa.array(arrived, pa.int64()), item)}
+        batches = {"a": (pa.array(arrived, pa.int64()), item), "not there": (pa.nulls(0), item)}
         one = Met(Needed(everything, last_tick), item, batches, (1, 3))
         return one.of(STORED)["item"].to_pylist(), one.ticks
 

@@ -1,6 +1,7 @@
 """The ledger and the lock, without Spark and without a JVM."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,6 +70,44 @@ def test_nothing_is_committed_at_first(tmp_path: Path) -> None:
 def test_a_commit_comes_back_as_it_was(ledger: Ledger) -> None:
     ledger.append(commit(0))
     assert Ledger(ledger.directory).last == commit(0)
+
+
+def test_one_that_stays_as_it_is_is_not_read_again(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, reads = Ledger(ledger.directory), list[object]()
+    monkeypatch.setattr(
+        reader, "_read_last", lambda table: reads.append(table) or Ledger._read_last(reader, table)
+    )
+    update = DeltaTable.update_incremental
+    monkeypatch.setattr(
+        DeltaTable, "update_incremental", lambda table: reads.append(table) or update(table)
+    )
+    for number in range(3):
+        ledger.append(commit(number))
+        assert reader.refresh() == commit(number)
+        seen = len(reads)
+        assert reader.refresh() == commit(number)
+        assert len(reads) == seen > number
+
+
+def test_one_whose_old_entries_are_gone_is_read_again(ledger: Ledger) -> None:
+    reader = Ledger(ledger.directory)
+    ledger.append(commit(0))
+    assert reader.refresh() == commit(0)
+    for number in range(1, 4):
+        ledger.append(commit(number))
+    log = ledger.directory / LEDGER / "_delta_log"
+    DeltaTable(log.parent).create_checkpoint()
+    for version in range(4):
+        (log / f"{version:020}.json").unlink()
+    assert reader.refresh() == commit(3)
+
+
+def test_one_that_is_gone_is_not_as_it_was(ledger: Ledger) -> None:
+    ledger.append(commit(0))
+    shutil.rmtree(ledger.directory / LEDGER)
+    assert ledger.refresh() is None
 
 
 def test_reruns_are_counted_from_commit_to_commit(ledger: Ledger) -> None:

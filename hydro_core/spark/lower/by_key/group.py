@@ -11,6 +11,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.by_key.arguments import with_arguments
 from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.keyed import keys_of
@@ -64,7 +65,7 @@ def by_key(step: Step) -> Relation:
 def _results(step: Step) -> Relation:
     if step.kind is Kind.G:
         step = step.with_(inputs=(step.input.unordered(),))
-    summary = summary_of(step)
+    step, summary = with_arguments(step), summary_of(step)
     # What stays over several ticks need not be looked at in each.
     stays = step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
     return (over_ticks(step, summary) if stays else None) or _of_groups(step, summary)

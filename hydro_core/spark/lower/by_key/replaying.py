@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.array_udf import scanned_in_python
@@ -77,7 +78,7 @@ class Replaying:
         )
         beside = [*keys.by, *([STATE] if self.goes_on else [])]
         made = F.inline(each).alias(ACC, TICK, UNTIL)
-        rows = exploded(found, [*beside, made], reads=("head", "accs", "pairs"))
+        rows = together(exploded(found, [*beside, made], reads=("head", "accs", "pairs")))
         # Of a tick, the accumulator after its last value.
         is_last = F.col(TICK).isNotNull() & ~F.col(TICK).eqNullSafe(F.col(UNTIL))
         return rows.where(is_last).withColumn(UNTIL, F.coalesce(UNTIL, F.lit(FOREVER)))

@@ -16,6 +16,7 @@ from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import live
 from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
+from hydro_core.spark.lower.by_key.arguments import with_arguments
 from hydro_core.spark.lower.by_key.merging import STATE, Merging
 from hydro_core.spark.lower.by_key.over_ticks import (
     ROW,
@@ -53,7 +54,7 @@ def moving_aggregate(step: Step) -> Relation:
 
 def goes_on(step: Step) -> Relation:
     """The result of an operator that goes on from its own; the input holds what changes it."""
-    log, summary = _log(step), summary_of(step)
+    step, log, summary = with_arguments(step), _log(step), summary_of(step)
     along = _along(step, summary, log is not None)
     rows, keys = step.input.frame, keys_of(step)
     new = keys.plainly(partial_results(along, keys, rows))

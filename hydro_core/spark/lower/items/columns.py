@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.types.common import common_type
@@ -81,6 +82,12 @@ def make_tuple(*parts: Column) -> Column:
 def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
     """The row of these columns."""
     return F.struct(*(column.alias(name) for name, column in fields))
+
+
+def own_columns(item: ItemType) -> dict[str, Column]:
+    """The columns of a row, of the column `item`; none of what is no row."""
+    names = item.names if isinstance(item, Row) else ()
+    return {name: F.col(ITEM).getField(name) for name in names}
 
 
 def convert(column: Column, item: ItemType, to: ItemType) -> Column:

@@ -12,11 +12,11 @@ from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.functions.apply import apply_predicate
 from hydro_core.spark.lower.failure import fail
-from hydro_core.spark.lower.items.columns import at, convert, make_row, named, type_at
+from hydro_core.spark.lower.items.columns import at, convert, make_row, named, own_columns, type_at
 from hydro_core.spark.lower.items.functions import called, evaluated, fn_type
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.conditions import guarded
-from hydro_core.types.item import Array, ItemType, Row, Tuple
+from hydro_core.types.item import Array, ItemType, Tuple
 
 
 @lowers("identity", "tee", "next_stratum", "inspect")
@@ -68,14 +68,15 @@ def select(step: Step) -> Relation:
 @lowers("with_columns")
 def with_columns(step: Step) -> Relation:
     """The row with columns replaced in their place, new ones last."""
-    return row_of(step, own_columns(step) | computed(step))
+    return row_of(step, own_columns(step.input.item) | computed(step))
 
 
 @lowers("rename")
 def rename(step: Step) -> Relation:
     """The row with other names, each column in its place."""
     new = {old: name for name, old in step.arg("renames")}
-    found = row_of(step, {new.get(name, name): c for name, c in own_columns(step).items()})
+    own = own_columns(step.input.item)
+    found = row_of(step, {new.get(name, name): c for name, c in own.items()})
     lies_by = found.lies_by
     return found.with_(lies_by=lies_by and tuple(new.get(name, name) for name in lies_by))
 
@@ -84,7 +85,7 @@ def rename(step: Step) -> Relation:
 def drop(step: Step) -> Relation:
     """The row without the named columns."""
     gone = frozenset(step.arg("columns"))
-    return row_of(step, {n: c for n, c in own_columns(step).items() if n not in gone})
+    return row_of(step, {n: c for n, c in own_columns(step.input.item).items() if n not in gone})
 
 
 @lowers("partition")
@@ -122,13 +123,6 @@ def computed(step: Step) -> dict[str, Column]:
     """The computed columns, of the row that comes in."""
     item = step.input.item
     return {name: evaluated(fn, item) for name, fn in step.arg("computed")}
-
-
-def own_columns(step: Step) -> dict[str, Column]:
-    """The columns of the row that comes in."""
-    item = step.input.item
-    names = item.names if isinstance(item, Row) else ()
-    return {name: F.col(ITEM).getField(name) for name in names}
 
 
 def row_of(step: Step, columns: Mapping[str, Column]) -> Relation:

@@ -1,0 +1,73 @@
+"""Rows that are met in files which are too large to be held: their keys first, then the rows.
+
+What is compared is held, which is little of what the files have. Of all else only those row groups
+are read in which a row is met; so the files of state are written in small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.held import Held
+from hydro_core.types.item import FieldPath, ItemType, children
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
+    """The rows (item, t, …) that are met, of each file that has some.
+
+    Args:
+        base: the directory of the table.
+        files: the table, as Arrow reads its files.
+        met: which rows are met.
+        held: what holds the columns that are compared.
+    """
+    schema = files.schema
+    fragments: list[Any] = list(files.get_fragments())
+    for fragment in fragments:
+        file = Path(base, fragment.path)
+
+        def leaf(path: FieldPath, file: Path = file) -> pa.Array[Any]:
+            return held.column(file, *_named(schema, met.item, path))
+
+        ticks = held.column(file, (TICK,), schema.field(TICK).type).to_numpy()
+        places = met.places(leaf, ticks)
+        if len(places):
+            yield _at(fragment, schema, places)
+
+
+def _named(
+    schema: pa.Schema, item: ItemType, path: FieldPath
+) -> tuple[tuple[str, ...], pa.DataType]:
+    """The names by which Arrow knows a leaf of the column `item`, and its type."""
+    names, of = [ITEM], schema.field(ITEM).type
+    for step in path:
+        parts = dict(children(item))
+        field = of.field(list(parts).index(step))
+        names.append(field.name)
+        item, of = parts[step], field.type
+    return tuple(names), of
+
+
+def _at(fragment: Any, schema: pa.Schema, places: npt.NDArray[np.int64]) -> pa.Table:
+    """The rows of a file at these places, which are in their order."""
+    import numpy as np
+
+    ends = np.cumsum([group.num_rows for group in fragment.row_groups])
+    groups = np.searchsorted(ends, places, side="right")
+    read = np.unique(groups)
+    rows: pa.Table = fragment.subset(row_group_ids=read.tolist()).to_table(schema=schema)
+    sizes = np.diff(ends, prepend=0)[read]
+    # Where each group that is read begins, less where it begins in the file.
+    moved = (np.cumsum(sizes) - sizes) - (ends[read] - sizes)
+    return rows.take(places + moved[np.searchsorted(read, groups)])
