@@ -9,10 +9,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from typing import Any
 
-from hydro_core.cli.main import COMMANDS, PLUGINS, main
+from hydro_core.cli.main import commands, main
 
 
 class _Parsed(BaseException):
@@ -38,14 +37,7 @@ def _instead_of_parsing(then: Any) -> Iterator[None]:
 
 def names() -> list[str]:
     """The commands that there are."""
-    there = {point.name for point in entry_points(group=PLUGINS)}
-    return sorted(there | {name for name in COMMANDS if _is_there(name)})
-
-
-def _is_there(name: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(f"hydro_core.cli.{name}") is not None
+    return sorted(commands())
 
 
 def take(words: Sequence[str]) -> None:
@@ -60,8 +52,4 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     with _instead_of_parsing(lambda parser, parse: made.append(parser)):
         main([command])
     (parser,) = made
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
-            found: argparse.ArgumentParser = action.choices[command]
-            return found
     return parser

@@ -38,6 +38,7 @@ variable of the same meaning wins.
 | `HYDROTICK_RANGE_TICKS` | so many ticks of a backfill are one job (100) |
 | `HYDROTICK_SAMPLE_KEYS` | so many keys of an output are compared with the program (8) |
 | `HYDROTICK_WHY_ROWS` | so many landed rows of an input `why` looks at (100,000) |
+| `HYDROTICK_LOG_FORMAT` | how processes log: `text` or `json` ([operating.md](operating.md#logs)) |
 | `HYDROTICK_WORKER` | `HOST:PORT` of the worker that runs ticks, or `none` |
 | `HYDROTICK_WORKER_TOKEN` | what a worker at an address is asked with |
 | `HYDROTICK_FAILURE_COMMAND` | is told of failed runs, as JSON on its standard input |
@@ -49,7 +50,7 @@ _ABOUT: Mapping[str, str] = MappingProxyType(
         "A project": "init test land dev worker demo docs ready completion",
         "Ticks": "backfill correct accept status metrics show why",
         "What is deployed": "plan deploy rollback",
-        "Tables": "compact copy reset upgrade",
+        "Tables": "compact forget copy reset upgrade",
     }
 )
 

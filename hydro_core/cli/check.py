@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
@@ -16,8 +17,9 @@ from hydro_core.lang.load import load
 from hydro_core.printed import checked
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick check`."""
+def command(words: Sequence[str]) -> int:
+    """Parses, types and stratifies a program, or every flow of the project."""
+    parser = argparse.ArgumentParser(prog="hydrotick check", description=command.__doc__)
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -26,23 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_schema_argument(parser)
     output.add_format_argument(parser)
-
-
-def misuse(arguments: argparse.Namespace) -> str | None:
-    """What is wrong with the arguments together."""
-    if arguments.file is not None:
-        return None
-    if arguments.schema:
-        return "--schema is about a FILE: the flows of a project have theirs in their assets"
-    from hydro_core.project.discover import PROJECT, project_above
-
-    if not os.environ.get(PROJECT) and project_above(Path.cwd()) is None:
-        return "name a FILE, or go to a project: there is no folder `assets` here, nor above"
-    return None
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints inputs, outputs, types and strata; of all flows, whether they are whole."""
+    arguments = parser.parse_args(words)
+    if wrong := _misuse(arguments):
+        parser.error(wrong)
     if arguments.file is None:
         from hydro_core.cli.check_project import check_project
 
@@ -55,3 +43,15 @@ def run(arguments: argparse.Namespace) -> int:
     output.print_warnings(graph.warnings)
     output.print_text(str(program))
     return 0
+
+
+def _misuse(arguments: argparse.Namespace) -> str | None:
+    if arguments.file is not None:
+        return None
+    if arguments.schema:
+        return "--schema is about a FILE: the flows of a project have theirs in their assets"
+    from hydro_core.project.discover import PROJECT, project_above
+
+    if not os.environ.get(PROJECT) and project_above(Path.cwd()) is None:
+        return "name a FILE, or go to a project: there is no folder `assets` here, nor above"
+    return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.schemas import program_parser, schemas_of
 from hydro_core.compile import compile_graph, draw
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.load import load
@@ -14,18 +15,14 @@ from hydro_core.lang.load import load
 FORMATS = ("mermaid", "dot", "svg", "text", "json")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick graph`."""
-    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
-    add_schema_argument(parser)
+def command(words: Sequence[str]) -> int:
+    """Draws a program with its strata."""
+    parser = program_parser("graph", command.__doc__)
     parser.add_argument(
         "--format", choices=FORMATS, help="default: by the name of --out, else mermaid"
     )
     parser.add_argument("--out", metavar="PATH", help="write the drawing to a file")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints or writes the drawing."""
+    arguments = parser.parse_args(words)
     graph = load(arguments.file)
     drawing = draw(
         compile_graph(graph, schemas_of(arguments, graph), partial=True), _style(arguments)

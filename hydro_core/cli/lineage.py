@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hydro_core.analysis.lineage import FieldLineage, SourceField, lineage
 from hydro_core.cli import output
-from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.schemas import program_parser, schemas_of
 from hydro_core.compile import compile_graph
 from hydro_core.lang.load import load
 from hydro_core.report import table
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick lineage`."""
-    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
-    add_schema_argument(parser)
+def command(words: Sequence[str]) -> int:
+    """Which input fields an output field comes from."""
+    parser = program_parser("lineage", command.__doc__)
     output.add_format_argument(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints, for each field of each output, what it equals and what it is computed from."""
+    arguments = parser.parse_args(words)
     graph = load(arguments.file)
     found = lineage(compile_graph(graph, schemas_of(arguments, graph)).typed)
     if arguments.format == "json":

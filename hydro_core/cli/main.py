@@ -1,16 +1,14 @@
 """`hydrotick`: finds the command, and is where errors that a user is meant to read end.
 
-A command is a module with `add_arguments(parser)` and `run(arguments)`, which gives the exit
-code, and maybe `misuse(arguments)`, which says what is wrong with the arguments together.
-Commands of other packages are entry points `hydrotick.commands`: functions of the arguments after
-the command's name, listed by the first line of their docstring.
+A command is a function of the words after its name, which gives the exit code; the first line of
+its docstring lists it. Those of the core are modules here, those of other packages are entry points
+`hydrotick.commands`.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -24,22 +22,17 @@ from hydro_core.errors import Diagnostic, HydroError
 from hydro_core.faults import fault_of
 from hydro_core.lang.similar import did_you_mean
 
-COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "run": "runs a program on ticks and prints its outputs",
-        "check": "parses, types and stratifies a program, or every flow of the project",
-        "optimize": "the optimized program, its cost before and after",
-        "partition": "how a program can be cut into shards",
-        "lineage": "which input fields an output field comes from",
-        "graph": "draws a program with its strata",
-        "ready": "makes ready what Spark needs, once: a Java, jars, an archive of its classes",
-    }
-)
-"""The commands of the core; each is a module of its own here, as soon as it exists."""
-
 PLUGINS = "hydrotick.commands"
 DEBUG = "--debug"
 """Wherever it stands: an error shows where it came from, in Python and in Java."""
+
+COMMANDS: Mapping[str, EntryPoint] = MappingProxyType(
+    {
+        name: EntryPoint(name, f"hydro_core.cli.{name}:command", PLUGINS)
+        for name in ("run", "check", "optimize", "partition", "lineage", "graph", "ready")
+    }
+)
+"""The commands of the core."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,24 +40,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in words
     words = [word for word in words if word != DEBUG]
-    plugins = {point.name: point for point in entry_points(group=PLUGINS)}
-    available = [name for name in COMMANDS if find_spec(f"hydro_core.cli.{name}")]
-    command = next((word for word in words if not word.startswith("-")), None)
-    if words and words[0] == command and command in plugins:
-        return _guarded(lambda: _plugin(plugins[str(command)], words[1:]), words, debug)
-    parser = _parser(available, plugins, command)
-    if words and words[0] == command and command not in available:
-        near = did_you_mean(command, [*available, *plugins])
-        parser.error(f"there is no command `{command}`" + (f": {near}" if near else ""))
-    parsed = parser.parse_args(words)
-    if parsed.command is None:
-        parser.print_help()
-        return 2
-    module = importlib.import_module(f"hydro_core.cli.{parsed.command}")
-    wrong = module.misuse(parsed) if hasattr(module, "misuse") else None
-    if wrong:
-        parser.error(f"{parsed.command}: {wrong}")
-    return _guarded(lambda: int(module.run(parsed)), words, debug)
+    there = commands()
+    name = next((word for word in words if not word.startswith("-")), None)
+    if name is not None and words[0] == name and name in there:
+        return _guarded(lambda: _called(there[name], words[1:]), words, debug)
+    parser = _parser(there)
+    if name is not None and words[0] == name:
+        near = did_you_mean(name, there)
+        parser.error(f"there is no command `{name}`" + (f": {near}" if near else ""))
+    parser.parse_args(words)
+    parser.print_help()
+    return 2
+
+
+def commands() -> Mapping[str, EntryPoint]:
+    """The commands that there are, by name: those of the core, then others."""
+    others = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
+    return {**COMMANDS, **{point.name: point for point in others}}
 
 
 def _guarded(run: Callable[[], int], words: Sequence[str], debug: bool) -> int:
@@ -94,7 +86,7 @@ def _style(words: Sequence[str]) -> str:
     return "text"
 
 
-def _plugin(point: EntryPoint, words: Sequence[str]) -> int:
+def _called(point: EntryPoint, words: Sequence[str]) -> int:
     try:
         command = point.load()
     except (ImportError, AttributeError) as problem:
@@ -104,32 +96,22 @@ def _plugin(point: EntryPoint, words: Sequence[str]) -> int:
     return int(command(list(words)) or 0)
 
 
-def _parser(
-    available: Sequence[str], plugins: Mapping[str, EntryPoint], command: str | None
-) -> argparse.ArgumentParser:
+def _parser(there: Mapping[str, EntryPoint]) -> argparse.ArgumentParser:
+    """The parser of the line before a command, whose help lists the commands."""
     parser = argparse.ArgumentParser(
         prog="hydrotick",
         description="Stateful dataflow programs, run tick by tick.",
         epilog="`hydrotick COMMAND --help` says what a command takes. With `--debug`, an error "
         "also shows where it came from, in Python and in Spark.",
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name in available:
-        described = COMMANDS[name]
-        sub = commands.add_parser(
-            name, help=described, description=f"{described[0].upper()}{described[1:]}."
-        )
-        if name == command:
-            # Only the command at hand is imported: the others may bring half the world along.
-            importlib.import_module(f"hydro_core.cli.{name}").add_arguments(sub)
-    for name in sorted(plugins):
-        says = _says(plugins[name]) if command is None else None
-        commands.add_parser(name, help=says, add_help=False)
+    listed = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, point in there.items():
+        listed.add_parser(name, help=_says(point), add_help=False)
     return parser
 
 
 def _says(point: EntryPoint) -> str:
-    """The first line of a plug-in's docstring."""
+    """The first line of a command's docstring."""
     try:
         described = _documented(point) or str(point.load().__doc__ or f"from {point.module}")
     except (ImportError, AttributeError) as problem:
@@ -139,7 +121,7 @@ def _says(point: EntryPoint) -> str:
 
 
 def _documented(point: EntryPoint) -> str | None:
-    """The docstring as it stands in the plug-in's module, which is not run: that takes seconds."""
+    """The docstring as it stands in the command's module, which is not run: that takes seconds."""
     found = find_spec(point.module)
     if found is None or not (found.origin or "").endswith(".py"):
         return None

@@ -5,9 +5,10 @@ unless validating.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.schemas import program_parser, schemas_of
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, compile_graph, draw, stratified
 from hydro_core.errors import DataError, Diagnostic, ProgramError
@@ -21,10 +22,9 @@ from hydro_core.validation import validate_randomly
 FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick optimize`."""
-    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
-    add_schema_argument(parser)
+def command(words: Sequence[str]) -> int:
+    """The optimized program, its cost before and after."""
+    parser = program_parser("optimize", command.__doc__)
     output.add_format_argument(parser, FORMATS)
     parser.add_argument(
         "--explain",
@@ -38,19 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="fail if something is not incremental"
     )
-
-
-def misuse(arguments: argparse.Namespace) -> str | None:
-    """What is wrong with the arguments together, None if nothing is."""
-    if arguments.explain and arguments.format not in {"text", "json"}:
-        return "--explain goes with --format text or json"
-    if arguments.validate is not None and arguments.validate < 1:
-        return "--validate takes a positive number of runs"
-    return None
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints the plan."""
+    arguments = parser.parse_args(words)
+    if wrong := _misuse(arguments):
+        parser.error(wrong)
     graph = load(arguments.file)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
@@ -62,6 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.strict and found.notes:
         raise ProgramError(*map(_strict, found.notes))
     return 0
+
+
+def _misuse(arguments: argparse.Namespace) -> str | None:
+    if arguments.explain and arguments.format not in {"text", "json"}:
+        return "--explain goes with --format text or json"
+    if arguments.validate is not None and arguments.validate < 1:
+        return "--validate takes a positive number of runs"
+    return None
 
 
 def _print(style: str, found: BestPlan) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
-from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.schemas import program_parser, schemas_of
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import ProgramError
@@ -19,13 +19,28 @@ SHOWN = 2
 """Shards of which the way is shown: it is the same for every number."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick partition`."""
-    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+def command(words: Sequence[str]) -> int:
+    """How a program can be cut into shards."""
+    parser = program_parser("partition", command.__doc__)
     add_on_argument(parser, "judges one choice: the field by which an input is routed")
-    add_schema_argument(parser)
     add_stats_argument(parser)
     output.add_format_argument(parser)
+    arguments = parser.parse_args(words)
+    if wrong := wrong_on(arguments):
+        parser.error(wrong)
+    graph = load(arguments.file)
+    program = compile_graph(graph, schemas_of(arguments, graph))
+    typed = program.typed
+    on = choice_of(arguments.on)
+    found = judge(typed, on) if on else partition(typed)
+    if arguments.format == "json":
+        output.print_json(found.as_json())
+    else:
+        output.print_warnings(graph.warnings)
+        output.print_text(str(found))
+        if not found.partitionable and not on:
+            _print_in_parts(program, statistics_of(arguments.stats))
+    return 0
 
 
 def add_on_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
@@ -40,32 +55,10 @@ def add_on_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
     )
 
 
-def misuse(arguments: argparse.Namespace) -> str | None:
-    """What is wrong with the arguments together."""
-    return wrong_on(arguments)
-
-
 def wrong_on(arguments: argparse.Namespace) -> str | None:
     """What is wrong with `--on`."""
     wrong = next((text for text in arguments.on if "=" not in text), None)
     return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Prints all choices, or what forbids to cut the program and what would help."""
-    graph = load(arguments.file)
-    program = compile_graph(graph, schemas_of(arguments, graph))
-    typed = program.typed
-    on = choice_of(arguments.on)
-    found = judge(typed, on) if on else partition(typed)
-    if arguments.format == "json":
-        output.print_json(found.as_json())
-    else:
-        output.print_warnings(graph.warnings)
-        output.print_text(str(found))
-        if not found.partitionable and not on:
-            _print_in_parts(program, statistics_of(arguments.stats))
-    return 0
 
 
 def _print_in_parts(program: Compiled, stats: Statistics) -> None:

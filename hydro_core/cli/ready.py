@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from hydro_core.cli.output import print_text
 from hydro_core.spark.session.ready import ready_ahead
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick ready`."""
-
-
-def run(_arguments: argparse.Namespace) -> int:
-    """Makes ready what is missing, and says what is there."""
+def command(words: Sequence[str]) -> int:
+    """Makes ready what Spark needs, once: a Java, jars, an archive of its classes."""
+    parser = argparse.ArgumentParser(prog="hydrotick ready", description=command.__doc__)
+    parser.parse_args(words)
     print_text("\n".join(ready_ahead()))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,33 @@ from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments of `hydrotick run`."""
+def command(words: Sequence[str]) -> int:
+    """Runs a program on ticks and prints its outputs."""
+    parser = _parser()
+    arguments = parser.parse_args(words)
+    if wrong := _misuse(arguments):
+        parser.error(wrong)
+    options = Options(
+        arguments.engine,
+        not arguments.no_optimize,
+        arguments.range,
+        settings_of(os.environ) if arguments.engine == "spark" else Settings(),
+        cut=_cut(arguments),
+    )
+    if arguments.batch:
+        return run_batch(Path(arguments.batch), options)
+    if arguments.input:
+        return run_files(arguments, options)
+    given = _read_ticks(Path(arguments.ticks))
+    graph = load(arguments.file)
+    output.print_warnings(graph.warnings)
+    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
+    output.print_json({"ticks": ticks})
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hydrotick run", description=command.__doc__)
     parser.add_argument("file", nargs="?", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     parser.add_argument("--ticks", metavar="T.json", help="the ticks, as JSON")
     parser.add_argument("--batch", metavar="JOBS.jsonl", help="many programs, a line each")
@@ -75,10 +100,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_stats_argument(parser, "with --shards: ")
     output.add_format_argument(parser)
+    return parser
 
 
-def misuse(arguments: argparse.Namespace) -> str | None:
-    """What is wrong with the arguments together, None if nothing is."""
+def _misuse(arguments: argparse.Namespace) -> str | None:
     forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
     if sum(forms) != 1:
         return "give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH"
@@ -103,27 +128,6 @@ def _wrong_range(arguments: argparse.Namespace) -> str | None:
     if arguments.ticks_at_once < 1:
         return "--ticks-at-once is at least 1"
     return None
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs what the arguments say; gives the exit code."""
-    options = Options(
-        arguments.engine,
-        not arguments.no_optimize,
-        arguments.range,
-        settings_of(os.environ) if arguments.engine == "spark" else Settings(),
-        cut=_cut(arguments),
-    )
-    if arguments.batch:
-        return run_batch(Path(arguments.batch), options)
-    if arguments.input:
-        return run_files(arguments, options)
-    given = _read_ticks(Path(arguments.ticks))
-    graph = load(arguments.file)
-    output.print_warnings(graph.warnings)
-    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
-    output.print_json({"ticks": ticks})
-    return 0
 
 
 def _cut(arguments: argparse.Namespace) -> ShardingOptions | None:

@@ -1,4 +1,6 @@
-"""`--schema NAME=DDL`: the schemas of inputs that a program does not declare."""
+"""What commands about a program take: FILE, and `--schema NAME=DDL` for inputs that it does not
+declare.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,14 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
+
+
+def program_parser(command: str, says: str | None) -> argparse.ArgumentParser:
+    """The parser of `hydrotick COMMAND FILE`, to which the command adds its own options."""
+    parser = argparse.ArgumentParser(prog=f"hydrotick {command}", description=says)
+    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    add_schema_argument(parser)
+    return parser
 
 
 def add_schema_argument(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,9 @@ What it says is judged by itself here, with the line; `check` judges it against 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from hydro_core.errors import Span
 from hydro_core.project.flow_asset import (
@@ -209,9 +208,9 @@ def _program(value: Any) -> Path | str:
     return Path(text) if text.endswith(".hydro") else text
 
 
-def _of_fields(of: type, kinds: Kinds) -> Kinds:
-    """A kind for each field of a declaration."""
-    return {field.name: kinds.get(field.name, _text) for field in fields(of)}
+def _of_fields(of: type) -> Kinds:
+    """A kind for each field of a declaration, by its type."""
+    return {name: _OF_TYPES.get(hint, _text) for name, hint in get_type_hints(of).items()}
 
 
 _TIMES = "such as `2026-01-01`, `2026-01-01 06:00` or `2026-01-01T06:00+01:00`"
@@ -220,19 +219,17 @@ _EXAMPLE = (
     "such as `program: totals.hydro`, `ticks: {start: 2026-01-01, every: 1d}` and "
     "`inputs: {payments: {path: payments, column: day}}`"
 )
-_TICKS = _of_fields(Ticks, {"start": _moment, "end": _moment})
-_LANDING = _of_fields(Landing, {"optional": _names})
-_FLOW_OUTPUT = _of_fields(FlowOutput, {})
-_EXPECT = _of_fields(
-    Expect,
-    {
-        "not_null": _flag,
-        "unique": _flag,
-        "at_least": _bound,
-        "at_most": _bound,
-        "one_of": _choices,
-    },
-)
+_OF_TYPES: Mapping[Any, Callable[[Any], Any]] = {
+    bool: _flag,
+    int: _count,
+    datetime: _moment,
+    datetime | None: _moment,
+    float | int | date | None: _bound,
+    tuple[str, ...]: _names,
+    tuple[Any, ...]: _choices,
+}
+_TICKS, _LANDING, _FLOW_OUTPUT = _of_fields(Ticks), _of_fields(Landing), _of_fields(FlowOutput)
+_EXPECT = _of_fields(Expect)
 _SHARDS: Kinds = {"count": _count, "replicate": _names}
 _SAID: Kinds = {
     "program": _program,

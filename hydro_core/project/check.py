@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.files.local_path import local_path
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards
+from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.spark_conf import wrong_conf
@@ -24,10 +24,6 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.item import Decimal as DecimalType
 
-WAITS = ("closed", "landed")
-LATES = ("next", "correct", "refuse")
-REMOVALS = ("note", "hold")
-SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
 _FLOW = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
@@ -195,26 +191,25 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
             cure = f"say where it lands: {said} below `inputs`, or a `Landing`"
             yield _wrong(flow, "inputs", f"`{name}`, which the program reads, is missing", cure)
     for name, read in flow.inputs.items():
-        if read.late not in LATES:
-            place = f"inputs.{name}.late"
-            yield _wrong(flow, place, f"there is no {read.late!r}", _choice(read.late, LATES))
+        yield from _words(flow, f"inputs.{name}", read)
     for name, landing in flow.landings.items():
         place = f"inputs.{name}"
-        if landing.wait not in WAITS:
-            yield _wrong(
-                flow, f"{place}.wait", f"there is no {landing.wait!r}", _choice(landing.wait, WAITS)
-            )
-        elif landing.wait == "landed" and landing.column is None:
+        if landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
-        if landing.removed not in REMOVALS:
-            said = f"there is no {landing.removed!r}"
-            yield _wrong(flow, f"{place}.removed", said, _choice(landing.removed, REMOVALS))
         try:
             local_path(landing.path)
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Problems:
+    """Judges the fields whose types say which words there are."""
+    for name, hint in get_type_hints(type(of)).items():
+        word, words = getattr(of, name), get_args(hint)
+        if get_origin(hint) is Literal and word not in words:
+            yield _wrong(flow, f"{place}.{name}", f"there is no {word!r}", _choice(word, words))
 
 
 def _optional(
@@ -266,9 +261,7 @@ def _expect(flow: FlowAsset, output: str, expect: Expect, item: ItemType) -> Pro
         yield _wrong(flow, place, f"the output has no column `{expect.column}`", cure)
         return
     place, of = f"{place}.{expect.column}", columns[expect.column]
-    if expect.severity not in SEVERITIES:
-        cure = _choice(expect.severity, SEVERITIES)
-        yield _wrong(flow, f"{place}.severity", f"there is no {expect.severity!r}", cure)
+    yield from _words(flow, place, expect)
     if not _says_something(expect):
         yield _wrong(flow, place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …")
     yield from _pattern(flow, f"{place}.matches", expect.matches, of)

@@ -43,12 +43,7 @@ class YamlValue:
 
 
 class Document:
-    """A YAML file that is read, and what is found to be wrong with it.
-
-    Args:
-        file: where it is.
-        code: the code of its errors.
-    """
+    """A YAML file that is read, and what is found to be wrong with it."""
 
     def __init__(self, file: Path, code: Code = "config") -> None:
         self.file, self._code = file, code

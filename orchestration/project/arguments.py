@@ -10,6 +10,7 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 
 from . import project
+from .logs import open_logs
 from .project import Project
 from .settings import ProjectSettings
 
@@ -55,6 +56,7 @@ def parsed(
     add_format(parser)
     options = parser.parse_args(arguments)
     found = project.current()
+    open_logs(found.settings.log_format)
     return options, flow_named(options.flow, found, parser), found.settings
 
 

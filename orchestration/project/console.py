@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from typing import Any, TextIO
+from typing import Any
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.types.json import json_text
+
+from .logs import are_json, as_it_is, log
 
 
 class Console:
@@ -19,11 +20,14 @@ class Console:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.gives_json = options.format == "json"
-        self.to = _as_it_is(sys.stderr if self.gives_json else sys.stdout)
+        self.to = as_it_is(sys.stderr if self.gives_json else sys.stdout)
         self._yes = bool(getattr(options, "yes", False))
 
     def say(self, line: str) -> None:
-        """Tells people a line."""
+        """Tells people a line; where this process logs JSON, whoever collects that."""
+        if are_json():
+            log("progress", line.strip())
+            return
         self.to.write(f"{line}\n")
         self.to.flush()
 
@@ -63,13 +67,3 @@ class Console:
         if not agreed:
             self.say(unchanged)
         return agreed
-
-
-def _as_it_is(stream: TextIO) -> TextIO:
-    """The stream as it is now: while a run goes on, Dagster has all that is printed go to a file,
-    and what a command says is for who sits in front of it.
-    """
-    try:
-        return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", buffering=1)
-    except OSError:  # what is no file of the system is not led elsewhere
-        return stream

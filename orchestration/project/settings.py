@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
+from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings
 from hydro_core.spark_conf import conf_of
 
-from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
-from .worker_settings import FLOWS, WorkerSettings, worker_address, worker_token
+from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
+from .logs import TEXT
+from .settings_file import settings_in
+from .worker_settings import FLOWS, WorkerSettings, worker_token
 
 HOME = "HYDROTICK_HOME"
 DAGSTER_HOME = "DAGSTER_HOME"
@@ -55,6 +57,7 @@ class ProjectSettings:
     `file:PATH` or a server's URL, of jobs in `openlineage_namespace` [OPENLINEAGE_NAMESPACE]; a
     server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
 
+    Processes log as `log_format` says [HYDROTICK_LOG_FORMAT]: `text` or `json`.
     `worker` says which service runs ticks [HYDROTICK_WORKER, HYDROTICK_WORKER_TOKEN].
     """
 
@@ -79,6 +82,7 @@ class ProjectSettings:
     openlineage: str | None = None
     openlineage_namespace: str = "default"
     openlineage_key: str | None = field(default=None, repr=False)
+    log_format: str = TEXT
     worker: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
@@ -135,76 +139,71 @@ def project_settings(
         HydroError: a value that nothing can be made of (code `config`).
     """
     environ = os.environ if environ is None else environ
-    settings_of(environ)
+    untold = environ.get("OPENLINEAGE_DISABLED", "").lower() in ("true", "1")
+    of_environment = settings_of_environment({**environ, OPENLINEAGE: ""} if untold else environ)
     root = project_root(environ) if at is None else _project_at(at)
     file = FileSettings() if root is None else settings_in(root / SETTINGS)
-    file = file if given is None else given.over(file)
+    said = of_environment.over(file if given is None else given.over(file))
     ticks = environ.get(_RANGE_TICKS)
     base = root or Path.cwd()
     return ProjectSettings(
-        home=_home(environ[HOME]) if environ.get(HOME) else base / (file.home or "data"),
-        landing_at=None if file.landing is None else base / file.landing,
-        dagster_at=_dagster_at(environ.get(DAGSTER_HOME), file.dagster, base),
-        pool=file.pool,
-        sensors_run=file.sensors == "running",
-        sensor_seconds=file.sensor_seconds or _SENSOR_SECONDS,
-        compact=file.compact,
-        code_url=file.code_url,
-        spark_master=environ.get(MASTER) or file.spark_master,
-        spark_memory=environ.get(MEMORY) or file.spark_memory,
-        shuffle_partitions=file.shuffle_partitions,
-        spark_conf=conf_of(file.spark_conf or {}),
-        range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else file.range_ticks or _RANGE,
+        home=_directory(environ, HOME) or base / (said.home or "data"),
+        landing_at=_below(base, said.landing),
+        dagster_at=_directory(environ, DAGSTER_HOME) or _below(base, said.dagster),
+        pool=said.pool,
+        sensors_run=said.sensors == "running",
+        sensor_seconds=said.sensor_seconds or _SENSOR_SECONDS,
+        compact=said.compact,
+        code_url=said.code_url,
+        spark_master=said.spark_master,
+        spark_memory=said.spark_memory,
+        shuffle_partitions=said.shuffle_partitions,
+        spark_conf=conf_of(said.spark_conf or {}),
+        range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else said.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),
         failure_command=environ.get("HYDROTICK_FAILURE_COMMAND"),
         failure_webhook=environ.get("HYDROTICK_FAILURE_WEBHOOK"),
-        openlineage=_openlineage(environ, file.openlineage, base),
-        openlineage_namespace=environ.get("OPENLINEAGE_NAMESPACE") or file.namespace or "default",
+        openlineage=None if untold else _openlineage(said.openlineage, base),
+        openlineage_namespace=said.namespace or "default",
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
+        log_format=said.log_format or TEXT,
         root=root,
-        worker=_worker(environ, file, base),
+        worker=WorkerSettings(
+            said.worker_address,
+            worker_token(environ, _below(base, said.worker_token_file)),
+            said.worker_flows or FLOWS,
+            said.worker_memory,
+            said.worker_metrics,
+        ),
     )
 
 
-def _worker(environ: Mapping[str, str], file: FileSettings, base: Path) -> WorkerSettings:
-    token_file = None if file.worker_token_file is None else base / file.worker_token_file
-    return WorkerSettings(
-        worker_address(environ, file.worker_address),
-        worker_token(environ, token_file),
-        file.worker_flows or FLOWS,
-        file.worker_memory,
-        file.worker_metrics,
-    )
+def _below(base: Path, path: str | None) -> Path | None:
+    return None if path is None else base / path
 
 
-def _openlineage(environ: Mapping[str, str], said: str | None, base: Path) -> str | None:
+def _openlineage(to: str | None, base: Path) -> str | None:
     """Where OpenLineage events go: a server, or a file below `base` where it is relative."""
-    if environ.get("OPENLINEAGE_DISABLED", "").lower() in ("true", "1"):
-        return None
-    given = environ.get("OPENLINEAGE_URL")
-    wrong = wrong_openlineage(given) if given else None
-    if given and wrong is not None:
-        raise wrong_variable("OPENLINEAGE_URL", given, *wrong)
-    to = given or said
     if to is None or not to.startswith("file:"):
         return to
     path = to.removeprefix("file:")
     return f"file:{base / (path.removeprefix('//') if path.startswith('///') else path)}"
 
 
-def _dagster_at(given: str | None, said: str | None, base: Path) -> Path | None:
-    """The directory of Dagster's instance, where the environment or the file names one."""
+def _directory(environ: Mapping[str, str], name: str) -> Path | None:
+    """The directory that a variable names, where it names one."""
+    given = environ.get(name)
     if not given:
-        return None if said is None else base / said
+        return None
     wrong = wrong_directory(given)
-    if wrong is None and not Path(given).is_absolute():
+    if wrong is None and name == DAGSTER_HOME and not Path(given).is_absolute():
         wrong = "a relative path, which Dagster takes from nobody", "write it from `/` on"
     if wrong is None and Path(given).exists() and not Path(given).is_dir():
         wrong = "a file", "write the path of a directory"
     if wrong is not None:
-        raise wrong_variable(DAGSTER_HOME, given, *wrong)
-    return Path(given)
+        raise wrong_variable(name, given, *wrong)
+    return Path(given).absolute()
 
 
 def environment_of(settings: ProjectSettings) -> dict[str, str]:
@@ -226,16 +225,6 @@ def _project_at(at: Path) -> Path:
         cure = "name the folder of one, or make one with `hydrotick init DIR`"
         raise DataError(Diagnostic("config", message, help=cure))
     return at.absolute()
-
-
-def _home(value: str) -> Path:
-    wrong = wrong_directory(value)
-    if wrong is not None:
-        raise wrong_variable(HOME, value, *wrong)
-    home = Path(value).absolute()
-    if home.exists() and not home.is_dir():
-        raise wrong_variable(HOME, value, "a file", "write the path of a directory")
-    return home
 
 
 def _number(name: str, value: str, of: str, *, least: int = 1) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
 
 WORKER, TOKEN = "HYDROTICK_WORKER", "HYDROTICK_WORKER_TOKEN"
@@ -34,19 +33,6 @@ class WorkerSettings:
     flows: int = FLOWS
     memory: str | None = None
     metrics: str | None = None
-
-
-def worker_address(environ: Mapping[str, str], said: str | None) -> str | None:
-    """Where the worker is, by the environment or else the file.
-
-    Raises:
-        HydroError: it is no address (code `config`).
-    """
-    given = environ.get(WORKER)
-    wrong = wrong_address(given) if given else None
-    if given and wrong is not None:
-        raise wrong_variable(WORKER, given, *wrong)
-    return given or said
 
 
 def worker_token(environ: Mapping[str, str], file: Path | None) -> str | None:

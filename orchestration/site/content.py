@@ -89,5 +89,5 @@ def told(flow: FlowAsset, runner: TickRunner) -> Told:
         columns=described(made.program.typed, comments),
         last=None if last is None else flow.ticks.calendar.window(last).key,
         sizes=sizes_of(ledger),
-        checks=checks_of(flow, shape, runner.sample(flow)),
+        checks=checks_of(flow, shape, runner.sampled(flow)),
     )

@@ -33,6 +33,7 @@ Words = Mapping[str, Mapping[str, str]]
 OTHER_WORDS: Words = {
     "analysis/slice_wording.py": {"null": "a value as users read it"},
     "cli/main.py": {"partition": "a command"},
+    "cli/partition.py": {"partition": "a command"},
     "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds"},
     "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds"},
     "deploy/functions.py": {"source": TEXT},
@@ -46,7 +47,6 @@ OTHER_WORDS: Words = {
     "functions/library/texts.py": {"join": PYTHON, "partition": PYTHON},
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
     "plan/tick_plan.py": {"changes": "how a table is stored"},
-    "project/asset_yaml.py": {"unique": "a key of asset.yaml"},
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},

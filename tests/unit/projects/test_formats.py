@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
 import pytest
 
-from hydro_core.cli.main import COMMANDS, PLUGINS, main
+from hydro_core.cli.main import commands, main
 
 TALKS = {"completion", "demo", "dev", "ready"}
 """They tell what they do while they do it, and give nothing."""
@@ -15,7 +13,7 @@ OTHERWISE = {"metrics"}
 
 
 def test_they_take_the_format(capsys: pytest.CaptureFixture[str]) -> None:
-    names = {*COMMANDS, *(point.name for point in entry_points(group=PLUGINS))} - TALKS - OTHERWISE
+    names = commands().keys() - TALKS - OTHERWISE
     assert {"status", "backfill", "reset", "test", "init", "check"} <= names
     lacking = []
     for name in sorted(names):
