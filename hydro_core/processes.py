@@ -30,7 +30,12 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 def this_process() -> str:
     """The name of this process."""
-    return f"{socket.gethostname()}:{_number_and_start(os.getpid())}"
+    return process_named(os.getpid())
+
+
+def process_named(number: int) -> str:
+    """The name of the process that has a number on this host."""
+    return f"{socket.gethostname()}:{_number_and_start(number)}"
 
 
 def host_of(process: str) -> str:

@@ -15,9 +15,8 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import entry_points
 
-from hydro_core.cli.main import COMMANDS, PLUGINS, main
+from hydro_core.cli.main import commands, main
 from hydro_core.errors import HydroError
 
 from ..project import project
@@ -94,8 +93,7 @@ def completion(arguments: Sequence[str]) -> int:
 
 def table_of_words() -> dict[str, Words]:
     """The words of every command, read from its help."""
-    names = {*COMMANDS, *(point.name for point in entry_points(group=PLUGINS))}
-    return {name: words_of(_help(name)) for name in sorted(names)}
+    return {name: words_of(_help(name)) for name in sorted(commands())}
 
 
 def words_of(text: str) -> Words:
@@ -114,7 +112,6 @@ def candidates(table: Mapping[str, Words], words: Sequence[str]) -> list[str]:
     """What the last of the words, which may be empty, can become; nothing: it may be any file.
 
     Args:
-        table: the words of every command.
         words: those after `hydrotick` up to the cursor.
     """
     *before, current = words or [""]

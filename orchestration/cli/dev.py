@@ -28,16 +28,18 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.processes import host_of
 
 from ..code_location.next_run import in_words
+from ..code_location.run_process import end_orphans
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from ..instance.opening import open_instance
 from ..instance.retention import KEPT_DAYS, forget_old_logs
 from ..instance.run_tags import PROCESS_TAG
 from ..project import project
+from ..project.logs import are_json, log, open_logs
 from ..project.project import Project
 from ..project.settings import environment_of
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .ticking import end_orphans, record_committed
+from .ticking import record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END = 40
@@ -45,6 +47,8 @@ _SUPERSEDED = "ignore:Function `dev_command` is superseded"
 """The warning that Dagster's own command line gives of the command that is called here."""
 _SECONDS_A_DAY = 24 * 3600
 _SECONDS_TO_LOOK = 5
+_SECONDS_TO_STAY = 20
+"""What ends sooner has something wrong with it, such as a port that is taken."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -58,6 +62,7 @@ def dev(arguments: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
     port = parser.parse_args(arguments).port
     found = project.current()
+    open_logs(found.settings.log_format)
     home = prepare_instance(found.settings.dagster_home)
     url = f"http://127.0.0.1:{port}"
     with _alone(home, url):
@@ -130,37 +135,66 @@ def _serve(found: Project, port: int) -> int:
     workspace = str(files("hydrotick.instance") / "workspace.yaml")
     command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
     command += ["-h", "127.0.0.1", "-p", str(port)]
+    command += ["--log-format", "json"] if are_json() else []
     # The project's `assets` must not hide the package of that name: nothing of the current folder
     # is imported.
     safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1", "PYTHONWARNINGS": _warnings()}
     environment = {**os.environ, **environment_of(found.settings), **safe}
-    ui = _started(command, environment)
-    worker = None if worker_answers(found.settings) else _WorkerBeside(environment)
+    ui = _Kept("Dagster", command, environment)
+    words = [sys.executable, "-m", "hydro_core.cli.main", "worker"]
+    answers = worker_answers(found.settings)
+    worker = None if answers else _Kept("the worker", words, environment)
     try:
         return _wait(ui, worker, home)
     finally:
         with _undisturbed():
-            _end(ui, "Dagster")
+            ui.end()
             if worker is not None:
-                _end(worker.process, "the worker")
+                worker.end()
 
 
-class _WorkerBeside:
-    """The worker that runs while the UI does."""
+class _Kept:
+    """A process that is there while the UI is: where it has ended, another one is started."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self.process = self._start()
+    def __init__(self, what: str, words: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._what, self._words, self._environment = what, words, environment
+        self._start()
 
-    def look(self) -> None:
-        """Starts another one where it has ended."""
-        if self.process.poll() is not None:
-            _say(f"the worker has ended ({self.process.returncode}); another one is started")
-            self.process = self._start()
+    def look(self, seconds: float = 0) -> int | None:
+        """Waits for so long at most, and starts another one where it has ended; one that has ended
+        soon after its start is left so, and what it ended with is given.
+        """
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        if time.monotonic() - self._since < _SECONDS_TO_STAY:
+            return code
+        _say(f"{self._what} has ended ({code}); it is started again")
+        self._kill()
+        self._start()
+        return None
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "hydro_core.cli.main", "worker"]
-        return _started(words, self._environment)
+    def end(self) -> None:
+        """Ends it and its processes: in order, if they do so in time."""
+        if self._process.poll() is None:
+            # It ends its processes in order when it alone is interrupted.
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(_SECONDS_TO_END)
+            except subprocess.TimeoutExpired:
+                _say(f"{self._what} does not end; it is killed")
+        self._kill()
+
+    def _start(self) -> None:
+        self._since = time.monotonic()
+        self._process = _started(self._words, self._environment)
+
+    def _kill(self) -> None:
+        """Kills what is left of it: one that is killed leaves its processes behind."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
 
 def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -178,33 +212,19 @@ def _warnings() -> str:
     return ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _SUPERSEDED]))
 
 
-def _wait(ui: subprocess.Popen[bytes], worker: _WorkerBeside | None, home: Path) -> int:
-    """Waits for the end; looks after the worker, and once a day old logs are forgotten."""
+def _wait(ui: _Kept, worker: _Kept | None, home: Path) -> int:
+    """Waits for the end; looks after what was started, and once a day old logs are forgotten."""
     forgotten = -math.inf
     while True:
         if time.monotonic() - forgotten > _SECONDS_A_DAY:
             forgotten = time.monotonic()
             with open_instance(home) as instance:
                 forget_old_logs(instance, KEPT_DAYS)
-        try:
-            return ui.wait(_SECONDS_TO_LOOK)
-        except subprocess.TimeoutExpired:
-            if worker is not None:
-                worker.look()
-
-
-def _end(started: subprocess.Popen[bytes], what: str) -> None:
-    """Ends what was started, and its processes: in order, if they do so in time."""
-    if started.poll() is None:
-        # It ends its processes in order when it alone is interrupted.
-        started.send_signal(signal.SIGINT)
-        try:
-            started.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            _say(f"{what} does not end; it is killed")
-    with suppress(ProcessLookupError):
-        os.killpg(started.pid, signal.SIGKILL)
-    started.wait()
+        ended = ui.look(_SECONDS_TO_LOOK)
+        if ended is not None:
+            return ended
+        if worker is not None:
+            worker.look()
 
 
 def _ends_with(parent: int) -> Callable[[], None]:
@@ -249,5 +269,8 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _say(text: str) -> None:
+    if are_json():
+        log("dev", text)
+        return
     sys.stdout.write(text + "\n")
     sys.stdout.flush()

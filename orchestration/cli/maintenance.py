@@ -1,4 +1,4 @@
-"""The commands that look after stored pipelines: compact, copy, reset, and `status --verify`."""
+"""The commands that look after stored pipelines: compact, reset, and `status --verify`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from hydro_core.files.local_path import local_path
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..project.arguments import add_yes, flow_parser, parsed
@@ -44,25 +43,6 @@ def compact(arguments: Sequence[str]) -> int:
         listed = ", ".join(map(str, gone))
         said += f"\n  deployments that were given up before are removed: {listed}"
     console.give({"flow": flow.name, "compacted": True, "removed_deployments": list(gone)}, said)
-    return 0
-
-
-def copy(arguments: Sequence[str]) -> int:
-    """Copies a flow's tables and ledger to a directory as of its last commit; ticks may run."""
-    parser = flow_parser("copy", copy.__doc__)
-    parser.add_argument(
-        "to", metavar="DIR", type=local_path, help="a directory that is not there yet"
-    )
-    options, flow, settings = parsed(parser, arguments)
-    from hydro_core.spark.pipeline.copy import copy_pipeline
-
-    runner = _runner(settings)
-    found = copy_pipeline(runner.directory(flow), options.to)
-    last = flow.ticks.calendar.window(found.last).key
-    said = f"{flow.name}: copied up to tick {last}: {_counted(found)}, all read again\n"
-    said += f"To go back to it, put {options.to} in the place of {runner.directory(flow)}."
-    told = {"flow": flow.name, "tick": last, "to": str(options.to), **asdict(found)}
-    Console(options).give(told, said)
     return 0
 
 
@@ -109,10 +89,11 @@ def verified(asked: Iterable[FlowAsset], flows: Flows, console: Console) -> bool
 def _in_words(found: Verified) -> str:
     if found.problems:
         return f"{len(found.problems)} problem(s)"
-    return f"whole: {_counted(found)}" if found.last >= 0 else "nothing is committed"
+    return f"whole: {counted(found)}" if found.last >= 0 else "nothing is committed"
 
 
-def _counted(found: Verified) -> str:
+def counted(found: Verified) -> str:
+    """What was read, in words."""
     return (
         f"{found.tables:,} tables, {found.files:,} files, {found.rows:,} rows, "
         f"{found.bytes / 1e6:,.1f} MB"

@@ -73,10 +73,6 @@ def metrics_of(found: Project, status: Mapping[str, Any]) -> str:
 def serve_metrics(address: tuple[str, int], status: Callable[[], Mapping[str, Any]]) -> None:
     """Tells the metrics of the current project at `/metrics`, in threads of their own.
 
-    Args:
-        address: host and port.
-        status: gives the worker's status.
-
     Raises:
         OSError: the address is taken, or not of this machine.
     """

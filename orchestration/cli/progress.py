@@ -8,18 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from ..project.logs import are_json, log
+
 _SECONDS = 0.5
 _BAR = 24
 _CLEAR = "\r\033[K"
 
 
 class Progress:
-    """The ticks, rows and time of a backfill.
-
-    Args:
-        total: how many ticks there are to run.
-        to: where it is shown.
-    """
+    """The ticks, rows and time of a backfill."""
 
     def __init__(self, total: int, to: TextIO) -> None:
         self.ticks, self.rows = 0, 0
@@ -28,7 +25,7 @@ class Progress:
         self._first = 0.0
         """When the first range was done, which waited for Spark to start."""
         self._waited = 0
-        self._live = to.isatty()
+        self._live = to.isatty() and not are_json()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -66,6 +63,9 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Says something else, in a line of its own."""
+        if are_json():
+            log("progress", text)
+            return
         self._write(f"{_CLEAR if self._live else ''}{text}\n")
 
     def _draw(self) -> None:

@@ -112,7 +112,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:
-    """What is simulated, and what it is called."""
     named: str = options.program
     if named.endswith(".hydro") or ":" in named:
         graph = load(named)

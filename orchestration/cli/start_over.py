@@ -16,10 +16,10 @@ from hydro_core.spark.store.ledger import Ledger
 from hydro_core.spark.store.ledger_lock import WriterLock
 
 from ..code_location.records import recorded_tables
+from ..code_location.run_process import end_orphans
 from ..instance.opening import open_instance
 from ..instance.run_tags import flow_of
 from ..runner.runner import TickRunner
-from .ticking import end_orphans
 
 
 def what_there_is(flow: FlowAsset, runner: TickRunner) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.errors import HydroError, shown_file
+from hydro_core.processes import has_ended
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
@@ -95,7 +96,6 @@ class FlowStatus:
     undeployed: str
     """What of the program as it is now is not deployed, in words; empty if nothing."""
     deployable: bool
-    """Whether that can be deployed."""
     started_empty: tuple[str, ...]
     """What the deployment began without a past, and since when."""
     reruns: tuple[RanAgain, ...]
@@ -270,7 +270,8 @@ def _table(found: Sequence[FlowStatus]) -> str:
 
 def _details(flow: FlowStatus) -> list[str]:
     lines = [
-        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run})" for run in flow.running
+        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run}){_orphaned(run)}"
+        for run in flow.running
     ]
     if flow.failed is not None:
         failed = flow.failed
@@ -294,6 +295,13 @@ def _details(flow: FlowStatus) -> list[str]:
         says = flow.next.replace("\n", "\n  ")
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {says}{_how(flow)}")
     return lines
+
+
+def _orphaned(run: RunInFlight) -> str:
+    """What is said of a run whose process is gone; nothing where that is not known."""
+    if run.process is None or not has_ended(run.process):
+        return ""
+    return ": its process has ended, and the sensor or `hydrotick backfill` has it fail"
 
 
 def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:

@@ -14,22 +14,19 @@ from dataclasses import dataclass
 import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.processes import has_ended, host_of, this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..code_location.factory import project_definitions
-from ..code_location.records import refuse_lost_pipeline, runs_of, unrecorded
+from ..code_location.records import refuse_lost_pipeline, unrecorded
+from ..code_location.run_process import end_orphans
 from ..instance.opening import open_instance
 from ..instance.run_here import RunHere, run_here
-from ..instance.run_tags import CORRECT, CORRECT_TAG, PROCESS_TAG
+from ..instance.run_tags import CORRECT, CORRECT_TAG
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
-
-_BEGUN = ("NOT_STARTED", "STARTED", "CANCELING")
-"""The states of a run in which the process that its tag names executes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +102,6 @@ def _job_of(
         job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
         record_committed(flow, runner, instance)
         yield job, instance
-
-
-def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.DagsterRun]:
-    """Runs whose process is gone (killed, say) are shown as failed, not as running for ever.
-
-    Gives the runs of which that cannot be told: their processes are on other hosts.
-    """
-    elsewhere = []
-    for record in runs_of(flow, instance, _BEGUN):
-        process = record.dagster_run.tags.get(PROCESS_TAG)
-        if process is not None and has_ended(process):
-            message = "Its process ended before the tick did."
-            instance.report_run_failed(record.dagster_run, message)
-        elif process is not None and host_of(process) != host_of(this_process()):
-            elsewhere.append(record.dagster_run)
-    return elsewhere
 
 
 def record_committed(

@@ -56,9 +56,7 @@ def explain(
     """Where the rows of an output with given values at a tick come from.
 
     Args:
-        slices: of the flow.
         asked: the output's name, and which of its rows are asked about.
-        window: the tick.
         stored: these rows as the table holds them; None: the tick is not committed.
         seconds: so long it is tried which of the rows that can matter do.
 

@@ -16,6 +16,7 @@ from hydro_core.types.json import json_text
 
 from ..project import project
 from ..project.arguments import add_format, number_of
+from ..project.logs import log, open_logs
 from ..project.settings import ProjectSettings
 from ..project.worker_settings import (
     NONE,
@@ -24,6 +25,7 @@ from ..project.worker_settings import (
     wrong_address,
     wrong_listening,
 )
+from ..worker.process import NAME
 from ..worker.service import WorkerService, home_of
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
 from .metrics import serve_metrics
@@ -85,6 +87,7 @@ def _metrics(text: str) -> str:
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
+    open_logs(settings.log_format, NAME)
     places = [place_in(settings.home), *_network(settings, listen_at)]
     lock = FileLock(home_of(settings) / "worker.lock")
     if not lock.take():
@@ -146,9 +149,13 @@ def _heed_signals(service: WorkerService) -> None:
     def end(number: int, _frame: object) -> None:
         drains = number == signal.SIGTERM and not came
         came.append(number)
-        _say("takes no more, and ends what goes on" if drains else "ends")
-        # The main thread may hold what these wait for.
-        threading.Thread(target=service.drain if drains else service.stop, daemon=True).start()
+
+        def told() -> None:
+            _say("takes no more, and ends what goes on" if drains else "ends")
+            (service.drain if drains else service.stop)()
+
+        # The main thread may hold what this waits for, and be in the middle of a line.
+        threading.Thread(target=told, daemon=True).start()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -172,7 +179,6 @@ def _asked(settings: ProjectSettings, what: str, style: str) -> int:
 
 
 def _shown(found: dict[str, Any]) -> str:
-    """The status for people."""
     takes = "takes work" if found["takes"] else "takes no more work, and ends"
     lines = [f"{found['process']} {takes}; {found['flows']} flow(s) at a time, {found['project']}"]
     lines += [
@@ -199,5 +205,4 @@ def _another(settings: ProjectSettings, process: str) -> DataError:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"hydrotick worker: {text}\n")
-    sys.stderr.flush()
+    log("worker", text)

@@ -84,6 +84,11 @@ def has_own_settings(directory: Path) -> bool:
     return (directory / SHIPPED_BESIDE).exists()
 
 
+def is_made_here(directory: Path) -> bool:
+    """Whether the instance was made for the project, and not by somebody else."""
+    return (directory / _COPIED).exists()
+
+
 def opening_lock(directory: Path) -> FileLock:
     """The lock of who makes the instance's settings and tables, or sees that they are there."""
     return FileLock(directory / "opening.lock")
@@ -97,7 +102,7 @@ def dev_lock(directory: Path) -> FileLock:
 def _is_anothers(directory: Path, shipped: bytes) -> bool:
     """Whether the instance was not made here: by its settings, or by records without any."""
     target = directory / SETTINGS
-    if (directory / _COPIED).exists():
+    if is_made_here(directory):
         return False
     if target.exists():
         present = target.read_bytes()

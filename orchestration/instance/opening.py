@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 import dagster as dg
 import yaml
+from dagster._core.instance.ref import InstanceRef
 from dagster_shared.check import CheckError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -67,6 +68,20 @@ def read_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
             shutil.copytree(directory, home, ignore=_WITHOUT_LOGS)
             with open_instance(home) as instance:
                 yield instance
+
+
+def storages_of(directory: Path) -> list[str]:
+    """The names of what stores the runs and the events of an instance; it is not opened.
+
+    Raises:
+        HydroError: its settings are wrong (code `config`).
+    """
+    try:
+        ref = InstanceRef.from_dir(str(directory))
+    except (yaml.YAMLError, dg.DagsterError, CheckError) as error:
+        raise _wrong(directory, error) from error
+    both = ref.run_storage_data, ref.event_storage_data
+    return [data.class_name for data in both if data is not None]
 
 
 _WITHOUT_LOGS = shutil.ignore_patterns("storage", "workers", "*.lock", "*.sock")

@@ -48,7 +48,6 @@ def run_here(
     """Executes a job for the ticks from one key to another, as one run of this process.
 
     Args:
-        job: the flow's.
         instance: where the run is recorded.
         keys: those of the first and the last tick.
         more: tags of the run beside those that it needs.

@@ -9,6 +9,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..openlineage.events import Parent
+from .logged import logged
 from .ranges import Log
 from .report import TickReport
 from .runner import TickRunner
@@ -34,6 +35,10 @@ class AskedTicks:
 
     def reports(self, runner: TickRunner, flow: FlowAsset, log: Log) -> Iterator[TickReport]:
         """Runs the ticks of a flow and reports each; after one that fails none is run."""
+        run = None if self.parent is None else self.parent.run
+        yield from logged(self._reports(runner, flow, log), flow.name, run)
+
+    def _reports(self, runner: TickRunner, flow: FlowAsset, log: Log) -> Iterator[TickReport]:
         done = set[TickWindow]()
         if self.corrected and self.first.tick < runner.next_tick(flow):
             for report in runner.correct(flow, self.first, log, parent=self.parent):

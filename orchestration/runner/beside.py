@@ -23,8 +23,6 @@ def run_beside(
     """The reports of all ticks of a rework; or the one of the tick that fails, and none after it.
 
     Args:
-        rework: which ticks they are.
-        ranges: runs them.
         together: how many make one range.
         computed: told of each range that is done.
     """

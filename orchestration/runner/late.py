@@ -40,7 +40,6 @@ def first_to_correct(
 
     Args:
         flow: whose inputs say what becomes of late rows.
-        seen: its inputs.
         first: the tick that is the first anyway, if one is.
 
     Raises:

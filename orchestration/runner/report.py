@@ -18,7 +18,7 @@ from hydro_core.ticks.calendar import TickWindow
 from ..flows.noticed import Noticed, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
 from ..quality.suites import LAW_CHECKS, declared_checks
-from ..quality.validate import Verdict
+from ..quality.validate import CURE, ROWS, Verdict
 from .corrected import Corrected
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ def reports_of(
             window,
             committed=not broken,
             problem=_problem(broken) if broken else "",
+            cure=_cure(broken),
             verdicts=[(asset, told(asset, v, window.tick)) for asset, v in judged.verdicts],
             rows={
                 asset: counts[window.tick]
@@ -320,7 +321,6 @@ def _growth(written: WrittenRows) -> Counter[int]:
 
 
 def _columns(written: WrittenRows, *names: str) -> pa.Table:
-    """Some columns of what a tick wrote."""
     if written.table is not None:
         return written.table.select(names)
     files = [opened_parquet(file).read(columns=list(names)) for file in written.files]
@@ -372,6 +372,13 @@ def seconds_of(commit: Commit) -> float:
 def _says(flow: FlowAsset, asset: str, check: str) -> str:
     known = {**LAW_CHECKS, **declared_checks(flow.expect.get(asset, ()))}
     return known.get(check, check)
+
+
+def _cure(broken: Verdicts) -> str:
+    """What helps where rows are not as the asset expects; "": a law is broken, or nothing."""
+    if not broken or any(ROWS not in verdict.seen for _, verdict in broken):
+        return ""
+    return CURE
 
 
 def _problem(broken: Verdicts) -> str:

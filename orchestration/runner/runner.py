@@ -26,7 +26,6 @@ from ..openlineage.telling import begun, told
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.landed import landed_verdicts
-from ..quality.sample import Sample
 from .correction import correct
 from .late import first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
@@ -34,6 +33,7 @@ from .report import TickReport, report_of_committed, report_of_error
 from .waiting import wait_for_work
 
 if TYPE_CHECKING:
+    from ..quality.sample import Sample
     from ..quality.validate import Verdict
 
 
@@ -61,8 +61,16 @@ class TickRunner(Flows):
         program = self.deployments.naive(flow)
         known = self._samples.get(flow.name)
         if known is None or known.program.typed is not program.typed or known.keys != keys:
+            # A run that hands its ticks to a worker judges none.
+            from ..quality.sample import Sample
+
             known = self._samples[flow.name] = Sample(flow, program, self.inputs, keys)
         return known
+
+    def sampled(self, flow: FlowAsset) -> tuple[str, ...]:
+        """The outputs that are judged by a few keys."""
+        sample = self.sample(flow)
+        return () if sample is None else tuple(sample.drivers)
 
     def last_report(self, flow: FlowAsset) -> TickReport | None:
         """The report of the tick that this process ran last, or had run; None before the first."""

@@ -32,9 +32,10 @@ from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned
+from hydrotick.runner.forgetting import forget, to_forget
 from hydrotick.runner.runner import TickRunner
 from tests.operating.model import START, TICKS, ByTick
-from tests.operating.programs import Values, columns_of, outputs_of
+from tests.operating.programs import KEY, Values, columns_of, outputs_of
 
 _TICKS = Ticks(START, "1d", START + timedelta(days=TICKS))
 _AXIS = _TICKS.calendar
@@ -235,6 +236,15 @@ class Hands:
 
         return self._guarded(name, run, kill)
 
+    def forget(self, name: str, value: str, kill: int = 0) -> Done:
+        """As `forget --yes` of whoever has a value in the column that all inputs have."""
+
+        def run(flow: FlowAsset, runner: TickRunner) -> None:
+            values = dict.fromkeys(flow.inputs, (KEY, value))
+            forget(runner, to_forget(runner, flow, values), lambda _: None)
+
+        return self._guarded(name, run, kill)
+
     def command(self, *words: str, style: str = "json") -> Done:
         """A command of the project, in this process."""
         flows = [self.asset(name) for name in self.declared]
@@ -257,11 +267,9 @@ class Hands:
         shutil.rmtree(self._copy(name), ignore_errors=True)
         return self.command("copy", name, str(self._copy(name)))
 
-    def put_back(self, name: str) -> None:
+    def put_back(self, name: str) -> Done:
         """Puts the copy in the place of the pipeline."""
-        there = self.settings.pipelines / name
-        shutil.rmtree(there)
-        shutil.copytree(self._copy(name), there)
+        return self.command("restore", str(self._copy(name)), name, "--yes")
 
     def outputs(self, name: str, text: str) -> dict[str, list[list[Values]]]:
         """All outputs at every committed tick, as `show` reads them."""

@@ -84,6 +84,22 @@ class Place:
         else:
             self._write(number)
 
+    def has(self, value: object) -> bool:
+        """Whether rows that have a value in their first column lie there."""
+        if self.kind != "delta":
+            return any(row[1] == value for row in self.rows())
+        if not DeltaTable.is_deltatable(str(self.path)):
+            return False
+        return value in DeltaTable(self.path).to_pyarrow_table()[self.names[1]].to_pylist()
+
+    def forget(self, value: object) -> None:
+        """Its owner takes these rows out of what lies there; of a table they have gone."""
+        for number in self.there:
+            rows = [row for row in self.files[number] if row[1] != value]
+            if len(rows) < len(self.files[number]) and self.kind != "delta":
+                self.rewrite(number, rows)
+            self.files[number] = rows
+
     def touch(self, number: int) -> None:
         """A file is written anew with the same rows; a table is compacted."""
         if self.kind == "delta":

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
 from tests.operating.landing import KINDS
 from tests.operating.model import TICKS, Row
 from tests.operating.programs import FAMILIES, FEEDS, can_be_cut
-from tests.operating.story import FEED, MAIN, Op, Setting, Story
+from tests.operating.story import FEED, KEYS, MAIN, Op, Setting, Story
 
 _WEIGHTS = {
     "land": 6,
@@ -30,13 +30,16 @@ _WEIGHTS = {
     "copy": 1,
     "put back": 1,
 }
-_KEYS = "xyz"
+_KILLED = 0.12
+"""How many processes are killed."""
 _HOLD = 0.15
 """How many inputs let their flow wait while rows are gone."""
 _WAIT = 0.15
 """How many let a tick wait for a row of a later one."""
 _CUT = 0.25
 """How many flows have shards."""
+_FORGOTTEN = 0.08
+"""How many operations are followed by one that forgets somebody."""
 _SEAM = 0.4
 """How many deployments leave some of the past as it is."""
 
@@ -62,7 +65,17 @@ def story_of(seed: int, length: int = 14) -> Story:
     )
     more = Random(f"{seed}, more")
     setting = _with_more(setting, more)
-    return Story(setting, tuple(_said_how(op, more) for op in _Teller(rng, setting).ops(length)))
+    ops = [_said_how(op, more) for op in _Teller(rng, setting).ops(length)]
+    return Story(setting, tuple(_with_forgotten(ops, Random(f"{seed}, forgotten"))))
+
+
+def _with_forgotten(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
+    """The operations, and between some of them somebody is forgotten."""
+    for op in ops:
+        yield op
+        if rng.random() < _FORGOTTEN:
+            kill = rng.randint(1, 9) if rng.random() < _KILLED else 0
+            yield Op("forget", rng.randrange(len(KEYS)), kill=kill)
 
 
 def _with_more(setting: Setting, rng: Random) -> Setting:
@@ -151,7 +164,7 @@ class _Teller:
         return Op("tick", number, flow, kill=self._kill())
 
     def _kill(self) -> int:
-        return self.rng.randint(1, 6) if self.rng.random() < 0.12 else 0
+        return self.rng.randint(1, 6) if self.rng.random() < _KILLED else 0
 
     def _landed(self, place: tuple[str, str], first: int, end: int) -> Op:
         self.files[place] += 1
@@ -161,7 +174,7 @@ class _Teller:
     def _rows(self, first: int, end: int) -> tuple[Row, ...]:
         rng = self.rng
         return tuple(
-            (rng.randrange(first, max(end, first + 1)), rng.choice(_KEYS), rng.randint(0, 5))
+            (rng.randrange(first, max(end, first + 1)), rng.choice(KEYS), rng.randint(0, 5))
             for _ in range(rng.randint(1, 4))
         )
 

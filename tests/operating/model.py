@@ -29,6 +29,10 @@ committed tick (`State.read`), and which program serves. All else follows:
 - **Accepting** leaves what was read as it is, and lets late rows arrive with the next tick, but not
   of an input that is corrected: there they wait for the next correction, and only what is gone is
   let go. What is refused is to be decided again when more comes or goes.
+- **Forgetting** whoever has a value leaves what would be there had their rows never landed: all
+  other rows stay where they arrived. No deployment is there any more but the one that serves; what
+  that has kept of its past stays for the ticks before the first that was computed again. Copies
+  keep what they have: of one that is put back, what was forgotten is gone from the landing.
 - What is **killed** has happened as far as the ledger says, commit by commit.
 
 The pages leave one thing open: of a tick that has lost rows, which of the rows that came are the
@@ -104,6 +108,8 @@ class State:
     """How many rows came late with the last commit of ticks, by the ticks that they are of; of an
     input that is not named it is left open, since another program has taken over.
     """
+    began: int = 0
+    """The first tick of that commit."""
 
     @property
     def done(self) -> int:
@@ -255,6 +261,7 @@ class Flow:
             # A tick sees what has returned: once it goes again, somebody has to look again.
             accepted[name] = accepted.get(name, Counter()) & self.gone(name)
             self.state.arrived[name] = by_tick(late)
+            self.state.began = first
             ticks = [self.landed(name, tick, tick + 1) for tick in range(first, last + 1)]
             ticks[0] = ticks[0] + late
             self.state.read[name] += ticks
@@ -287,6 +294,7 @@ class Flow:
             ]
             self.state.read[name][first] += came
             self.state.arrived[name] = by_tick(came)
+            self.state.began = first
             self.state.accepted[name] = of_ticks(self.state.accepted.get(name, Counter()), 0, first)
             self.state.decided[name] = Counter()
         self.state.served[:] = [one.up_to(first) for one in self.state.served]
@@ -298,6 +306,19 @@ class Flow:
             self.state.decided[name] = self.waiting(name)
             self.state.ignored[name] = self.surplus(name) - self.waiting(name)
 
+    def forget(self, value: object, first: int | None) -> None:
+        """Nobody knows of the rows that have a value; the ticks from `first` on were made again."""
+        state = self.state
+        for name, ticks in state.read.items():
+            state.read[name] = [without(rows, value) for rows in ticks]
+            if name in state.arrived:
+                came = of_ticks(state.read[name][state.began], 0, state.began)
+                state.arrived[name] = by_tick(came)
+        for known in (state.accepted, state.decided, state.ignored, self.withheld):
+            known.update({name: without(rows, value) for name, rows in known.items()})
+        if first is not None:
+            state.served[:] = [one.up_to(first) for one in state.served]
+
     def copied(self) -> State:
         """The state as it is now."""
         return copy.deepcopy(self.state)
@@ -306,6 +327,11 @@ class Flow:
 def of_ticks(rows: Rows, first: int, end: int) -> Rows:
     """The rows of the ticks from `first` to before `end`."""
     return Counter({row: n for row, n in rows.items() if first <= row[0] < end})
+
+
+def without(rows: Rows, value: object) -> Rows:
+    """The rows that do not have a value in their first column."""
+    return Counter({row: n for row, n in rows.items() if row[1] != value})
 
 
 def by_tick(rows: Rows) -> ByTick:

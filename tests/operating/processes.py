@@ -16,6 +16,7 @@ import yaml
 from hydrotick.project.settings import ProjectSettings
 from tests.operating.hands import Done, Hands, How, key_of
 from tests.operating.model import TICKS
+from tests.operating.programs import KEY
 
 _SECONDS = 600
 _BEGIN, _EACH = 4.0, 3.0
@@ -64,6 +65,9 @@ class Processes(Hands):
 
     def compact(self, name: str, keep_hours: int, kill: int = 0) -> Done:
         return self._run(kill, "compact", name, "--keep-hours", str(keep_hours))
+
+    def forget(self, name: str, value: str, kill: int = 0) -> Done:
+        return self._run(kill, "forget", name, "--where", f"{KEY}={value}", "--yes")
 
     def command(self, *words: str, style: str = "json") -> Done:
         return self._run(0, *words, "--format", style)

@@ -16,7 +16,8 @@ from hydro_core.types.item import Row
 from hydro_core.types.json import to_json
 from hydro_core.types.values import RowItem
 
-COLUMNS = {"a": ("k", "v"), "b": ("k", "w")}
+KEY = "k"
+COLUMNS = {"a": (KEY, "v"), "b": (KEY, "w")}
 """What rows of the inputs have beside their tick."""
 _SOURCES = 'a = source("k string, v long")\n'
 _BOTH = _SOURCES + 'b = source("k string, w long")\nhb = b -> persist()\n'

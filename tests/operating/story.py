@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from tests.operating.model import Row
 
 MAIN, FEED = "main", "feed"
+KEYS = "xyz"
+"""The values of the first column of all rows; `forget` is of the one with its number."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A process that runs ticks of the small flow and is killed at a given moment: HOME TICK MOMENT.
 
-With a fourth word `correct` it computes the committed ticks from TICK on again; `shards N` cuts the
-flow into so many.
+With a fourth word `correct` it computes the committed ticks from TICK on again, with `forget` it
+forgets ann; `shards N` cuts the flow into so many.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydrotick.cli.ticking import correct_ticks, run_ticks
 from hydrotick.runner.correction import Planned
+from hydrotick.runner.forgetting import forget, to_forget
 from tests.orchestration.small import opened
 
 
@@ -31,6 +32,14 @@ def correct(home: Path, tick: int, moment: str) -> None:
     window = flow.ticks.calendar.window
     last = window(runner.next_tick(flow) - 1)
     correct_ticks(flow, runner, Planned(window(tick), window(tick), last))
+
+
+def forget_ann(home: Path, moment: str) -> None:
+    """Forgets a user, and dies when a step of it is done."""
+    flow, runner = opened(home)
+    runner.pipeline(flow).step = lambda name: die() if name.startswith(moment) else None
+    found = to_forget(runner, flow, {"payments": ("user", "ann")})
+    forget(runner, found, lambda _: None)
 
 
 def main(home: Path, tick: int, moment: str, shards: int = 1) -> None:
@@ -61,6 +70,8 @@ if __name__ == "__main__":
     match sys.argv[4:]:
         case ["correct"]:
             correct(*given)
+        case ["forget"]:
+            forget_ann(given[0], given[2])
         case ["shards", number]:
             main(*given, int(number))
         case _:

@@ -147,6 +147,12 @@ class Launches:
         assert found is not None
         return found.status.value
 
+    def tags(self, run: str) -> Mapping[str, str]:
+        """What a run is tagged with."""
+        found = self.instance.get_run_by_id(run)
+        assert found is not None
+        return found.tags
+
     def end(self, run: str) -> str:
         """How a run ended, for which it is waited."""
         until(lambda: self.status(run) in {"SUCCESS", "FAILURE", "CANCELED"})

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydrotick.cli import dev as dev_command
 from hydrotick.instance import dev_lock
 from tests.orchestration.web import Api, answers
 
@@ -91,6 +92,35 @@ def test_it_ends_in_order_when_a_shell_started_it_in_the_background(tmp_path: Pa
     finally:
         signal.signal(signal.SIGINT, before)
     assert "it is killed" not in home.with_suffix(".log").read_text()
+
+
+@pytest.mark.parametrize("what", ["dagster._daemon", "dagster_webserver", "dagster dev", "worker"])
+def test_what_is_killed_is_started_again(tmp_path: Path, what: str) -> None:
+    home = tmp_path / "home"
+    with _dev(home) as dev:
+        time.sleep(dev_command._SECONDS_TO_STAY)
+        (killed,) = _named(home, what)
+        killed.kill()
+        _until(lambda: [one for one in _named(home, what) if one.pid != killed.pid])
+        # What was with it is not there twice.
+        for each in ("dagster._daemon", "dagster_webserver", "dagster dev", "worker"):
+            _until(lambda each=each: len(_named(home, each)) == 1)  # type: ignore[misc]
+        assert dev.poll() is None
+        dev.terminate()
+        assert dev.wait(SECONDS) == 0
+        assert not _processes_of(home)
+
+
+def _named(home: Path, what: str) -> list[psutil.Process]:
+    """The processes of the home whose command has these words."""
+    found = []
+    for process in _processes_of(home):
+        try:
+            if f" {what} " in f"{' '.join(process.cmdline())} ":
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
 
 
 def test_there_is_one_of_a_home(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -131,6 +132,55 @@ def test_status_writes_nothing_where_nothing_may_be_written(shop: Path) -> None:
     assert "ends with 0" in found
     assert "WRITES" not in found
     assert _listed(shop) == before
+
+
+LOOKS = (
+    (("status",), "it waits for a row of `payments`"),
+    (("status", "totals", "--verify"), "totals: whole"),
+    (("metrics",), 'hydrotick_ticks_committed{flow="totals"} 7'),
+    (("show", "totals", "totals", "--tick", "2026-01-05"), "ann"),
+    (("why", "totals", "totals", "--where", "user=ann", "--tick", "2026-01-05"), "2026-01-01"),
+    (("plan", "totals"), "nothing to deploy"),
+    (("copy", "COPY"), "Dagster's records"),
+    (("restore", "COPY", "--dry-run"), "it would be restored"),
+)
+
+
+def test_who_only_looks_needs_no_right_to_write(shop: Path) -> None:
+    """The data may be read alone, by the rights of its files: as on a mount for reading."""
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("this user may write everywhere")
+    copy, data = shop.parent / "copy", shop / "data"
+    before = _listed(data)
+    _set_rights(data, 0o555)
+    try:
+        for words, says in LOOKS:
+            there = [str(copy) if word == "COPY" else word for word in words]
+            done = subprocess.run(
+                [*_WITHOUT_RIGHTS, sys.executable, "-m", "hydro_core.cli.main", *there],
+                cwd=shop,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == (3 if "--dry-run" in words else 0), done.stderr
+            assert says in done.stdout
+    finally:
+        _set_rights(data, 0o755)
+    assert _listed(data) == before
+
+
+_WITHOUT_RIGHTS = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
+    if os.geteuid() == 0
+    else []
+)
+"""Has root be held by the rights of files."""
+
+
+def _set_rights(home: Path, rights: int) -> None:
+    for place in (home, *home.rglob("*")):
+        place.chmod(rights)
 
 
 def _listed(home: Path) -> dict[str, tuple[int, int]]:

@@ -107,6 +107,24 @@ def test_expectations_hold_or_fail_by_name():
     assert {v.check for v in validate(suite, bad) if not v.passed} == set(declared_checks(EXPECTED))
 
 
+def test_a_check_that_fails_says_which_rows_break_it():
+    users = ["ann", None, "bob", "bob", *"cdef"]
+    frame = pd.DataFrame({"tick": [7] * 8, "user": users, "a": [1, 2, 20, -3, 30, 40, 50, 60]})
+    expected = Expect("a", at_least=0, at_most=9), Expect("user", unique=True, not_null=True)
+    found = {v.check: v for v in validate(output_suite("flow", "out", expected), frame)}
+    between, unique, null = (found[name] for name in ("a_between", "user_unique", "user_not_null"))
+    assert between.says == (
+        "`a` is at least 0 and at most 9; 6 of 8 row(s) are otherwise, such as user bob, a 20"
+    )
+    # Some of them, each as a whole.
+    rows = between.seen["rows that break it"]
+    assert rows[:2] == [{"user": "bob", "a": "20"}, {"user": "bob", "a": "-3"}]
+    assert len(rows) == 5
+    assert unique.seen["rows that break it"] == rows[:2]
+    assert null.seen["rows that break it"] == [{"user": "null", "a": "2"}]
+    assert found.keys() == declared_checks(expected).keys()
+
+
 def test_a_missing_column_fails_and_says_so():
     (verdict,) = validate(
         output_suite("flow", "out", (Expect("nope", not_null=True),)), pd.DataFrame({"a": [1]})

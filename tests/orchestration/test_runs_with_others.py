@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from hydrotick.code_location.factory import asset_key
 from hydrotick.code_location.partitions import partitions_of
-from hydrotick.quality.compared import EQUALS
+from hydrotick.quality.declared import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

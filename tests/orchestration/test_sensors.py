@@ -15,12 +15,14 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hydrotick.cli.status import status, status_of
+from hydro_core.processes import this_process
+from hydrotick.cli.status import _table, status, status_of
 from hydrotick.code_location.factory import asset_key, flow_definitions
 from hydrotick.code_location.failures import FailedRun, failed_run, tell
 from hydrotick.code_location.next_run import MOST_TRIES, next_run
 from hydrotick.code_location.records import unrecorded
-from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
+from hydrotick.code_location.sensors import records_of
+from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, PROCESS_TAG, range_tags
 from hydrotick.project.settings import ProjectSettings
 from tests.orchestration.recorded import RUN, Case
 from tests.orchestration.small import serve
@@ -66,6 +68,22 @@ def test_the_page_of_the_sensor_shows_it_at_once(case: Case) -> None:
     assert isinstance(skipped, dg.SkipReason)
     assert context.cursor == skipped.skip_message
     assert "tick 2026-01-04 failed, and would again: stopped since" in str(context.cursor)
+
+
+def test_a_run_whose_process_is_gone_holds_nobody_up(case: Case) -> None:
+    (sensor,) = flow_definitions(case.flow, case.runner).sensors
+    run = case.run(RUN.STARTED, 0)
+    for process, there in ((this_process(), RUN.STARTED), ("1@0", RUN.FAILURE)):
+        case.instance.add_run_tags(run, {PROCESS_TAG: process})
+        said = _table([status_of(case.flow, case.runner, case.instance)])
+        assert ("its process has ended, and the sensor" in said) == (there is RUN.FAILURE)
+        context = dg.build_sensor_context(instance=case.instance)
+        sensor(context)
+        found = case.instance.get_run_by_id(run)
+        assert found is not None
+        assert found.status is there, process
+    assert "tick 2026-01-01 failed at" in str(context.cursor)
+    assert f"try 1 of {MOST_TRIES}: it is tried again" in str(context.cursor)
 
 
 @pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTING, RUN.STARTED, RUN.CANCELING])
@@ -307,3 +325,29 @@ class Webhook:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def test_records_are_opened_once_in_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, from_ref = list[object](), dg.DagsterInstance.from_ref
+    monkeypatch.setattr(
+        dg.DagsterInstance, "from_ref", lambda ref: opened.append(ref) or from_ref(ref)
+    )
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    with dg.DagsterInstance.local_temp(str(tmp_path / "one")) as one:
+        run = one.create_run_for_job(_nothing)
+        for _ in range(3):
+            records = records_of(dg.build_sensor_context(instance_ref=one.get_ref()))
+            assert [known.run_id for known in records.get_runs()] == [run.run_id]
+        assert len(opened) == 1
+    with dg.DagsterInstance.local_temp(str(tmp_path / "other")) as other:
+        assert not records_of(dg.build_sensor_context(instance_ref=other.get_ref())).get_runs()
+    with dg.DagsterInstance.ephemeral() as passing:
+        assert records_of(dg.build_sensor_context(passing)) is passing
+
+
+@dg.job
+def _nothing() -> None:
+    """No step."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -18,22 +17,12 @@ import pytest
 from hydrotick.cli.init import put_project
 from hydrotick.instance import prepare_instance
 from tests.orchestration.web import Api, answers
-from tests.pages.blocks import ALL
+from tests.support.services import shown, units
 
 pytestmark = pytest.mark.dagster
 
 SECONDS = 90
 DAEMONS = "{instance{daemonHealth{allDaemonStatuses{daemonType healthy}}}}"
-
-
-def _units() -> dict[str, str]:
-    """What each unit starts, by its file's name."""
-    blocks = [block for block in ALL if block.file.endswith(".service")]
-    return {
-        Path(block.file).stem: found[1]
-        for block in blocks
-        if (found := re.search(r"^ExecStart=(.+)$", block.text, re.MULTILINE))
-    }
 
 
 def free_port() -> int:
@@ -75,9 +64,10 @@ def until(holds: Callable[[], bool]) -> None:
 @pytest.mark.slow
 def test_the_units_on_the_page_serve_a_project(tmp_path: Path) -> None:
     put_project(tmp_path / "shop", "totals")
-    shop, units = tmp_path / "shop", _units()
-    assert set(units) == {"hydrotick-code", "hydrotick-daemon", "hydrotick-web"}
-    (workspace,) = (block.text for block in ALL if block.file == "workspace.yaml")
+    shop, starts = tmp_path / "shop", units()
+    names = ("hydrotick-code", "hydrotick-worker", "hydrotick-daemon", "hydrotick-web")
+    assert set(starts) == set(names)
+    workspace = shown("workspace.yaml")
     code, web = free_port(), free_port()
     (shop / "workspace.yaml").write_text(workspace.replace("4266", str(code)))
     home = prepare_instance(shop / "data" / "dagster")
@@ -89,8 +79,8 @@ def test_the_units_on_the_page_serve_a_project(tmp_path: Path) -> None:
         "PYTHONWARNINGS": "ignore",
     }
     with ExitStack() as services:
-        for unit in ("hydrotick-code", "hydrotick-daemon", "hydrotick-web"):
-            command = units[unit].replace("4266", str(code)).replace("3000", str(web))
+        for unit in names:
+            command = starts[unit].replace("4266", str(code)).replace("3000", str(web))
             command = command.replace("/srv/venv/bin", str(Path(sys.executable).parent))
             services.enter_context(running(command.split(), shop, environment))
         api = Api(web)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli import why as command
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.quality.compared import EQUALS
+from hydrotick.quality.declared import EQUALS
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, land, opened, serve

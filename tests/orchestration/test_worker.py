@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
+import dagster as dg
+import psutil
 import pytest
 
 from hydro_core.processes import number_of
+from hydrotick.code_location.factory import flow_definitions
+from hydrotick.instance.run_tags import PROCESS_TAG
 from hydrotick.project.project import project_at
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.launched import Company, JvmsSeen, free_port, until
@@ -81,6 +86,30 @@ def test_without_a_worker_the_process_of_the_run_runs_the_ticks(company: Company
         assert launches.status(run) == "SUCCESS", launches.says(run)
         assert "worker" not in launches.metadata(run)
         assert _committed(company) == 1
+
+
+def test_a_code_server_that_is_killed_with_its_runs_holds_nobody_up(company: Company) -> None:
+    with company.launcher(HYDROTICK_WORKER="none") as launches:
+        run = launches.launch(DAYS[0])
+        until(lambda: PROCESS_TAG in launches.tags(run))
+        number = number_of(launches.tags(run)[PROCESS_TAG])
+        process = psutil.Process(number)
+        server = process.parent()
+        assert server is not None
+        # What a service's end does to all that is below it.
+        for one in (server, process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait(10)
+        assert launches.status(run) == "STARTED"
+        found = project_at(company.shop)
+        definitions = flow_definitions(found.flows[0], TickRunner(found.settings))
+        (sensor,) = definitions.sensors
+        context = dg.build_sensor_context(instance=launches.instance)
+        sensor(context)
+        assert launches.status(run) == "FAILURE"
+        assert "it is tried again after" in str(context.cursor)
+        assert _committed(company) == 0
 
 
 @pytest.mark.slow

@@ -31,9 +31,11 @@ OPTIONS = {
     # A leaf of a kept plan, of which it knows no size, it takes for as large as can be; with any
     # other number than this one the product of some joins would be that large, too.
     "spark.sql.defaultSizeInBytes": "1",
-    # It moves a join below what brings the rows into one partition, and then needs an exchange.
+    # The one moves a join below what brings the rows into one partition, and then needs an
+    # exchange; the other computes results of all rows apart, as queries within the query.
     "spark.sql.optimizer.excludedRules": (
-        "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin"
+        "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin,"
+        "org.apache.spark.sql.catalyst.optimizer.MergeSubplans"
     ),
 }
 """What differs in a session for few rows."""

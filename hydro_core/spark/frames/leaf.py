@@ -44,7 +44,7 @@ class PlanLeaf:
         self._single, self._decoded = jvm.scala.collection.Iterator.single, jvm.PythonSQLUtils
         self._spark, self._columns, self._arrow = spark, schema, arrow
         self._schema, self._count = schema.json(), 0
-        rdd = context.parallelize(jvm.java.util.ArrayList(), 1).rdd()
+        rdd = self._partition_in_the_driver(jvm, context)
         self._partition = rdd.partitions()[0]
         self._nothing = self._partition.values()
         rows = self._java.internalCreateDataFrame(
@@ -52,6 +52,23 @@ class PlanLeaf:
         )
         self.frame = together(DataFrame(rows, spark))
         """What is planned with it reads the rows that it has when a job runs."""
+
+    @staticmethod
+    def _partition_in_the_driver(jvm: Any, context: Any) -> Any:
+        """An RDD of one partition, without rows.
+
+        It says where its rows lie. For a task Spark asks all that it is made of until one says so:
+        of a large plan that would take a second.
+        """
+        tag = context.parallelize(jvm.java.util.ArrayList(), 1).rdd().elementClassTag()
+        none = jvm.PythonUtils.toSeq(jvm.java.util.ArrayList())
+        place = jvm.java.util.ArrayList()
+        place.add("driver")
+        places = jvm.java.util.HashMap()
+        places.put(0, jvm.PythonUtils.toSeq(place))
+        return jvm.org.apache.spark.rdd.ParallelCollectionRDD(
+            context.sc(), none, 1, jvm.PythonUtils.toScalaMap(places), tag
+        )
 
     def give(self, rows: pa.Table | None) -> None:
         """Exchanges the rows; None: there are none."""

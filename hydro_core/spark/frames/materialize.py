@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.frames.few_rows import has_few_rows
+from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, Relation
@@ -74,7 +74,7 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
 
 def held(frame: DataFrame) -> DataFrame:
     """The rows for several readers: the job that reads them first computes them."""
-    kept = _with_own_columns(frame).localCheckpoint(eager=False)
+    kept = _with_own_columns(together(frame)).localCheckpoint(eager=False)
     for_each_job = _for_each_job.get()
     if for_each_job is not None:
         for_each_job.add(kept, frame)

@@ -15,11 +15,23 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.session.session import PARQUET
 
+_SMALL_GROUP = MEBIBYTE
+"""The bytes of a row group: those of some ten thousand rows."""
 
-def write_parquet(frame: DataFrame, folder: Path, declared: pa.Schema) -> Mapping[Path, int]:
+
+def write_parquet(
+    frame: DataFrame, folder: Path, declared: pa.Schema, *, in_small_groups: bool = False
+) -> Mapping[Path, int]:
     """Writes the rows into files of a folder, and gives how many each has.
+
+    Args:
+        frame: the rows.
+        folder: where the files go.
+        declared: the columns that they are to have.
+        in_small_groups: whether rows will be looked up in them.
 
     Raises:
         DataError: the files have other columns or types than those (code `state`).
@@ -29,6 +41,8 @@ def write_parquet(frame: DataFrame, folder: Path, declared: pa.Schema) -> Mappin
         if conf.get(option, None) != value:
             conf.set(option, value)
     writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    if in_small_groups:
+        writer = writer.option("parquet.block.size", str(_SMALL_GROUP))
     writer.option("compression", "snappy").parquet(str(folder))
     footers = {file: pq.read_metadata(file) for file in sorted(folder.glob("*.parquet"))}
     for file, footer in footers.items():

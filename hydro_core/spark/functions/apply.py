@@ -8,6 +8,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.functions.columns import (
     NotCompilable,
     predicate_column,
@@ -41,6 +42,16 @@ def apply(
         return compiled()
     except NotCompilable:
         return udf_column(fn, column, item, wanted, tick, _noting(fn, compiled))
+
+
+def is_column(fn: Fn, item: ItemType) -> bool:
+    """Whether `fn` of items of this type is a column of Spark, not one that Python computes."""
+    try:
+        with dry_run():
+            to_column(fn, ((BLANK, item),), result=result_type(fn, (item,), spread=True))
+    except NotCompilable:
+        return False
+    return True
 
 
 def apply_predicate(

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_accumulate, call_pair
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.python_columns import python_function
 from hydro_core.spark.functions.udf import guarded, pack, unpack
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import Array, ItemType
@@ -91,8 +91,7 @@ def _run(
 
     # The name is what plans and Spark's own drawings show.
     batch.__name__ = fn.name
-    made: Callable[[Column, Column, Column], Column] = arrow_udf(batch, spark_type(result))
-    return made
+    return python_function(batch, spark_type(result))
 
 
 def _accumulators(

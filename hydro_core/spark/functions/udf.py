@@ -20,13 +20,13 @@ import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import Noting
+from hydro_core.spark.functions.python_columns import python_function
 from hydro_core.spark.session.failures import failure_text
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import BOOLEAN, ItemType
@@ -94,9 +94,8 @@ def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None
     run = of_items if tick is None else of_ticks
     # The name is what plans and Spark's own drawings show.
     run.__name__ = call.fn.name
-    made = arrow_udf(run, spark_type(result))
-    results_column: Column = made(column) if tick is None else made(column, tick)
-    return results_column
+    made = python_function(run, spark_type(result))
+    return made(column) if tick is None else made(column, tick)
 
 
 def _known(tick: Column | None) -> Column:
@@ -117,8 +116,7 @@ def _noted(
         return to_arrow(found, result)
 
     beside.__name__ = call.fn.name
-    made: Callable[[Column, Column, Column], Column] = arrow_udf(beside, spark_type(result))
-    return made
+    return python_function(beside, spark_type(result))
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) -> Any:

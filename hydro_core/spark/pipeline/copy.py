@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.transfer import Put, put
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.rework import BESIDE
 from hydro_core.spark.pipeline.verify import Verified, verify
@@ -51,7 +53,7 @@ def copy_pipeline(directory: Path, to: Path, step: OnTable = lambda _: None) -> 
     to.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=to.parent))
     try:
-        found = _copied(directory, scratch / to.name, step)
+        found = copy_into(directory, scratch / to.name, step)
         (scratch / to.name).rename(to)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -71,8 +73,26 @@ def _refuse_place(directory: Path, to: Path) -> None:
         )
 
 
-def _copied(directory: Path, to: Path, step: OnTable) -> Verified:
-    """Copies until all of a copy is of one commit; what is wrong then, is wrong in the pipeline."""
+def copy_into(
+    directory: Path,
+    to: Path,
+    step: OnTable = lambda _: None,
+    put: Put = put,
+) -> Verified:
+    """Copies the pipeline in a directory to a place that is nobody else's, where nothing is.
+
+    Args:
+        directory: the pipeline's.
+        to: where the copy is made; what is there, left by an attempt before, is removed.
+        step: called with the name of each table.
+        put: copies a file.
+
+    Returns:
+        What the copy has, which was read as a whole: it is of one commit.
+
+    Raises:
+        DataError: there is nothing to copy, or it is broken (code `state`).
+    """
     problem, sequence = "", -1
     for _ in range(_ATTEMPTS):
         ledger = Ledger(directory)
@@ -81,13 +101,14 @@ def _copied(directory: Path, to: Path, step: OnTable) -> Verified:
         if problem and ledger.last.sequence == sequence:
             break
         shutil.rmtree(to, ignore_errors=True)
-        to.mkdir(mode=directory.stat().st_mode)
+        # Of a pipeline that may only be read, a copy is written.
+        to.mkdir(mode=directory.stat().st_mode | stat.S_IRWXU)
         sequence = ledger.last.sequence
         for name, version in ledger.last.versions.items():
             step(name)
-            _copy_table(directory / name, to / name, version)
-        _copy_table(directory / LEDGER, to / LEDGER, ledger.version)
-        _copy_others(directory, to)
+            copy_table(directory / name, to / name, version, put)
+        copy_table(directory / LEDGER, to / LEDGER, ledger.version, put)
+        _copy_others(directory, to, put)
         found = verify(to)
         if not found.problems:
             return found
@@ -99,20 +120,22 @@ def _copied(directory: Path, to: Path, step: OnTable) -> Verified:
     )
 
 
-def _copy_table(table: Path, to: Path, version: int) -> None:
-    """The table up to a version: its log, and those files that the log adds and that are there."""
+def copy_table(table: Path, to: Path, version: int, put: Put = put) -> None:
+    """Copies a Delta table up to a version: its log, and those files that the log adds and that are
+    there.
+    """
     (to / _LOG).mkdir(parents=True)
     names = _held(table, version)
     # What is lost here, or while it is copied, is found when the copy is verified.
     with contextlib.suppress(FileNotFoundError):
         for file in _log_until(table, version):
-            shutil.copy2(file, to / _LOG / file.name)
+            put(file, to / _LOG / file.name)
             if file.suffix == ".json":
                 names |= set(_added(file))
     for name in names:
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(table / name, to / name)
+            put(table / name, to / name, fixed=True)
 
 
 def _held(table: Path, version: int) -> set[str]:
@@ -141,12 +164,13 @@ def _added(entry: Path) -> Iterator[str]:
             yield unquote(action["add"]["path"])
 
 
-def _copy_others(directory: Path, to: Path) -> None:
+def _copy_others(directory: Path, to: Path, put: Put) -> None:
     """What else belongs to the pipeline."""
     for place in sorted(directory.iterdir()):
         if place.name in _NOT_COPIED or place.name.startswith("."):
             continue
-        if place.is_dir():
-            shutil.copytree(place, to / place.name)
-        else:
-            shutil.copy2(place, to / place.name)
+        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if file.is_file():
+                target = to / file.relative_to(directory)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                put(file, target)

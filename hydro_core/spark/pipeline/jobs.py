@@ -63,8 +63,10 @@ _QUICK_STATE = 64 * MEBIBYTE
 SEARCHED_ROWS = 10_000_000
 """State of more rows is left to Spark: to search them here would take longer than a job does."""
 
+KEPT_ROWS = 2_000
+"""Changes of which no more are found are handed to Spark as they are: to sum them up is no gain."""
 SUMMED_ROWS = 1_000_000
-"""Up to so many changes are summed up here where they are too many to be few rows."""
+"""Up to so many changes are summed up here, so that each item is one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ class RangeJobs:
         found = {}
         for name, rows in search.rows(batches).items():
             slot, some = self.plan.slot(name), rows
-            if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
+            if min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
                 some = summed(rows, self.tables.state[name], ticks_read(slot, run.first)[1])
             if some.num_rows <= few:
                 found[name] = some

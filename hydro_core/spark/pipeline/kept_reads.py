@@ -7,7 +7,7 @@ that it has in the tables that serve, and that is compared before they are given
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hydro_core.spark.inputs.miscounted import refuse_unlike
 from hydro_core.spark.store.input_reads import Counts, InputRead
@@ -27,12 +27,42 @@ class KeptReads:
     """How many rows the ticks had that are not computed again, when the tables stood so."""
     untold: set[str] = field(default_factory=set)
     """Inputs of which nobody can tell any more with which ticks their late rows arrived."""
+    without: Mapping[str, Mapping[int, int]] | None = None
+    """How many rows fewer each tick has of an input, where rows are to be forgotten; None: a
+    program changes, and nothing else.
+    """
+
+    late_without: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """How many of these came late, by their own ticks."""
+
+    def noted(self, read: Mapping[str, InputRead]) -> Mapping[str, InputRead]:
+        """What the ledger is to keep of the inputs once the ticks have been computed again.
+
+        How many rows they have of all its ticks, and of which, the ticks' own commits say, unless
+        they are others now.
+
+        Args:
+            read: what the ticks that were computed again have read.
+        """
+        nothing = {name: replace(one, rows=None, counts=None) for name, one in self.reads.items()}
+        made = nothing if self.without is None else read
+        found = {
+            name: replace(one, late={}, rows=made[name].rows, counts=made[name].counts)
+            for name, one in self.reads.items()
+            if name in made
+        }
+        return {**read, **found}
 
     def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
         """Raises where the ticks have other rows than they have in the tables that serve."""
         for name in {*self.reads, *self.dormant} - self.untold:
+            fewer = (self.without or {}).get(name, {})
+            known = {
+                tick: None if rows is None else rows - fewer.get(tick, 0)
+                for tick, rows in serves.get(name, {}).items()
+            }
             for found in (self.base.get(name, {}), made.get(name, {})):
-                refuse_unlike(name, serves.get(name, {}), found)
+                refuse_unlike(name, known, found)
 
 
 def kept_since(

@@ -34,7 +34,7 @@ from hydro_core.spark.store.ledger import Commit, state_error
 from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.seams import SEAMS
-from hydro_core.spark.store.standing import standing_counts
+from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
 
 BESIDE = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
@@ -217,7 +217,10 @@ class Rework:
         facts = made.get("tables", {}) if whole else {}
         tables = {n: facts[n] for n in self.target.store.tables if n in facts}
         restated = {self.target.output_tables[n].name: t for n, t in (self._since or {}).items()}
-        return {**now.checks, **made, "tables": tables, SEAMS: restated}
+        found = {**now.checks, **made, "tables": tables, SEAMS: restated}
+        found.pop(FORGOTTEN, None)
+        forgets = self.kept is not None and self.kept.without is not None
+        return {**found, FORGOTTEN: self.kept.late_without} if self.kept and forgets else found
 
     def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
         """What has been read of the inputs: what ticks have read stands where a program changes."""
@@ -226,11 +229,7 @@ class Rework:
             known = {one.name: one for one in self.serving.ledger.last_reads()}
         else:
             known = {name: one for name, (one, _) in self.kept.dormant.items()}
-            # How many rows they are of all its ticks, and of which, the ticks' own commits say.
-            read |= {
-                name: replace(one, rows=None, late={}, counts=None)
-                for name, one in self.kept.reads.items()
-            }
+            read |= self.kept.noted(read)
         for name in self.target.plan.graph.sources:
             if name in read or name in known:
                 yield read.get(name) or known[name]
@@ -241,7 +240,7 @@ class Rework:
         self.serving.lock.release()
 
 
-def correction(pipeline: Pipeline, first: int) -> Rework:
+def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) -> Rework:
     """The ticks of a pipeline from `first` on, to be computed again.
 
     Where the past before that tick is not to be had any more, an earlier tick is the first.
@@ -249,6 +248,7 @@ def correction(pipeline: Pipeline, first: int) -> Rework:
     Args:
         pipeline: the one that serves.
         first: the first tick to compute again.
+        kept: what is read as it had been; None: the ticks read what is landed now.
 
     Raises:
         DataError: the tick is not committed, or another writer is at work (code `state`).
@@ -258,7 +258,7 @@ def correction(pipeline: Pipeline, first: int) -> Rework:
         base = base_before(pipeline.store, pipeline.ledger, first)
         beside = _begun(pipeline, base)
         first = base.tick + 1
-        past = Recomputed(first, now.last, first)
+        past = Recomputed(first, now.last, first, kept)
         return Rework(pipeline, pipeline, beside, past, tuple(pipeline.store.tables))
 
 

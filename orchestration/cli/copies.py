@@ -1,0 +1,249 @@
+"""`hydrotick copy` and `hydrotick restore`: a flow, or the whole project, as of a moment."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.local_path import local_path
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.pipeline.copy import copy_pipeline
+from hydro_core.spark.store.ledger import LEDGER, Ledger
+
+from ..code_location.run_process import end_orphans
+from ..copies.copying import copy_project, readers_first
+from ..copies.note import note_in
+from ..copies.restoring import Restorable, read_again
+from ..copies.restoring import restore as put_back
+from ..instance.opening import open_instance
+from ..project import project
+from ..project.arguments import add_format, add_yes, flow_named
+from ..project.console import Console
+from ..project.logs import open_logs
+from ..project.project import Project
+from ..runner.runner import TickRunner
+from .maintenance import counted
+from .ticking import record_committed
+
+_DONE, _UNCHANGED, _CHANGES = 0, 1, 3
+
+
+def copy(arguments: Sequence[str]) -> int:
+    """Copies the project, or one flow, to a directory as of the last commits; ticks may run."""
+    parser = argparse.ArgumentParser(
+        prog="hydrotick copy",
+        description=copy.__doc__,
+        epilog="A copy of the project has all flows, what they landed themselves, and Dagster's "
+        "records. Another copy to the same directory replaces it, and copies the files that are "
+        "new; of one flow, the directory may not be there yet.",
+    )
+    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow, its tables and ledger")
+    parser.add_argument("to", metavar="DIR", type=local_path, help="where the copy is")
+    add_format(parser)
+    options = parser.parse_args(arguments)
+    found = project.current()
+    open_logs(found.settings.log_format)
+    console = Console(options)
+    if options.flow is None:
+        if str(options.to) in found.names:
+            parser.error(f"`{options.to}` is a flow: name a directory behind it, or write ./")
+        _copy_project(found, options.to, console)
+    else:
+        _copy_flow(flow_named(options.flow, found, parser), found, options.to, console)
+    return _DONE
+
+
+def _copy_flow(flow: FlowAsset, found: Project, to: Path, console: Console) -> None:
+    done = copy_pipeline(found.settings.pipelines / flow.name, to)
+    last = flow.ticks.calendar.window(done.last).key
+    said = f"{flow.name}: copied up to tick {last}: {counted(done)}, all read again\n"
+    said += f"To go back to it: hydrotick restore {to} {flow.name}"
+    console.give({"flow": flow.name, "tick": last, "to": str(to), **asdict(done)}, said)
+
+
+def _copy_project(found: Project, to: Path, console: Console) -> None:
+    done = copy_project(found, to)
+    note, (files, size) = done.note, done.moved
+    new = f"{files:,} of {len(note.hashes):,} files, {size / 1e6:,.1f} MB, are new"
+    lines = [f"{len(done.flows)} flow(s) copied to {to}: {new}; all read again"]
+    lines += [
+        f"  {name}: up to tick {note.flows[name]}: {counted(one)}"
+        for name, one in done.flows.items()
+    ]
+    lines += ["  Dagster's records"] if note.records else []
+    lines += [f"  landed: {path}" for path in note.landed]
+    lines += done.remarks
+    lines.append(f"To go back to it: hydrotick restore {to}")
+    told = {
+        "to": str(to),
+        "made": note.made,
+        "flows": [
+            {"flow": name, "tick": note.flows[name], **asdict(one)}
+            for name, one in done.flows.items()
+        ],
+        "landed": list(note.landed),
+        "records": note.records,
+        "files": len(note.hashes),
+        "new_files": files,
+        "new_bytes": size,
+        "notes": list(done.remarks),
+    }
+    console.give(told, "\n".join(lines))
+
+
+def restore(arguments: Sequence[str]) -> int:
+    """Puts a copy in the place of what is there; the ticks after it are open, and run anew."""
+    parser = argparse.ArgumentParser(
+        prog="hydrotick restore",
+        description=restore.__doc__,
+        epilog="exit codes: 0 done; 1 nothing was changed: the copy is damaged, somebody works on "
+        "a flow, or it was not agreed to; 3 with --dry-run: the copy is whole, and can be restored",
+    )
+    parser.add_argument("copy", metavar="DIR", type=local_path, help="where the copy is")
+    parser.add_argument(
+        "flows",
+        nargs="*",
+        metavar="FLOW",
+        help="these flows alone; without them, the project with Dagster's records",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="read the copy, say what would be done, and no more"
+    )
+    add_yes(parser)
+    add_format(parser)
+    options = parser.parse_args(arguments)
+    found, console = project.current(), Console(options)
+    open_logs(found.settings.log_format)
+    asked = _asked(options, found, parser)
+    runner = TickRunner(found.settings)
+    if options.dry_run:
+        read_again(asked)
+        console.give(*_told(asked, runner, done=False))
+        return _CHANGES
+    console.say("This restores")
+    for line in _lines(asked, runner):
+        console.say(f"  {line}")
+    console.say("What was committed since is computed again from what has landed.")
+    if not console.agreed("Nothing was changed."):
+        return _UNCHANGED
+    told = _told(asked, runner, done=True)
+    _end_orphans(asked, runner)
+    put_back(asked, found.settings)
+    _record(asked, found, runner)
+    console.give(*told)
+    return _DONE
+
+
+def _asked(
+    options: argparse.Namespace, found: Project, parser: argparse.ArgumentParser
+) -> Restorable:
+    """What is to be restored.
+
+    Raises:
+        HydroError: there is no copy, or it has not what is asked for; flows would be ahead of what
+            they read (code `config`).
+    """
+    at = options.copy.absolute()
+    note, names = note_in(at), list(dict.fromkeys(options.flows))
+    if note is None and not (at / LEDGER).exists():
+        raise _wrong(f"there is no copy in {at}", "name the directory that `hydrotick copy` made")
+    if note is None and len(names) != 1:
+        cure = f"name the flow that it is of: `hydrotick restore {options.copy} FLOW`"
+        raise _wrong(f"{at} has the copy of one flow", cure)
+    if note is not None and (lacking := [name for name in names if name not in note.flows]):
+        has = ", ".join(note.flows)
+        raise _wrong(f"the copy in {at} has no flow `{lacking[0]}`", f"it has {has}")
+    whole = note is not None and not names
+    wanted = names or [name for name in (note.flows if note else ()) if name in found.names]
+    if not wanted:
+        raise _wrong(f"the copy in {at} has no flow of this project", "name another directory")
+    for name in wanted:
+        flow_named(name, found, parser)
+    order = [flow for flow in readers_first(found.flows) if flow.name in wanted]
+    _refuse_ahead(options.copy, order, found)
+    return Restorable(at, note, tuple(order), whole)
+
+
+def _refuse_ahead(copy: Path, restored: Sequence[FlowAsset], found: Project) -> None:
+    """Refuses where a flow would stay that has read what is taken back."""
+    names = [flow.name for flow in restored]
+    for flow in found.flows:
+        read = [one.flow for one in flow.reads.values() if one.flow in names]
+        if read and flow.name not in names and Ledger(_directory(found, flow)).last is not None:
+            note = note_in(copy.absolute())
+            cure = f"start it over first: `hydrotick reset {flow.name}`"
+            if note is not None and flow.name in note.flows:
+                cure = f"restore both: `hydrotick restore {copy} {' '.join([*names, flow.name])}`"
+            message = f"`{flow.name}` has read what `{read[0]}` gave after the copy"
+            raise _wrong(message, cure)
+
+
+def _lines(asked: Restorable, runner: TickRunner) -> list[str]:
+    made = "" if asked.note is None else f" of {asked.note.made}"
+    lines = []
+    for flow in asked.flows:
+        now, then = _last(flow, runner.directory(flow)), _last(flow, asked.source(flow))
+        lines.append(f"{flow.name}: up to tick {then}, the copy{made}; now it is up to {now}")
+    if asked.records is not None:
+        lines.append("Dagster's records")
+    return lines
+
+
+def _told(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[str, Any], str]:
+    """What is restored, as JSON and in words."""
+    told = {
+        "copy": str(asked.copy),
+        "made": None if asked.note is None else asked.note.made,
+        "flows": [
+            {
+                "flow": flow.name,
+                "tick": _last(flow, asked.source(flow)),
+                "before": _last(flow, runner.directory(flow)),
+            }
+            for flow in asked.flows
+        ],
+        "records": asked.records is not None,
+        "restored": done,
+    }
+    lines = [] if done else ["The copy is whole; it would be restored:", *_lines(asked, runner)]
+    for flow in asked.flows if done else ():
+        last = _last(flow, asked.source(flow))
+        lines.append(f"{flow.name}: restored up to tick {last}; the ticks after it are open")
+    return told, "\n".join(lines)
+
+
+def _last(flow: FlowAsset, directory: Path) -> str | None:
+    try:
+        last = Ledger(directory).last_tick
+    except DataError:
+        return None
+    return None if last is None or last < 0 else flow.ticks.calendar.window(last).key
+
+
+def _end_orphans(asked: Restorable, runner: TickRunner) -> None:
+    if runner.project.dagster_home.exists():
+        with open_instance(runner.project.dagster_home) as instance:
+            for flow in asked.flows:
+                end_orphans(instance, flow)
+
+
+def _record(asked: Restorable, found: Project, runner: TickRunner) -> None:
+    """Records the ticks that are committed now, where Dagster has not these."""
+    if not runner.project.dagster_home.exists():
+        return
+    with open_instance(runner.project.dagster_home) as instance:
+        for flow in found.flows if asked.whole else asked.flows:
+            if runner.next_tick(flow):
+                record_committed(flow, runner, instance)
+
+
+def _directory(found: Project, flow: FlowAsset) -> Path:
+    return found.settings.pipelines / flow.name
+
+
+def _wrong(message: str, cure: str) -> DataError:
+    return DataError(Diagnostic("config", message, help=cure))

@@ -1,0 +1,1 @@
+"""Copies of whole projects: made, told, restored."""

@@ -1,0 +1,207 @@
+"""Copies a project while its ticks run, as a whole or not at all.
+
+Whoever reads something is copied before what it reads: Dagster's records before the flows that
+they speak of, a flow before those whose outputs it reads, all flows before what has landed. So in
+the copy nothing is ahead of what it was made of, and what is behind goes on from there, as after a
+pause of its own. No tick waits meanwhile.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from hydro_core.delta_path import refuse_path
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.local_path import local_path
+from hydro_core.files.transfer import Transfer
+from hydro_core.processes import FileLock
+from hydro_core.project.flow_asset import FlowAsset, Landing
+from hydro_core.spark.pipeline.copy import copy_into, copy_table
+from hydro_core.spark.pipeline.verify import Verified
+from hydro_core.spark.store.ledger import Ledger, state_error
+
+from ..instance.copied import copy_records, why_not_copied
+from ..project.project import Project
+from ..project.settings import ProjectSettings
+from .note import LANDING, MOMENT, NOTE, PIPELINES, RECORDS, CopyNote, left_in, note_in, write_note
+
+_LOCK = "_lock"
+
+OnPart = Callable[[str], None]
+"""Called with the name of each part of a copy before it is made; tests end the process there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCopied:
+    """What was copied: what the copy says of itself, what was found in each flow, how many files
+    and bytes the copy before did not have, and what else is to be known.
+    """
+
+    note: CopyNote
+    flows: dict[str, Verified]
+    moved: tuple[int, int]
+    remarks: tuple[str, ...]
+
+
+def copy_project(found: Project, to: Path, step: OnPart = lambda _: None) -> ProjectCopied:
+    """Copies all flows, what they have landed themselves, and Dagster's records to a directory.
+
+    A copy that is there is replaced in one step, and the files that it has are not copied again.
+
+    Raises:
+        DataError: there is nothing to copy, or something of it is broken (code `state`); the
+            directory is in use for something else (`config`).
+    """
+    to = to.absolute()
+    before = _refuse_place(found, to)
+    flows = [name for name in _names(found) if _is_committed(found.settings, name)]
+    if not flows:
+        raise state_error("no flow has committed a tick", "run some ticks first")
+    to.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(to / _LOCK)
+    if not lock.take():
+        raise state_error(f"another process copies to {to}", "wait until it has ended")
+    try:
+        for left in left_in(to, before):
+            shutil.rmtree(left)
+        moment = to / datetime.now(UTC).strftime(MOMENT)
+        moment.mkdir()
+        transfer = Transfer(moment, None if before is None else before.kept(to))
+        done = _copied(found, flows, transfer, step)
+        step("written")
+        write_note(to, done.note)
+        step("named")
+        for left in left_in(to, done.note):
+            shutil.rmtree(left)
+        return done
+    finally:
+        lock.release()
+
+
+def _copied(
+    found: Project, names: Sequence[str], transfer: Transfer, step: OnPart
+) -> ProjectCopied:
+    settings, to = found.settings, transfer.directory
+    step(RECORDS)
+    remarks = [*_records(settings, transfer), *_untold(found)]
+    (to / PIPELINES).mkdir()
+    flows = {}
+    for name in names:
+        step(name)
+        flows[name] = copy_into(settings.pipelines / name, to / PIPELINES / name, put=transfer.put)
+    landed = []
+    for path in _landed(found):
+        step(str(path))
+        table = settings.landing / path
+        version = DeltaTable(table).version()
+        copy_table(table, to / LANDING / path, version, transfer.put)
+        landed.append(path.as_posix())
+    calendars = {flow.name: flow.ticks.calendar for flow in found.flows}
+    keys = {
+        name: calendars[name].window(one.last).key if name in calendars else str(one.last)
+        for name, one in flows.items()
+    }
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    hashes = transfer.done().hashes
+    records = (to / RECORDS).exists()
+    note = CopyNote(to.name, made, keys, tuple(landed), records, hashes)
+    return ProjectCopied(note, flows, transfer.moved(), tuple(remarks))
+
+
+def _refuse_place(found: Project, to: Path) -> CopyNote | None:
+    """The copy that is there, if any; refused is what is something else."""
+    refuse_path(to)
+    home = found.settings.home.absolute()
+    note, problem = note_in(to), None
+    if to == home or home in to.parents:
+        problem = f"{to} is within {home}, which is to be copied"
+    elif note is None and to.exists() and not _is_free(to):
+        problem = f"{to} is there already, and no copy of a project"
+    elif note is not None and not set(note.flows) & set(found.names):
+        problem = f"{to} has the copy of another project, with the flows {_listed(note.flows)}"
+    if problem is not None:
+        cure = "name a directory that is not there, or one with a copy of this project"
+        raise DataError(Diagnostic("config", problem, help=cure))
+    return note
+
+
+def _is_free(to: Path) -> bool:
+    """Whether nothing is there but what a copy that was cut off has left."""
+    if not to.is_dir():
+        return False
+    left = {*left_in(to, None), to / _LOCK, to / f".{NOTE}"}
+    return all(place in left for place in to.iterdir())
+
+
+def readers_first(flows: Sequence[FlowAsset]) -> list[FlowAsset]:
+    """The flows, each before those that it reads."""
+    named = {flow.name: flow for flow in flows}
+    ordered: dict[str, FlowAsset] = {}
+    for flow in flows:
+        _fed_first(flow, named, ordered)
+    return list(reversed(ordered.values()))
+
+
+def _fed_first(
+    flow: FlowAsset, named: Mapping[str, FlowAsset], ordered: dict[str, FlowAsset]
+) -> None:
+    for read in flow.reads.values():
+        if read.flow in named and read.flow not in ordered:
+            _fed_first(named[read.flow], named, ordered)
+    ordered.setdefault(flow.name, flow)
+
+
+def _names(found: Project) -> list[str]:
+    """The names of all flows, readers first; what a flow reads whose asset is wrong is not known,
+    and it comes before the others.
+    """
+    of_all = [one.name for one in found.broken]
+    return list(dict.fromkeys([*of_all, *(flow.name for flow in readers_first(found.flows))]))
+
+
+def _is_committed(settings: ProjectSettings, name: str) -> bool:
+    return Ledger(settings.pipelines / name).last is not None
+
+
+def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
+    """Copies Dagster's records, or says why not."""
+    home = settings.dagster_home
+    if not home.exists():
+        return
+    why = why_not_copied(home)
+    if why:
+        yield why
+    else:
+        copy_records(home, transfer.directory / RECORDS, transfer.put)
+
+
+def _untold(found: Project) -> Iterator[str]:
+    for one in found.broken:
+        yield f"the asset of `{one.name}` is wrong: what it reads may be of an earlier moment"
+    known = {place.name for place in found.settings.pipelines.glob("[!.]*")}
+    for name in sorted(known - set(found.names)):
+        yield f"`{name}` is no flow of the project any more, and is not copied"
+
+
+def _landed(found: Project) -> list[Path]:
+    """The tables that flows land themselves, below the landing."""
+    landing = found.settings.landing
+    paths = {
+        local_path(where.path)
+        for flow in found.flows
+        if flow.land is not None
+        for where in flow.inputs.values()
+        if isinstance(where, Landing)
+    }
+    within = (path for path in paths if not path.is_absolute() and ".." not in path.parts)
+    return sorted(path for path in within if (landing / path / "_delta_log").is_dir())
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

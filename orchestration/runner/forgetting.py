@@ -1,0 +1,344 @@
+"""A person is forgotten: all that a pipeline has of the rows that have a value, and its history.
+
+Where the plan keeps the rows of different values apart, they are taken out of the tables as they
+are; else the ticks from the first that has read one of them are computed again, as a correction
+does it. Either way one row of the ledger makes it count, and what the tables held before goes
+after it. The landed rows go first: whatever ends the process in between, running it again ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.faults import told_faults
+from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+
+from ..flows.looking import LandingReads, look
+from ..flows.noticed import noticed
+from .ranges import Log
+from .without_rows import reads_of, refuse_others_gone, unread_by, without_rows
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.unread import Gone
+    from hydro_core.spark.inputs.theirs import Theirs
+    from hydro_core.spark.pipeline.forgetting import TheirRows
+
+    from .runner import TickRunner
+
+_BEGUN = "_forget.json"
+"""The file, in a pipeline's directory, that says that a deletion has begun, and has not ended."""
+
+WhoseRows = Mapping[str, tuple[str, Any]]
+"""Of inputs the column that tells whose a row is, and the value there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TheirLanding:
+    """What an input's landing has of the rows."""
+
+    theirs: Theirs
+    files: Mapping[Path, int]
+    is_delta: bool
+    by_flow: str = ""
+    """The flow whose output it is."""
+
+    @property
+    def rows(self) -> int:
+        """How many they are."""
+        return sum(self.files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ToForget:
+    """What there is of the rows, and which way it goes."""
+
+    flow: FlowAsset
+    landed: Mapping[str, TheirLanding]
+    keyed: TheirRows
+    tables: Mapping[str, int] = field(default_factory=dict)
+    """How many rows each table has of it, where that can be told."""
+    replaced: int = 0
+    """How many are in files that the tables held before, where that can be told."""
+    gone: Mapping[str, Gone] = field(default_factory=dict)
+    """What has gone from landings since they were read last."""
+    first: int | None = None
+    """The first tick to be computed again; None: none is."""
+    done: int = 0
+    """So many ticks are committed."""
+    begun: bool = False
+    """Whether it was begun before, and has not ended."""
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether the rows are taken out of the tables as they are."""
+        return not self.keyed.obstacles
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is known to be there."""
+        there = (*self.tables.values(), *(one.rows for one in self.landed.values()), self.replaced)
+        return not (any(there) or self.begun or self.first is not None)
+
+    def says_gone(self, name: str) -> str:
+        """The ticks that have lost rows of an input, in words."""
+        return noticed(self.flow.ticks.calendar, {}, self.gone[name].changes).says_changed
+
+
+def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForget:
+    """What a flow has of the rows that have some values; nothing is changed.
+
+    Raises:
+        HydroError: a landing or a table cannot be read.
+    """
+    from hydro_core.spark.pipeline.forgetting import TheirRows, rows_before, rows_there
+    from hydro_core.spark.pipeline.rework import first_again
+
+    with told_faults(f"the landings of `{flow.name}`", vanished=True):
+        landed = _landed(runner, flow, values)
+    begun = _begun(runner, flow)
+    if not runner.next_tick(flow):
+        return ToForget(flow, landed, TheirRows(), begun=begun is not None)
+    reading = look(runner, flow, to_tell=True)
+    gone = _gone(runner, flow, landed, reading.seen, begun or {})
+    keyed = _keyed(runner, flow, landed, gone)
+    done, unfinished = runner.next_tick(flow), begun is not None
+    pipeline = runner.pipeline(flow)
+    if keyed.obstacles:
+        first = _first(landed, reading.seen, gone)
+        first = None if first is None else first_again(pipeline, first)
+        return ToForget(flow, landed, keyed, gone=gone, first=first, done=done, begun=unfinished)
+    tables, replaced = rows_there(pipeline, keyed), rows_before(pipeline, keyed)
+    gone = _taken_for_theirs(landed, tables, gone)
+    return ToForget(flow, landed, keyed, tables, replaced, gone, done=done, begun=unfinished)
+
+
+def refuse_files(found: ToForget) -> None:
+    """Refuses while landed files have the rows, or outputs of other flows.
+
+    Raises:
+        DataError: which files they are, or which flow is first (code `input`).
+    """
+    lines, cures = [], []
+    for name, one in found.landed.items():
+        if one.by_flow and one.rows:
+            lines.append(f"  {name}: {one.rows:,} row(s) of the output of `{one.by_flow}`")
+            cures.append(f"forget them in `{one.by_flow}` first")
+        elif one.rows and not one.is_delta:
+            lines += [f"  {name}: {rows:,} row(s) in {file}" for file, rows in one.files.items()]
+            cures.append("take the rows out of the files")
+    if lines:
+        message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
+        cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
+        raise DataError(Diagnostic("input", message, help=cure))
+
+
+def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
+    """Forgets the rows, and gives the number of the commit that did; None: no tick is committed.
+
+    Raises:
+        HydroError: a check fails on what is computed again, or another writer is at work; then the
+            tables are as they were.
+    """
+    flow = found.flow
+    refuse_files(found)
+    pipeline = runner.pipeline(flow)
+    if not runner.next_tick(flow):
+        for one in found.landed.values():
+            if one.rows and one.is_delta:
+                one.theirs.erase_history(one.theirs.delete())
+        return None
+    directory = runner.directory(flow)
+    with told_faults(f"the pipeline in {directory}"), pipeline.lock.at_work("a deletion of rows"):
+        if found.first is not None:
+            refuse_others_gone(runner, flow, found.first, found.gone)
+        before = _begin(runner, found)
+        for name, one in found.landed.items():
+            if one.rows and name in before:
+                one.theirs.delete()
+        pipeline.step("landings")
+        reading = look(runner, flow)
+        gone = _gone(runner, flow, found.landed, reading.seen, before)
+        if found.is_by_key:
+            gone = _taken_for_theirs(found.landed, found.tables, gone)
+            _take_out(runner, found, reading.seen, gone)
+        else:
+            _compute_again(runner, found, reading, gone, log)
+        _erase(runner, found, before)
+        (directory / _BEGUN).unlink(missing_ok=True)
+    last = runner.deployments.ledger(flow).last
+    return None if last is None else last.sequence
+
+
+def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[str, TheirLanding]:
+    from hydro_core.spark.inputs.theirs import Theirs
+
+    sources = runner.landings(flow).sources
+    found = {}
+    for name, (column, value) in values.items():
+        source, where = sources[name], flow.inputs[name]
+        theirs = Theirs(source, column, value)
+        arrived = source.arrived() if source.is_there else None
+        files = {} if arrived is None else theirs.files(arrived)
+        is_delta = arrived is not None and arrived.found.version is not None
+        by_flow = where.flow if isinstance(where, FlowOutput) else ""
+        found[name] = TheirLanding(theirs, files, is_delta, by_flow)
+    return found
+
+
+def _keyed(
+    runner: TickRunner,
+    flow: FlowAsset,
+    landed: Mapping[str, TheirLanding],
+    gone: Mapping[str, Gone],
+) -> TheirRows:
+    from hydro_core.spark.pipeline.forgetting import TheirRows, by_key
+
+    values = {one.theirs.value for one in landed.values()}
+    if len(values) > 1:
+        return TheirRows(obstacles=("the inputs have different values",))
+    restated = [
+        one.by_flow for n, one in landed.items() if one.by_flow and n in gone and gone[n].files
+    ]
+    if restated:
+        return TheirRows(obstacles=tuple(f"`{name}` has restated its outputs" for name in restated))
+    keys = {name: (one.theirs.column,) for name, one in landed.items()}
+    return by_key(runner.pipeline(flow), keys, values.pop())
+
+
+def _gone(
+    runner: TickRunner,
+    flow: FlowAsset,
+    landed: Mapping[str, TheirLanding],
+    seen: Mapping[str, Seen],
+    before: Mapping[str, int],
+) -> Mapping[str, Gone]:
+    """What has gone from the landings of the inputs since they were read last."""
+    from hydro_core.spark.inputs.arrivals.unread import gone_since
+
+    reads, found = reads_of(runner, flow), {}
+    for name, one in landed.items():
+        if name not in reads or name not in seen:
+            continue
+        known = None
+        if one.is_delta and not one.by_flow:
+            version = before.get(name, seen[name].now.version or 0)
+            try:
+                known = one.theirs.hashed(version, seen[name].until)
+            except DataError:
+                # Its history went before this was ended, and then the ledger has the landing.
+                known = None
+        found[name] = gone_since(seen[name], reads[name], runner.directory(flow), known)
+    return found
+
+
+def _taken_for_theirs(
+    landed: Mapping[str, TheirLanding], tables: Mapping[str, int], gone: Mapping[str, Gone]
+) -> Mapping[str, Gone]:
+    """What has gone from landings, as far as it can be theirs: of files it is not known whose rows
+    went, and where the tables have none of theirs it was somebody else's.
+    """
+    if any(tables.values()):
+        return gone
+    return {n: one for n, one in gone.items() if landed[n].is_delta and not landed[n].by_flow}
+
+
+def _first(
+    landed: Mapping[str, TheirLanding], seen: Mapping[str, Seen], gone: Mapping[str, Gone]
+) -> int | None:
+    """The first committed tick that has read one of the rows."""
+    firsts = [one.first for one in gone.values() if one.first is not None]
+    for name, one in landed.items():
+        if one.rows and one.is_delta and name in seen and seen[name].until:
+            firsts += one.theirs.read_by(seen[name])
+    return min(firsts, default=None)
+
+
+def _begun(runner: TickRunner, flow: FlowAsset) -> Mapping[str, int] | None:
+    """The versions of the landings before a deletion that has not ended; None: there is none."""
+    try:
+        known: Mapping[str, int] = json.loads((runner.directory(flow) / _BEGUN).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return known
+
+
+def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
+    """Notes that it has begun; gives the versions of the Delta tables that land, before it."""
+    deltas = {n: one for n, one in found.landed.items() if one.is_delta and not one.by_flow}
+    before = {name: one.theirs.source.arrived().found.version or 0 for name, one in deltas.items()}
+    begun = _begun(runner, found.flow) or {}
+    before |= {name: version for name, version in begun.items() if name in deltas}
+    place = runner.directory(found.flow) / _BEGUN
+    scratch = place.with_suffix(f".{os.getpid()}.tmp")
+    scratch.write_text(json.dumps(before), encoding="utf-8")
+    scratch.replace(place)
+    return before
+
+
+def _take_out(
+    runner: TickRunner, found: ToForget, seen: Mapping[str, Seen], gone: Mapping[str, Gone]
+) -> None:
+    from hydro_core.spark.pipeline.forgetting import rows_there, take_out
+    from hydro_core.spark.store.standing import standing_counts
+
+    pipeline = runner.pipeline(found.flow)
+    there = any(rows_there(pipeline, found.keyed).values())
+    if there or found.begun or _changes_landings(found, gone):
+        counts = standing_counts(pipeline.ledger.commits())
+        reads = list(unread_by(runner, found.flow, seen, gone, counts))
+        take_out(pipeline, found.keyed, reads, {name: one.late for name, one in gone.items()})
+
+
+def _compute_again(
+    runner: TickRunner,
+    found: ToForget,
+    reading: LandingReads,
+    gone: Mapping[str, Gone],
+    log: Log,
+) -> None:
+    flow = found.flow
+    firsts = [one.first for one in gone.values() if one.first is not None]
+    if not firsts:
+        if found.begun or _changes_landings(found, gone):
+            reads = list(unread_by(runner, flow, reading.seen, gone, {}))
+            runner.pipeline(flow).decide([replace(read, rows=None, counts=None) for read in reads])
+        return
+    report = without_rows(runner, flow, min(firsts), reading, gone, log)
+    if not report.committed:
+        raise DataError(
+            Diagnostic(
+                "runtime",
+                f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
+                f"without the rows: {report.problem}",
+                help=f"{report.cure}. What has landed is without the rows; run this again then",
+            )
+        )
+
+
+def _changes_landings(found: ToForget, gone: Mapping[str, Gone]) -> bool:
+    """Whether what has landed is not what was read."""
+    deleted = any(one.rows for one in found.landed.values())
+    return deleted or not all(one.is_nothing for one in gone.values())
+
+
+def _erase(runner: TickRunner, found: ToForget, before: Mapping[str, int]) -> None:
+    from hydro_core.spark.pipeline.forgetting import erase
+
+    flow = found.flow
+    erase(runner.pipeline(flow))
+    runner.deployments.forget(flow, timedelta(0), runner.now())
+    reads = reads_of(runner, flow)
+    for name in before:
+        # What came to the table since it was read is for the next look at it.
+        version = reads[name].version if name in reads else None
+        if version is not None and version > before[name]:
+            found.landed[name].theirs.erase_history(version)
+        runner.pipeline(flow).step(f"erased the landing of {name}")
