@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,8 @@ from .cli.init import put_project
 from .code_location.as_loaded import begin_to_load
 from .code_location.factory import project_definitions
 from .project import project
-from .project.settings_file import FileSettings, settings_of_tables
+from .project.known_settings import FileSettings
+from .project.settings_file import settings_of_tables
 from .runner.runner import TickRunner
 
 
@@ -133,14 +133,5 @@ class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the flows; see `load_definitions`."""
-        return load_definitions(Path(self.project), settings_of_tables(self._tables))
-
-    @property
-    def _tables(self) -> Mapping[str, Mapping[str, Any]]:
-        given = (self.spark, self.ticks, self.paths, self.dagster, self.lineage, self.worker)
-        names = ("spark", "ticks", "paths", "dagster", "lineage", "worker")
-        return {
-            name: table.model_dump(exclude_none=True)
-            for name, table in zip(names, given, strict=True)
-            if table is not None
-        }
+        tables = self.model_dump(exclude={"project"}, exclude_none=True)
+        return load_definitions(Path(self.project), settings_of_tables(tables))

@@ -8,6 +8,8 @@ the location that launched it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dagster._core.definitions.definitions_load_context import (
     DefinitionsLoadContext,
     DefinitionsLoadType,
@@ -19,6 +21,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..project.deployments import Deployments
 
 _NOT_DEPLOYED = ""
+_PREFIX = "hydrotick/"
 
 
 def begin_to_load() -> None:
@@ -38,15 +41,34 @@ def deployment_shown(flow: FlowAsset, deployments: Deployments) -> WrittenDeploy
     Raises:
         HydroError: no deployment serves, one is written, and the program is wrong.
     """
-    context = DefinitionsLoadContext.get()
-    key = f"hydrotick/{flow.name}"
-    found: WrittenDeployment | None
-    again = context.load_type is DefinitionsLoadType.RECONSTRUCTION
-    name = context.reconstruction_metadata.get(key) if again else None
-    if name == _NOT_DEPLOYED:
-        found = None
-    else:
+    found: WrittenDeployment | None = None
+    name = _known(flow.name)
+    if name != _NOT_DEPLOYED:
         found = deployments.named(flow, name) if name else None
         found = found or deployments.shown(flow)
-    context.add_to_pending_reconstruction_metadata(key, found.name if found else _NOT_DEPLOYED)
+    _goes_with_runs(flow.name, found.name if found else _NOT_DEPLOYED)
     return found
+
+
+def as_when_launched(key: str, made: Callable[[], str]) -> str:
+    """What was made of the definitions when they were loaded to be shown, and is dear to make: a
+    process of a run has it from who launched it.
+    """
+    known = _known(key)
+    found = made() if known is None else known
+    _goes_with_runs(key, found)
+    return found
+
+
+def _known(key: str) -> str | None:
+    """What goes with the run for which definitions are loaded; None: they are to be shown."""
+    context = DefinitionsLoadContext.get()
+    if context.load_type is not DefinitionsLoadType.RECONSTRUCTION:
+        return None
+    found: str | None = context.reconstruction_metadata.get(_PREFIX + key)
+    return found
+
+
+def _goes_with_runs(key: str, value: str) -> None:
+    context = DefinitionsLoadContext.get()
+    context.add_to_pending_reconstruction_metadata(_PREFIX + key, value)

@@ -20,9 +20,10 @@ from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
 from ..quality.declared import checks_of
 from ..quality.landed import landed_checks, landed_verdicts
-from ..quality.validate import Verdict
+from ..quality.validate import CURE, ROWS, Verdict
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
+from .as_loaded import as_when_launched
 from .asset_specs import asset_key, tick_step
 
 
@@ -65,7 +66,8 @@ def flow_checks(
 
     In a run of ticks the step finds that they have been judged, and lets go on what waits for them.
     """
-    declared = checks_of(flow, shape, runner.sample(flow))
+    sampled = as_when_launched(f"{flow.name}/sampled", lambda: " ".join(runner.sampled(flow)))
+    declared = checks_of(flow, shape, sampled.split())
     warns = landed_checks(flow)
     specs = [
         dg.AssetCheckSpec(
@@ -118,6 +120,7 @@ _SEVERITIES = {"error": dg.AssetCheckSeverity.ERROR, "warn": dg.AssetCheckSeveri
 def _evaluation(
     key: dg.AssetKey, verdict: Verdict, window: TickWindow, *, of_tick: bool = False
 ) -> dg.AssetCheckEvaluation:
+    helps = {"what helps": CURE} if verdict.stops and ROWS in verdict.seen else {}
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=verdict.check,
@@ -126,13 +129,19 @@ def _evaluation(
         severity=_SEVERITIES[verdict.severity],
         blocking=verdict.severity == "error",
         partition=window.key if of_tick else None,
-        metadata={"tick": window.key, **_shown(verdict.seen)},
+        metadata={"tick": window.key, **_shown(verdict.seen), **helps},
     )
 
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
     """What a check saw, as metadata: the UI plots numbers over the ticks."""
     return {
-        name: value if isinstance(value, int | float | str) else dg.MetadataValue.json(value)
+        name: value if isinstance(value, int | float | str) else _table_or_json(name, value)
         for name, value in seen.items()
     }
+
+
+def _table_or_json(name: str, value: Any) -> dg.MetadataValue[Any]:
+    if name == ROWS:
+        return dg.MetadataValue.table([dg.TableRecord(row) for row in value])
+    return dg.MetadataValue.json(value)

@@ -66,8 +66,6 @@ def project_definitions(
     """The definitions of several flows whose ticks `runner` runs.
 
     Args:
-        flows: what is defined.
-        runner: what runs the ticks.
         broken: flows that are none; it is shown why.
         executor: of runs that are launched from assets; a flow's own job runs in one process, since
             a step in a process of its own starts another Spark.

@@ -41,20 +41,21 @@ _LONGEST_PAUSE = timedelta(minutes=30)
 class NextRun:
     """What runs next, from a tick to another, or None; why, in words; whether that is for good.
 
-    With `again` the ticks are committed, and are computed again.
+    With `again` the ticks are committed, and are computed again. With `busy` a run goes on, as far
+    as Dagster's records say.
     """
 
     ticks: tuple[TickWindow, TickWindow] | None
     says: str
     stopped: bool = False
     again: bool = False
+    busy: bool = False
 
 
 def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> NextRun:
     """What runs next of a flow, or why nothing does.
 
     Args:
-        flow: which it is.
         flows: knows its ledger and what has landed.
         instance: Dagster's records; None: they have nothing that the ledger does not say.
     """
@@ -85,7 +86,7 @@ def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> 
 
     busy = runs_of(flow, instance, IN_FLIGHT)
     if busy:
-        return NextRun(None, _busy(busy[-1]))
+        return NextRun(None, _busy(busy[-1]), busy=True)
     try:
         refuse_lost_pipeline(instance, flow, flows)
     except DataError as error:

@@ -25,6 +25,7 @@ from ..worker.client import TicksOfRun
 from .asset_specs import asset_key, tick_step
 from .checks import RunEvaluations
 from .records import refuse_lost_pipeline, unrecorded
+from .run_process import note_process
 from .versions import Versions
 
 
@@ -42,6 +43,7 @@ def tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        note_process(context.run, context.instance)
         try:
             refuse_lost_pipeline(context.instance, flow, runner)
         except DataError as error:

@@ -31,9 +31,7 @@ def seams(flow: FlowAsset, found: Difference, last: int, asked: DeployOptions) -
     """The first restated tick of each output that keeps some of its past; none where all is.
 
     Args:
-        flow: whose outputs.
         found: what becomes of them.
-        last: the last committed tick.
         asked: whether they keep some of it.
 
     Raises:

@@ -51,7 +51,6 @@ def look(
 
     Args:
         flows: know the ledger and the landings.
-        flow: whose landings.
         to_tell: it is only told of; else open ticks are read as it was seen, or it is accepted.
         names: the inputs that are looked at; None: all of them.
 

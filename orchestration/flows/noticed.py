@@ -101,7 +101,6 @@ def noticed_at(
     """What a tick has noticed of each input, of those where it has.
 
     Args:
-        calendar: the ticks.
         reads: what its commit has read.
         is_first: whether it is the first tick of its commit: that is where late rows arrive.
     """

@@ -88,7 +88,6 @@ def ready(
         flow: whose inputs may be waited for.
         latest: asked of each landing that is waited for.
         committed: asked of each flow that is read.
-        now: the time.
         held: asked where an input holds the flow while rows that were read are gone.
     """
     calendar = flow.ticks.calendar

@@ -53,7 +53,6 @@ class FlowSlices:
     """Slices of one flow.
 
     Args:
-        flow: the flow.
         program: its program as it is written.
         inputs: where its landings are.
         ledger: what its ticks have read.
@@ -81,7 +80,6 @@ class FlowSlices:
         """A slice of an output at some ticks, its rows loaded.
 
         Args:
-            output: its name.
             where: which of its rows are asked for.
             ticks: the first and the last of the ticks.
             as_read: every committed tick's rows as it has read them.

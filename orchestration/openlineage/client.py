@@ -18,10 +18,7 @@ def send(event: Mapping[str, Any], to: str, key: str | None, warn: Callable[[str
     """Gives an event to a file (`file:PATH`) or to a server (its URL); `warn` is told if it fails.
 
     Args:
-        event: the event.
-        to: where it goes.
         key: what a server knows this client by.
-        warn: takes a warning.
     """
     body = json.dumps(event, ensure_ascii=False)
     try:

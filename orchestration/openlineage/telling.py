@@ -62,10 +62,7 @@ def told(
 
     Args:
         reports: of the ticks; they run as these are asked for.
-        windows: the ticks.
         begin: makes the run; not asked where nobody is to be told.
-        project: says who is told.
-        log: takes warnings.
     """
     if project.openlineage is None:
         yield from reports

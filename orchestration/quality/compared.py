@@ -17,13 +17,11 @@ from hydro_core.types.values import canonical
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where, rows_where, without
+from .declared import EQUALS, SAYS
 from .validate import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-EQUALS = "equals_program"
-SAYS = "for some keys it is what the program gives, run over all that is landed"
 
 
 class ComputedOutput(NamedTuple):

@@ -42,7 +42,6 @@ def landed_verdicts(
     """What the checks find of a tick.
 
     Args:
-        flow: whose inputs are judged.
         empty: those that had no row of the tick.
         found: what was noticed of the others.
     """

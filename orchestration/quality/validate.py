@@ -7,13 +7,24 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .suites import TICK
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from .library import ValidationResult, gx
 
 _SHOWN = 5
-"""How many offending values a verdict quotes."""
+"""How many of the rows that break a check a verdict quotes."""
+ROWS = "rows that break it"
+"""Where a verdict has them in what was seen."""
+
+
+CURE = (
+    "repair what has landed, the program, or what `expect` says in its asset (`severity: warn` "
+    "lets ticks pass), and run it again"
+)
+"""What helps where rows are not as the asset expects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +53,9 @@ def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, 
     found: dict[str, Verdict] = {}
     for one, meta in _results(suite, frame):
         severity = meta.get("severity", "error")
-        passed = bool(one.success)
-        found[meta["check"]] = Verdict(meta["check"], passed, meta["says"], _seen(one), severity)
+        passed, seen = bool(one.success), _seen(one, frame)
+        says = meta["says"] if passed else f"{meta['says']}{_which(seen)}"
+        found[meta["check"]] = Verdict(meta["check"], passed, says, seen, severity)
     return tuple(found.values())
 
 
@@ -91,16 +103,31 @@ def _compared(one: ValidationResult, row: Mapping[Hashable, Any]) -> dict[str, A
     return {name: row[name] for name in (*names, "problem") if name in row}
 
 
-def _seen(one: ValidationResult) -> dict[str, Any]:
+def _seen(one: ValidationResult, frame: pd.DataFrame) -> dict[str, Any]:
     problem = _error(one)
     if problem is not None:
         return {"problem": problem}
     result = one.result or {}
     seen = {k: result[k] for k in ("element_count", "unexpected_count") if k in result}
-    values = result.get("partial_unexpected_list")
-    if values:
-        seen["unexpected"] = [str(v) for v in values[:_SHOWN]]
+    places = result.get("partial_unexpected_index_list")
+    if places:
+        # Which tick it is, is said beside.
+        rows = frame.loc[places[:_SHOWN]].drop(columns=TICK, errors="ignore").to_dict("records")
+        seen[ROWS] = [{str(name): _text(value) for name, value in row.items()} for row in rows]
     return seen
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+def _which(seen: Mapping[str, Any]) -> str:
+    """Which rows break a check, in words: how many, and the first of them."""
+    if not seen.get(ROWS):
+        return f"; {seen['problem']}" if "problem" in seen else ""
+    named = ", ".join(f"{name} {value}" for name, value in seen[ROWS][0].items())
+    of = f"{seen['unexpected_count']:,} of {seen['element_count']:,} row(s)"
+    return f"; {of} are otherwise, such as {named}"
 
 
 def _error(one: ValidationResult) -> str | None:

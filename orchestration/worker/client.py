@@ -9,6 +9,7 @@ from hydro_core.errors import Diagnostic, InfrastructureError, InternalSparkErro
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
+from ..project.logs import open_logs
 from ..project.settings import ProjectSettings
 from ..runner.asked import AskedTicks
 from ..runner.ranges import Log
@@ -21,6 +22,10 @@ from .values import asked_json, of_json
 from .wire import PROTOCOL, Channel, WorkerPlace, ask, connect, place_of
 
 _SECONDS_MORE = 10
+_SECONDS_TO_ANSWER = 60
+"""A worker answers at once; on a machine with much to do that takes longer, and to run the ticks
+here would take longest.
+"""
 
 
 class WorkerFailedError(Exception):
@@ -59,6 +64,7 @@ class TicksOfRun:
             self._runner.remember(self._flow, report)
             yield report
             return
+        open_logs(self._runner.project.log_format)
         yield from asked.reports(self._runner, self._flow, self._log)
 
     def _handed_over(self, asked: AskedTicks) -> Channel | None:
@@ -73,6 +79,7 @@ class TicksOfRun:
             return None
         try:
             channel = connect(place)
+            channel.wait_at_most(_SECONDS_TO_ANSWER)
             channel.send(self._request(asked, place))
             answer = next(channel.messages(), {"kind": "refused", "why": "it has ended"})
         except OSError as problem:

@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -21,11 +20,15 @@ from typing import Any
 from hydro_core.errors import HydroError
 from hydro_core.processes import this_process
 
+from ..project.logs import log_bug, open_logs
 from ..project.project import Project, current
 from .code import code_number
 from .spawned import SECONDS_TO_END
 from .ticks import TickWork, failure
 from .wire import Channel
+
+NAME = "hydrotick worker"
+"""What lines of a worker's log begin with, and of its processes'."""
 
 
 class ProcessLoop:
@@ -86,7 +89,7 @@ class ProcessLoop:
             self._tell("cancelled")
         except BaseException as error:  # noqa: BLE001 - whatever it is, who asked is to know it
             if not isinstance(error, HydroError):
-                traceback.print_exc()
+                log_bug("a piece of work ended with an error that is nobody's")
             self._tell("failed", **failure(error))
 
     def _tell(self, kind: str, **message: Any) -> None:
@@ -118,9 +121,11 @@ def main(file: int) -> None:
 
 def _project() -> Project | HydroError:
     try:
-        return current()
+        found = current()
     except HydroError as error:
         return error
+    open_logs(found.settings.log_format, NAME)
+    return found
 
 
 if __name__ == "__main__":

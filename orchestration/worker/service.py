@@ -187,7 +187,12 @@ class WorkerService:
         # What happens is told behind the first answer.
         with self._changed:
             self._add(job)
-            channel.send({"kind": "taken"})
+            try:
+                channel.send({"kind": "taken"})
+            except OSError:
+                # Who asked has waited for too long, and runs the ticks itself.
+                self._turns.drop(job)
+                raise
 
         def cancelled() -> None:
             for _ in channel.messages():

@@ -66,6 +66,8 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._sending = threading.Lock()
+        # One for all who read: what it has read ahead is the next one's.
+        self._lines = connection.makefile("rb")
 
     def send(self, message: Message) -> None:
         """Sends a message.
@@ -79,15 +81,14 @@ class Channel:
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """What the other side sends, until it ends its side; what is cut off is left out."""
-        with self._connection.makefile("rb") as lines:
-            while True:
-                try:
-                    line = lines.readline(_MOST_BYTES)
-                except ConnectionError:
-                    return
-                if not line.endswith(b"\n"):
-                    return
-                yield json.loads(line)
+        while True:
+            try:
+                line = self._lines.readline(_MOST_BYTES)
+            except ConnectionError:
+                return
+            if not line.endswith(b"\n"):
+                return
+            yield json.loads(line)
 
     def wait_at_most(self, seconds: float | None) -> None:
         """Waits no longer than that for each message; None: as long as it takes."""
@@ -110,6 +111,8 @@ class Channel:
         """Ends the connection, also for those who wait for a message of it."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
+        # Whoever reads has come to the end by now, and lets go of the lines.
+        self._lines.close()
         self._connection.close()
 
 

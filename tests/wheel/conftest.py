@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("tests.wheel.following", "tests.wheel.served")
+pytest.register_assert_rewrite("tests.wheel.following", "tests.wheel.served", "tests.wheel.company")
 
 from tests.wheel.environment import Environment, made_in, wheel_in  # noqa: E402
 

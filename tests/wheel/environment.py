@@ -50,12 +50,14 @@ class Environment:
         path = f"{self.place / 'bin'}:{self.programs}"
         return {"HOME": str(self.home), "PATH": path}
 
-    def run(self, words: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, words: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end; what it prints is taken as one text, `stdout`."""
         return subprocess.run(
             [self.place / "bin" / words[0], *words[1:]],
             cwd=folder,
-            env=self.variables,
+            env=variables or self.variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -85,8 +87,8 @@ def wheel_in(place: Path) -> Path:
     return made
 
 
-def made_in(place: Path, wheel: Path) -> Environment:
-    """A fresh environment of the wheel."""
+def made_in(place: Path, wheel: Path, *extras: str) -> Environment:
+    """A fresh environment of the wheel, and of what its extras of these names ask for."""
     venv.create(place / "environment", with_pip=False, symlinks=True)
     found = Environment(place / "environment", place / "home", place / "programs")
     found.home.mkdir()
@@ -95,7 +97,7 @@ def made_in(place: Path, wheel: Path) -> Environment:
     subprocess.run([*pip, "--no-deps", "--no-index", "--no-compile", wheel], check=True)
     site, there = _site(found.place), _installed(_site(Path(sys.prefix)))
     own = _installed(site)["hydrotick"]
-    for distribution in needed(own, there):
+    for distribution in needed(own, there, *extras):
         _link(distribution, found.place)
     # Where there is no network, these are copied from an environment that has them: they are what
     # the first command that starts Spark would fetch.
@@ -104,11 +106,13 @@ def made_in(place: Path, wheel: Path) -> Environment:
     return found
 
 
-def needed(first: Distribution, there: Mapping[str, Distribution]) -> list[Distribution]:
+def needed(
+    first: Distribution, there: Mapping[str, Distribution], *extras: str
+) -> list[Distribution]:
     """What a distribution needs by its metadata, and by that of what it needs, of what is there."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
-    open_: list[tuple[Distribution, str]] = [(first, "")]
+    open_: list[tuple[Distribution, str]] = [(first, extra) for extra in ("", *extras)]
     while open_:
         distribution, extra = open_.pop()
         for text in distribution.requires or ():

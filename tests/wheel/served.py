@@ -32,9 +32,7 @@ def served(
 
     It is ended as by Ctrl-C, and has to end with 0.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     log = environment.home / f"served-{port}.log"
     with (
         log.open("wb") as output,
@@ -61,6 +59,13 @@ def served(
         finally:
             if serving.poll() is None:
                 os.killpg(serving.pid, signal.SIGKILL)
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def _heeds_interrupts() -> None:

@@ -43,6 +43,13 @@ def _shop(environment: Environment, folder: Path) -> None:
     more.write_text("day,user,amount\n2026-01-31,ann,3\n2026-02-01,bob,1\n", encoding="utf-8")
 
 
+def _without_ann(_: Environment, folder: Path) -> None:
+    """The reader takes the rows out of files that are theirs."""
+    for file in (folder / "data" / "landing" / "payments").glob("*.csv"):
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if ",ann," not in line), encoding="utf-8")
+
+
 def _nothing_is_ready(environment: Environment, _: Path) -> None:
     """Spark is started for the first time: there is no Java yet."""
     rmtree(environment.place / "share" / "hydrotick" / "jdk", ignore_errors=True)
@@ -80,7 +87,14 @@ STORIES = (
         ends={
             "hydrotick status --max-open 3 --format json": 1,
             "hydrotick plan totals --compare 3": 3,
+            "hydrotick restore backup/shop --dry-run": 3,
         },
+    ),
+    Story(
+        "docs/forgetting.md",
+        before={"": _shop, "hydrotick forget totals --where user=ann": _without_ann},
+        ends={"hydrotick forget totals --where user=ann --dry-run": 3},
+        says={"hydrotick forget totals --where user=ann": "no tick is computed"},
     ),
     Story("assets/chat/README.md", before={"": _with_the_chat}),
 )
