@@ -18,6 +18,7 @@
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
 | `launched` | from the launch of a run to its tick: the default launcher, multiprocess, `dev` |
+| `idle` | processor time and memory of the services of 2 and 50 flows with nothing due |
 | `sample` | the check of a sample of keys with the tick of the flights that it judges |
 | `costs` | what a row takes that is read, made, stored, searched, with the cost model |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
@@ -56,6 +57,7 @@ BENCHMARKS = (
     "incremental",
     "scale",
     "launched",
+    "idle",
     "sample",
     "costs",
     "optimizer",
