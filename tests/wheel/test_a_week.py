@@ -19,7 +19,7 @@ from tests.support.services import Services
 from tests.wheel.company import OUTPUTS, RunningShop, Shop, ShopBeside, day, until
 from tests.wheel.environment import Environment, made_in
 
-pytestmark = [pytest.mark.wheel, pytest.mark.slow]
+pytestmark = pytest.mark.wheel
 
 _GOES_ON = [dg.DagsterRunStatus(status) for status in IN_FLIGHT]
 DAYS = [day(number) for number in range(1, 8)]
