@@ -49,11 +49,11 @@ import dagster as dg
 days = dg.DailyPartitionsDefinition("2026-01-01", end_offset=365)
 
 @dg.asset(partitions_def=days)
-def nothing() -> dg.MaterializeResult:
+def idle() -> dg.MaterializeResult:
     return dg.MaterializeResult()
 
-job = dg.define_asset_job("nothing", [nothing], executor_def=dg.in_process_executor)
-defs = dg.Definitions(assets=[nothing], jobs=[job])
+job = dg.define_asset_job("nothing", [idle], executor_def=dg.in_process_executor)
+defs = dg.Definitions(assets=[idle], jobs=[job])
 """
 
 PARTS = ("launcher", "run", "worker", "process", "JVM")
