@@ -11,9 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.program_arguments import (
+    add_param_argument,
+    add_schema_argument,
+    graph_of,
+    schemas_of,
+)
 from hydro_core.compile import compile_graph
-from hydro_core.lang.load import load
 from hydro_core.printed import checked
 
 
@@ -27,6 +31,7 @@ def command(words: Sequence[str]) -> int:
         help="`*.hydro`, or `module:attribute`; without one, all flows of the project",
     )
     add_schema_argument(parser)
+    add_param_argument(parser)
     output.add_format_argument(parser)
     arguments = parser.parse_args(words)
     if wrong := _misuse(arguments):
@@ -35,7 +40,7 @@ def command(words: Sequence[str]) -> int:
         from hydro_core.cli.check_project import check_project
 
         return check_project(arguments.format)
-    graph = load(arguments.file)
+    graph = graph_of(arguments)
     program = checked(compile_graph(graph, schemas_of(arguments, graph)))
     if arguments.format == "json":
         output.print_json(program.as_json())
@@ -50,6 +55,8 @@ def _misuse(arguments: argparse.Namespace) -> str | None:
         return None
     if arguments.schema:
         return "--schema is about a FILE: the flows of a project have theirs in their assets"
+    if arguments.param:
+        return "--param is about a FILE: the flows of a project have theirs in their assets"
     from hydro_core.project.discover import PROJECT, project_above
 
     if not os.environ.get(PROJECT) and project_above(Path.cwd()) is None:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import program_parser, schemas_of
+from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
 from hydro_core.compile import compile_graph, draw
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.lang.load import load
 
 FORMATS = ("mermaid", "dot", "svg", "text", "json")
 
@@ -23,7 +22,7 @@ def command(words: Sequence[str]) -> int:
     )
     parser.add_argument("--out", metavar="PATH", help="write the drawing to a file")
     arguments = parser.parse_args(words)
-    graph = load(arguments.file)
+    graph = graph_of(arguments)
     drawing = draw(
         compile_graph(graph, schemas_of(arguments, graph), partial=True), _style(arguments)
     )

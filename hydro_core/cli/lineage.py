@@ -7,9 +7,8 @@ from typing import Any
 
 from hydro_core.analysis.lineage import FieldLineage, SourceField, lineage
 from hydro_core.cli import output
-from hydro_core.cli.schemas import program_parser, schemas_of
+from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
 from hydro_core.compile import compile_graph
-from hydro_core.lang.load import load
 from hydro_core.report import table
 
 
@@ -18,7 +17,7 @@ def command(words: Sequence[str]) -> int:
     parser = program_parser("lineage", command.__doc__)
     output.add_format_argument(parser)
     arguments = parser.parse_args(words)
-    graph = load(arguments.file)
+    graph = graph_of(arguments)
     found = lineage(compile_graph(graph, schemas_of(arguments, graph)).typed)
     if arguments.format == "json":
         output.print_json({name: _as_json(fields) for name, fields in found.items()})

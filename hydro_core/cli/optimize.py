@@ -8,11 +8,10 @@ import argparse
 from collections.abc import Sequence
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import program_parser, schemas_of
+from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, compile_graph, draw, stratified
 from hydro_core.errors import DataError, Diagnostic, ProgramError
-from hydro_core.lang.load import load
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import expressions
@@ -41,7 +40,7 @@ def command(words: Sequence[str]) -> int:
     arguments = parser.parse_args(words)
     if wrong := _misuse(arguments):
         parser.error(wrong)
-    graph = load(arguments.file)
+    graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
     found = told_plan(program, statistics_of(arguments.stats), explain=arguments.explain)

@@ -11,15 +11,19 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.partition import add_on_argument, choice_of, wrong_on
+from hydro_core.cli.program_arguments import (
+    add_param_argument,
+    add_schema_argument,
+    given_params,
+)
 from hydro_core.cli.run_files import run_files
-from hydro_core.cli.schemas import add_schema_argument
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
-from hydro_core.lang.load import load
-from hydro_core.lang.resolve import parse
+from hydro_core.lang.load import load, load_text
+from hydro_core.lang.params import Params, params_of
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
 from hydro_core.types.json import parse_json
@@ -44,7 +48,8 @@ def command(words: Sequence[str]) -> int:
     if arguments.input:
         return run_files(arguments, options)
     given = _read_ticks(Path(arguments.ticks))
-    graph = load(arguments.file)
+    params = Params({**_params(given).values, **given_params(arguments).values})
+    graph = load(arguments.file, params)
     output.print_warnings(graph.warnings)
     ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
     output.print_json({"ticks": ticks})
@@ -75,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         help="with --input and --engine spark: N ticks as one job (default: all)",
     )
     add_schema_argument(parser)
+    add_param_argument(parser)
     parser.add_argument(
         "--engine",
         choices=("reference", "spark"),
@@ -111,6 +117,8 @@ def _misuse(arguments: argparse.Namespace) -> str | None:
         return "--batch takes its programs from the jobs: leave FILE out"
     if arguments.schema and not arguments.input:
         return "--schema goes with --input; with --ticks, schemas stand in the file"
+    if arguments.batch and arguments.param:
+        return "--param is about a FILE: a job has its own as `params`"
     if not arguments.batch and not arguments.file:
         return "FILE is missing"
     if arguments.shards is None and (arguments.on or arguments.replicate or arguments.stats):
@@ -170,9 +178,9 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         job = _job(line, where)
         name = job.get("name")
         if "file" in job:
-            graph = load(_beside(directory, job["file"]))
+            graph = load(_beside(directory, job["file"]), _params(job))
         else:
-            graph = parse(job["program"], file=f"<{name}>")
+            graph = load_text(job["program"], f"<{name}>", _params(job))
         ticks = run_json(graph, job.get("schemas") or {}, job.get("ticks", []), options)
     except HydroError as error:
         return {"name": name, "error": error.as_json()}
@@ -181,6 +189,15 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         cure = "this is a bug: please report it, with what stands on standard error"
         return {"name": name, "error": Diagnostic("runtime", "internal error", help=cure).as_json()}
     return {"name": name, "ticks": ticks}
+
+
+def _params(given: Mapping[str, Any]) -> Params:
+    """What stands as `params` beside ticks; JSON's values are what they are."""
+    said = given.get("params") or {}
+    if not isinstance(said, dict):
+        message = f"`params` are values by name, and this is {said!r}"
+        raise DataError(Diagnostic("input", message, help='write `"params": {"threshold": 100}`'))
+    return params_of(said)
 
 
 def _job(line: str, where: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import schemas_of
+from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options
 from hydro_core.files.arrived import Arrived, arrive
@@ -20,7 +20,6 @@ from hydro_core.files.local_path import local_path
 from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.load import load
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side
 from hydro_core.ticks.every import Every, parse_time
@@ -36,7 +35,7 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     start = parse_time(arguments.start) if arguments.start else None
     files = [InputFile.parse(text) for text in arguments.input]
     arguments.out = local_path(arguments.out) if arguments.out else None
-    graph = load(arguments.file)
+    graph = graph_of(arguments)
     check_names(graph, (file.name for file in files), "of `--input`")
     given = schemas_of(arguments, graph)
     if options.engine == "spark":

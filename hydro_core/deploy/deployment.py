@@ -26,6 +26,8 @@ class WrittenProgram:
 
     texts: Mapping[str, str]
     typed: Typed
+    params: Mapping[str, str] = field(default_factory=dict)
+    """The constants that it was given by name, each as Python writes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,9 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
     validated = about["validated"]
     return Deployment(
         flow=about["flow"],
-        program=WrittenProgram(json.loads(texts[_PROGRAM]), decoder.typed(plan["program"])),
+        program=WrittenProgram(
+            json.loads(texts[_PROGRAM]), decoder.typed(plan["program"]), about.get("params", {})
+        ),
         plan=decoder.plan(plan["plan"]),
         costs=Costs(**about["costs"]),
         explanation=json.loads(texts[_EXPLANATION]),
@@ -204,7 +206,8 @@ def _files(deployment: Deployment) -> dict[str, str]:
         "notes": list(deployment.notes),
         "routing": deployment.routing,
         "repeatable": deployment.repeatable,
-        # What is not in shards is called as it was before there were any.
+        # What has no parameters, or shards, is called as it was before there were any.
+        **({"params": dict(deployment.program.params)} if deployment.program.params else {}),
         **({"sharding": asdict(deployment.sharding)} if deployment.sharding else {}),
         "streams": dict(deployment.streams),
         "validated": None if validated is None else asdict(validated),

@@ -37,6 +37,8 @@ class DeploymentMetadata:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """The program's files, by their names."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    """The constants that it was given by name, each as Python writes it."""
     validated: Validated | None = None
     sharding: Sharding | None = None
     hashes: Mapping[NodeId, str] = field(default_factory=dict)
@@ -55,7 +57,7 @@ def deployment_of(
     made = plan_of(program, optimized.typed, optimized.streams, given.hashes)
     return Deployment(
         flow=flow,
-        program=WrittenProgram(given.texts, program),
+        program=WrittenProgram(given.texts, program, given.params),
         plan=made,
         costs=_costs(optimized),
         explanation={step.output: step.render() for step in optimized.steps},

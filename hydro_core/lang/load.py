@@ -9,20 +9,29 @@ from pathlib import Path
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.ir.graph import Graph
+from hydro_core.lang.params import NO_PARAMS, Params, called_with, check_named
 from hydro_core.lang.resolve import parse
 from hydro_core.lang.similar import did_you_mean
 
 _FORMS = "FILE is a program `*.hydro`, or `module:attribute` for a flow built in Python"
 
 
-def load(spec: str) -> Graph:
-    """The graph of `*.hydro`, or of `module:attribute`, a `Flow` or what gives one when called."""
+def load(spec: str, params: Params = NO_PARAMS) -> Graph:
+    """The graph of `*.hydro`, or of `module:attribute`, a `Flow` or what gives one when called.
+
+    Args:
+        spec: the file, or the module and what is in it.
+        params: what functions and arguments of a text name, or what a Python function takes.
+
+    Raises:
+        ProgramError: there is no such program, it is wrong, or it has other parameters.
+    """
     module, colon, attribute = spec.rpartition(":")
     if spec.endswith(".py"):
         raise _which_flow(Path(spec))
     if spec.endswith(".hydro") or not colon or Path(spec).exists():
-        return load_file(Path(spec))
-    return _load_flow(module, attribute, spec)
+        return load_file(Path(spec), params)
+    return _load_flow(module, attribute, spec, params)
 
 
 def _which_flow(path: Path) -> ProgramError:
@@ -57,8 +66,8 @@ def _is_flow(value: ast.expr | None) -> bool:
     return "Flow" in names | {n.attr for n in parts if isinstance(n, ast.Attribute)}
 
 
-def load_file(path: Path) -> Graph:
-    """The graph of a program's file."""
+def load_file(path: Path, params: Params = NO_PARAMS) -> Graph:
+    """The graph of a program's file, whose functions and arguments may name the parameters."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -70,14 +79,35 @@ def load_file(path: Path) -> Graph:
         raise _unusable(
             f"{str(path)!r} is not UTF-8: byte {problem.start} is none of it", "save it as UTF-8"
         ) from None
-    return parse(text, file=str(path), name=path.stem)
+    return load_text(text, str(path), params, path.stem)
+
+
+def load_text(text: str, file: str, params: Params = NO_PARAMS, name: str = "flow") -> Graph:
+    """The graph of a text that stands in a file; each parameter is named in it."""
+    graph = parse(text, file=file, name=name, bindings=params.values)
+    check_named(params, text, graph)
+    return graph
 
 
 def _neighbours(path: Path) -> list[str]:
     return [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
 
 
-def _load_flow(module: str, attribute: str, spec: str) -> Graph:
+def _load_flow(module: str, attribute: str, spec: str, params: Params) -> Graph:
+    value = _found_in(module, attribute)
+    graph = _graph_of(value)
+    if graph is not None and params.values:
+        message = f"`{spec}` is a flow that is made already, so it takes no parameters"
+        raise _unusable(message, "name a function that takes them, and gives the flow")
+    if graph is None and callable(value):
+        graph = _graph_of(called_with(value, params, spec))
+    if graph is None:
+        raise _unusable(f"`{spec}` is no flow, but a {type(value).__name__}", _FORMS)
+    return graph
+
+
+def _found_in(module: str, attribute: str) -> object:
+    """What a module has of that name, perhaps in something else of it."""
     # As with `python -m`, modules of the working directory are found.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -103,12 +133,7 @@ def _load_flow(module: str, attribute: str, spec: str) -> Graph:
             help_ = did_you_mean(part, [n for n in dir(value) if not n.startswith("_")])
             raise _unusable(f"`{module}` has no `{attribute}`", help_ or _FORMS)
         value = getattr(value, part)
-    graph = _graph_of(value)
-    if graph is None and callable(value):
-        graph = _graph_of(value())
-    if graph is None:
-        raise _unusable(f"`{spec}` is no flow, but a {type(value).__name__}", _FORMS)
-    return graph
+    return value
 
 
 def _graph_of(value: object) -> Graph | None:

@@ -10,7 +10,8 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from hydro_core.errors import Span
+from hydro_core.errors import ProgramError, Span
+from hydro_core.lang.params import params_of
 from hydro_core.project.flow_asset import (
     Expect,
     FlowAsset,
@@ -120,6 +121,16 @@ def _spark(document: Document, value: YamlValue) -> FlowSpark:
         document.wrong(found["conf"], f"`conf` is {wrong[0]}", wrong[1])
         return FlowSpark()
     return FlowSpark(conf_of(said))
+
+
+def _params(document: Document, value: YamlValue) -> Mapping[str, Any]:
+    found = document.mapping(value, "`params`")
+    try:
+        given = {name: inner.plain for name, inner in found.items()}
+        return params_of(given, {name: inner.span for name, inner in found.items()}).values
+    except ProgramError as error:
+        document.problems += error.diagnostics
+        return {}
 
 
 def _texts(document: Document, value: YamlValue) -> dict[str, str]:
@@ -240,6 +251,7 @@ _SAID: Kinds = {
 _READ = {
     "shards": _shards,
     "spark": _spark,
+    "params": _params,
     "ticks": _ticks,
     "inputs": _inputs,
     "expect": _expect,

@@ -142,7 +142,8 @@ class FlowAsset:
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
     each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
     judged by what the program, run over all that is landed, gives; 0 switches it off. `shards` cuts
-    the program into so many. `spark` says how Spark runs it.
+    the program into so many. `spark` says how Spark runs it. `params` are constants that the
+    program names; with other ones it is another program.
     """
 
     name: str
@@ -157,6 +158,7 @@ class FlowAsset:
     sample_keys: int | None = None
     shards: int | Shards = 1
     spark: FlowSpark = FlowSpark()
+    params: Mapping[str, Any] = field(default_factory=dict)
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

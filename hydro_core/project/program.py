@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hydro_core.lang.params import Params, params_of
 from hydro_core.project.check import (
     check_declaration,
     check_expectations,
@@ -29,12 +30,22 @@ def program_of(flow: FlowAsset) -> Compiled:
     from hydro_core.compile import compile_graph
     from hydro_core.lang.load import load
 
-    graph = load(place_of(flow))
+    graph = load(place_of(flow), params_given(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     program = compile_graph(graph, schemas_of(flow))
     check_columns(flow, program.typed)
     check_sharding(flow, program)
     return program
+
+
+def params_given(flow: FlowAsset) -> Params:
+    """The parameters that the asset gives the program, and where.
+
+    Raises:
+        ProgramError: one is no name, or no item (code `config`).
+    """
+    places = {name: flow.places.get(f"params.{name}") for name in flow.params}
+    return params_of(flow.params, {name: span for name, span in places.items() if span})
 
 
 def check_columns(flow: FlowAsset, typed: Typed) -> None:

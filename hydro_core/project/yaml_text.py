@@ -182,6 +182,34 @@ class Document:
         return Span(str(self.file), line + 1, column + 1, line + 1, last + 1, text)
 
 
+def value_of(text: str) -> Any:
+    """What a value means that stands by itself, as behind a name of a file.
+
+    Raises:
+        ValueError: it is no YAML.
+    """
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if node is None:
+            return None
+        _refuse_many(node)
+        return _plain(node)
+    except yaml.MarkedYAMLError as problem:
+        raise ValueError(problem.problem or problem.context) from None
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise ValueError(str(problem)) from None
+
+
+def _plain(node: yaml.Node) -> Any:
+    match node:
+        case yaml.MappingNode():
+            return {_plain(key): _plain(value) for key, value in node.value}
+        case yaml.SequenceNode():
+            return [_plain(inner) for inner in node.value]
+        case _:
+            return _scalar(node)
+
+
 def _refuse_many(top: yaml.Node) -> None:
     """Refuses aliases that stand for more than `MOST_ALIASED` values beside those that are written:
     a line of aliases of aliases is a number of values that no machine holds.

@@ -158,9 +158,11 @@ def _there(place: str, command: str, given: Sequence[str]) -> Iterable[str]:
     if place == "OUTPUT" and given:
         from hydro_core.lang.load import load
         from hydro_core.project.discover import place_of
+        from hydro_core.project.program import params_given
 
         flows = {flow.name: flow for flow in project.current().flows}
-        return load(place_of(flows[given[0]])).sinks if given[0] in flows else ()
+        flow = flows.get(given[0])
+        return load(place_of(flow), params_given(flow)).sinks if flow else ()
     return ()
 
 

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
-from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.program_arguments import (
+    add_param_argument,
+    add_schema_argument,
+    given_params,
+    schemas_of,
+)
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.environment import settings_of
 from hydro_core.lang.load import load
@@ -78,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "program", metavar="FILE", help="`*.hydro`, `module:attribute`, or a flow of the project"
     )
     add_schema_argument(parser)
+    add_param_argument(parser)
     parser.add_argument(
         "--engine",
         choices=["spark", "reference"],
@@ -114,11 +120,13 @@ def _parser() -> argparse.ArgumentParser:
 def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:
     named: str = options.program
     if named.endswith(".hydro") or ":" in named:
-        graph = load(named)
+        graph = load(named, given_params(options))
         program = compile_graph(graph, schemas_of(options, graph))
         return Subject(program, _DAYS.window, settings_of(os.environ)), graph.name
     if options.schema:
         parser.error("--schema is for a FILE: a flow's schemas stand in its asset")
+    if options.param:
+        parser.error("--param is for a FILE: a flow's parameters stand in its asset")
     found = project.current()
     flow = flow_named(named, found, parser)
     program = program_of(flow)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.deploy.files import WrittenDeployment, name_of
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.lang.params import changed_params
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -72,7 +73,10 @@ class Change:
             " input"
             for flow, name in readers
         )
-        return (*waits, *self.target.deployment.notes, *says_arrived(self.flow, self.arrived))
+        before, after = (one.deployment.program for one in (self.serving, self.target))
+        params = changed_params(before.params, after.params)
+        notes = self.target.deployment.notes
+        return (*waits, *params, *notes, *says_arrived(self.flow, self.arrived))
 
     @property
     def last(self) -> TickWindow:

@@ -23,14 +23,15 @@ from hydro_core.deploy.files import (
 )
 from hydro_core.deploy.said import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.lang.params import changed_params, written
 from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.project.cutting import served, sharding_of
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.program import program_of
+from hydro_core.project.program import params_given, program_of
 from hydro_core.project.reads import no_such_output, takes_back
 from hydro_core.types.columns import declared_columns
 
-from .programs import deployment_for, plan_as_written, said_instead
+from .programs import deployment_for, plan_as_written, said_instead, texts_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -238,6 +239,9 @@ class Deployments:
             return Undeployed()
         was = said(serving.deployment.program.typed)
         changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
+        params = changed_params(serving.deployment.program.params, written(params_given(flow)))
+        if params and texts_of(flow) == serving.deployment.program.texts:
+            return Undeployed(f"not deployed: {', '.join(params)}", frozenset(changed))
         has = serving.deployment.sharding
         if not changed and now[0] == was[0] and sharding_of(flow) != has:
             return Undeployed(f"the shards that its asset asks for are not deployed; {served(has)}")

@@ -15,13 +15,14 @@ from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.deploy.records import FORMAT
 from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
+from hydro_core.lang.params import written
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.program import check_columns, program_of
+from hydro_core.project.program import check_columns, params_given, program_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -84,6 +85,7 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
         bool(texts)
         and deployed.format == FORMAT
         and texts == deployed.program.texts
+        and written(params_given(flow)) == deployed.program.params
         and deployed.versions.get(PACKAGE) == _release()
     )
 
@@ -166,11 +168,12 @@ def _planned(
     from hydro_core.deploy.make import DeploymentMetadata
 
     cut = in_shards(flow, program, plan)
+    said = DeploymentMetadata(texts_of(flow), written(params_given(flow)))
     if cut is None:
-        return plan(program), DeploymentMetadata(texts_of(flow))
+        return plan(program), said
     sharding, shards = cut
     known = shards.hashes(program_hashes(program.typed))
-    return shards.optimized(), DeploymentMetadata(texts_of(flow), sharding=sharding, hashes=known)
+    return shards.optimized(), replace(said, sharding=sharding, hashes=known)
 
 
 def _within(flow: FlowAsset, note: str) -> str:

@@ -1,5 +1,5 @@
-"""What commands about a program take: FILE, and `--schema NAME=DDL` for inputs that it does not
-declare.
+"""What commands about a program take: FILE, `--param NAME=VALUE` for what it names, and
+`--schema NAME=DDL` for inputs that it does not declare.
 """
 
 from __future__ import annotations
@@ -7,9 +7,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from hydro_core.errors import DataError, Diagnostic, TypeProblem
+from hydro_core.errors import DataError, Diagnostic, ProgramError, TypeProblem
 from hydro_core.ir.graph import Graph
+from hydro_core.lang.load import load
+from hydro_core.lang.params import Params, params_of
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.yaml_text import value_of
 from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
 
@@ -19,7 +22,52 @@ def program_parser(command: str, says: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"hydrotick {command}", description=says)
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_schema_argument(parser)
+    add_param_argument(parser)
     return parser
+
+
+def add_param_argument(parser: argparse.ArgumentParser) -> None:
+    """Declares `--param`."""
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what a name in the program means, written as in YAML: `100`, `2026-01-01`, `[DE, FR]`"
+        " (repeatable)",
+    )
+
+
+def graph_of(arguments: argparse.Namespace) -> Graph:
+    """The program that FILE names, with the parameters that are given.
+
+    Raises:
+        ProgramError: there is none, it is wrong, or it has other parameters.
+    """
+    return load(arguments.file, given_params(arguments))
+
+
+def given_params(arguments: argparse.Namespace) -> Params:
+    """The parameters of `--param`; the last one counts where a name is given twice.
+
+    Raises:
+        ProgramError: one is not written as `NAME=VALUE`, or is none (code `config`).
+    """
+    found = {}
+    for text in arguments.param:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise _no_param(f"`--param {text}` has no `=`")
+        try:
+            found[name] = value_of(value)
+        except ValueError as problem:
+            raise _no_param(f"the value of `--param {text}` is no YAML: {problem}") from None
+    return params_of(found)
+
+
+def _no_param(message: str) -> ProgramError:
+    cure = "write `--param NAME=VALUE`, and signs in quotes: `--param 'name=\"a: b\"'`"
+    return ProgramError(Diagnostic("config", message, help=cure))
 
 
 def add_schema_argument(parser: argparse.ArgumentParser) -> None:
