@@ -31,6 +31,7 @@ __all__ = [
     "Stream",
     "Ticks",
     "agg",
+    "fn",
     "typed",
 ]
 
@@ -51,8 +52,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # Nothing is imported before it is asked for: `hydro_core.types` must not bring the whole
     # language along.
-    if name == "agg":
-        return import_module("hydro_core.agg")
+    if name in ("agg", "fn"):
+        return import_module(f"hydro_core.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

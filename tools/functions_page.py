@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 
 from hydro_core.functions.allowed import (
     BUILTINS,
@@ -12,8 +13,12 @@ from hydro_core.functions.allowed import (
     MODULES,
     PROPERTIES,
 )
-from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.data import DATA_FUNCTIONS
 
+_OF_DATA = """\
+A flow in Python takes them of `hydro_core.fn`. Of a null all but the first three give null, as in
+SQL, where Python's own fail. Spark runs them in Python.
+"""
 _HEAD = """\
 # Functions
 
@@ -51,14 +56,17 @@ def page() -> str:
         [
             _HEAD,
             "## Builtins\n",
-            f"{_listed(BUILTINS)}.\n",
+            f"{_listed(name for name in BUILTINS if name not in DATA_FUNCTIONS)}.\n",
+            "## Of data\n",
+            _OF_DATA,
+            _table(["function", "gives"], _of_data()),
             "## Of values\n",
             _table(["type", "methods", "properties"], _of_values()),
             "## Of types\n",
-            f"{_listed(CLASS_ATTRIBUTES)}.\n",
+            f"{_listed(name for name in CLASS_ATTRIBUTES if not name.startswith('math.'))}.\n",
             "## Of `math`\n",
-            "In flows in Python, which import it:\n",
-            f"{_listed(name for name in FUNCTIONS if name.startswith('math.'))}.\n",
+            "A flow in Python imports it.\n",
+            f"{_listed(name for name in CLASS_ATTRIBUTES if name.startswith('math.'))}.\n",
             "## What is asked for, and not there\n",
             _table(["written", "instead"], _instead()),
         ]
@@ -74,6 +82,20 @@ def _of_values() -> list[list[str]]:
             shown = names.get(kind.__name__, f"`{kind.__name__}`")
             rows.append([shown, _listed(sorted(methods)), _listed(sorted(properties))])
     return rows
+
+
+def _of_data() -> list[list[str]]:
+    """Each function as it is called, and the first sentence of its docstring."""
+    rows = []
+    for name, entry in DATA_FUNCTIONS.items():
+        first = " ".join(str(entry.function.__doc__).split("\n\n")[0].split())
+        rows.append([f"`{name}{_called(entry.function)}`", first.rstrip(".")])
+    return rows
+
+
+def _called(function: Callable[..., object]) -> str:
+    parameters = inspect.signature(function).parameters.values()
+    return f"({', '.join(str(p).partition(':')[0] for p in parameters)})"
 
 
 def _instead() -> list[list[str]]:

@@ -31,7 +31,11 @@ PROPERTIES: Mapping[type, frozenset[str]] = MappingProxyType(
     {kind: frozenset(members) - METHODS[kind] for kind, members in OF_TYPES.items()}
 )
 CLASS_ATTRIBUTES: Mapping[str, Any] = MappingProxyType(
-    {name: entry.function for name, entry in builtins.OF_CLASSES.items()} | dict(builtins.CONSTANTS)
+    {
+        name: entry.function
+        for name, entry in (*builtins.OF_CLASSES.items(), *builtins.OF_MATH.items())
+    }
+    | dict(builtins.CONSTANTS)
 )
 IMPURE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(
@@ -54,13 +58,13 @@ CONVERSIONS: Mapping[int, Callable[[Any], Any]] = MappingProxyType(
 )
 """`!r`, `!s` and `!a` of an f-string, as its syntax tree writes them; −1 is none."""
 _TEXTS = "`in`, `startswith`, `split` and `replace` look into texts"
-_NUMBERS = "`x ** 0.5`, `round` and `//` are there, and a flow in Python sees `math`"
+_NUMBERS = "`math.sqrt`, `round` and `//` are there"
 _BOUND = "a flow in Python binds what it needs of them"
 _MOMENT = "give the time or the random number in as data, or use `tick()`"
 MODULES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("re", "string"), f"{_TEXTS}, or {_BOUND}"),
-        **dict.fromkeys(("math", "np", "numpy"), _NUMBERS),
+        **dict.fromkeys(("np", "numpy"), _NUMBERS),
         **dict.fromkeys(("random", "time", "uuid"), _MOMENT),
         **dict.fromkeys(("json", "os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
     }

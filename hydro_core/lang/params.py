@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.functions.library.data import DATA_FUNCTIONS
 from hydro_core.functions.names import plain, visible_builtin
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
@@ -58,8 +59,8 @@ def _wrong(name: str, value: Any) -> tuple[str, str] | None:
     if not name.isidentifier() or keyword.iskeyword(name):
         message = f"a parameter is a name in a program, and `{name}` is none"
         return message, "take letters, digits and `_`, such as `threshold`"
-    if visible_builtin(name) is not None:
-        message = f"`{name}` is a function of every program, so it is no parameter"
+    if visible_builtin(name) is not None and name not in DATA_FUNCTIONS:
+        message = f"`{name}` is a function of Python, so it is no parameter"
         return message, f"take another name, such as `the_{name}`"
     parts = list(_parts(value))
     if None in parts:

@@ -23,7 +23,7 @@ from tests.orchestration.small import PROGRAM, contents, opened, serve
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
 NAMING = PROGRAM.replace(
-    "payments -> persist()", "payments -> filter(lambda p: p.amount > least) -> persist()"
+    "payments -> persist()", "payments -> filter(lambda p: p.amount > above) -> persist()"
 )
 
 
@@ -37,7 +37,7 @@ class Serving:
 
     def __init__(self, home: Path, shards: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self._home, self._shards, self._patch = home, shards, monkeypatch
-        self.give(least=2)
+        self.give(above=2)
 
     def give(self, **params: object) -> FlowAsset:
         """The asset says other parameters from now on, and a new process reads it."""
@@ -74,8 +74,8 @@ def ideal(serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return Serving(tmp_path / "ideal", serving._shards, monkeypatch)
 
 
-def always(ideal: Serving, last: int, least: int) -> Mapping[str, list[str]]:
-    ideal.give(least=least)
+def always(ideal: Serving, last: int, above: int) -> Mapping[str, list[str]]:
+    ideal.give(above=above)
     ideal.run(last, together=last + 1)
     return ideal.holds
 
@@ -83,33 +83,33 @@ def always(ideal: Serving, last: int, least: int) -> Mapping[str, list[str]]:
 def test_another_value_waits_until_it_is_deployed(
     serving: Serving, ideal: Serving, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    serving.give(least=0)
-    assert serving.undeployed == "not deployed: parameter `least`: 2 → 0"
+    serving.give(above=0)
+    assert serving.undeployed == "not deployed: parameter `above`: 2 → 0"
     serving.run(LAST)
     assert serving.holds == always(ideal, LAST, 2)
-    serving.give(least=0)
+    serving.give(above=0)
     capsys.readouterr()
     assert main(["plan", "small", "--format", "json"]) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["outputs"]["totals"]["change"] == "changed"
-    assert found["notes"][0] == "parameter `least`: 2 → 0"
+    assert found["notes"][0] == "parameter `above`: 2 → 0"
 
 
 def test_it_is_deployed_and_taken_back(serving: Serving, ideal: Serving) -> None:
-    serving.give(least=0)
+    serving.give(above=0)
     assert main(["deploy", "small", "--yes"]) == 0
-    serving.give(least=0)
+    serving.give(above=0)
     assert serving.undeployed == ""
     serving.run(LAST)
     assert serving.holds == always(ideal, LAST, 0)
-    serving.give(least=0)
+    serving.give(above=0)
     assert main(["rollback", "small", "--yes"]) == 0
-    serving.give(least=0)
-    assert "parameter `least`: 2 → 0" in serving.undeployed
-    serving.give(least=2)
+    serving.give(above=0)
+    assert "parameter `above`: 2 → 0" in serving.undeployed
+    serving.give(above=2)
     assert serving.undeployed == ""
     assert main(["correct", "small", "--from", DAYS[0], "--yes"]) == 0
-    serving.give(least=2)
+    serving.give(above=2)
     assert verify(serving.runner.directory(serving.flow), measure).problems == ()
 
 
@@ -117,29 +117,29 @@ def test_one_that_goes_cannot_be_deployed_and_ticks_go_on(
     serving: Serving, ideal: Serving, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serving.give()
-    assert "cannot be deployed as it is: there is no name `least`" in serving.undeployed
+    assert "cannot be deployed as it is: there is no name `above`" in serving.undeployed
     serving.run(LAST)
     assert serving.holds == always(ideal, LAST, 2)
     serving.give()
     assert main(["deploy", "small", "--yes"]) == 1
-    assert "there is no name `least`" in capsys.readouterr().err
+    assert "there is no name `above`" in capsys.readouterr().err
 
 
 def test_what_says_the_same_is_nothing_to_deploy(
     serving: Serving, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    serving.give(least=3)
-    rewrite(serving.flow, NAMING.replace("least", "least - 1"))
+    serving.give(above=3)
+    rewrite(serving.flow, NAMING.replace("above", "above - 1"))
     assert main(["plan", "small"]) in (0, 3)
-    serving.give(least=2)
+    serving.give(above=2)
     capsys.readouterr()
     assert main(["plan", "small"]) == 0
 
 
 def test_one_that_is_misspelled_runs_nothing(tmp_path: Path) -> None:
     flow, runner = opened(tmp_path / "home")
-    flow = replace(flow, params={"leest": 1})
-    with pytest.raises(HydroError, match="the program names no `leest`"):
+    flow = replace(flow, params={"abuve": 1})
+    with pytest.raises(HydroError, match="the program names no `abuve`"):
         list(run_ticks(flow, runner, 0, lambda _: None))
     assert isinstance(runner, TickRunner)
     assert runner.next_tick(flow) == 0

@@ -6,24 +6,23 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal as DecimalValue
 from typing import Any
 
 from hydro_core.functions.constant_limits import MOST_FORMAT, Budget, LimitError, check_places
-from hydro_core.functions.kinds import ANY, TIMEDELTA, ZONE, ExprType
+from hydro_core.functions.kinds import ANY, TIMEDELTA, ZONE
 from hydro_core.functions.library import builtin_types as types
+from hydro_core.functions.library.data import DATA_FUNCTIONS, MATH, MATH_CONSTANTS
 from hydro_core.functions.library.entry import (
     ANYTHING,
     NUMBER,
     REAL,
     TEXT,
     WHOLE,
-    CallSite,
     Column,
     Expression,
-    Parameter,
+    LibraryFunction,
     constant,
     optional,
 )
@@ -39,30 +38,6 @@ from hydro_core.types.item import (
     Array,
     Decimal,
 )
-
-CallTyping = Callable[[CallSite], ExprType]
-CallCost = Callable[[Budget, list[Any]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryFunction:
-    """A function that programs may call by its name."""
-
-    function: Any
-    gives: ExprType | CallTyping
-    takes: tuple[Parameter, ...] = ()
-    """What is checked where the type does not depend on the arguments."""
-    column: Expression | None = None
-    """Spark's expression, where it is one of the arguments' columns alone."""
-    may_fail: bool = False
-    cost: CallCost | None = None
-
-    def result(self, site: CallSite) -> ExprType:
-        """The type of a call."""
-        if callable(self.gives):
-            return self.gives(site)
-        site.check(self.takes)
-        return self.gives
 
 
 def strptime(text: str, form: str) -> datetime:
@@ -162,7 +137,7 @@ def _whole(rounding: str) -> Expression:
 
 
 _INFINITE = float("inf")
-_MATH: Mapping[str, LibraryFunction] = {
+OF_MATH: Mapping[str, LibraryFunction] = {
     "math.ceil": LibraryFunction(math.ceil, LONG, (NUMBER,), _whole("ceil"), may_fail=True),
     "math.fabs": LibraryFunction(math.fabs, DOUBLE, (NUMBER,), _real(lambda F, x: F.abs(x))),
     "math.floor": LibraryFunction(math.floor, LONG, (NUMBER,), _whole("floor"), may_fail=True),
@@ -196,7 +171,7 @@ _MATH: Mapping[str, LibraryFunction] = {
     },
     "math.log": LibraryFunction(math.log, DOUBLE, (NUMBER, optional(NUMBER))),
 }
-"""What a function in Python may take of `math`; a text program has no modules."""
+"""The functions of `math`, which a flow in Python imports, and a text program sees."""
 
 BUILTINS: Mapping[str, LibraryFunction] = {
     "abs": LibraryFunction(abs, types.of_abs),
@@ -227,6 +202,8 @@ BUILTINS: Mapping[str, LibraryFunction] = {
     "timedelta": LibraryFunction(timedelta, TIMEDELTA, (optional(REAL),) * 7),
     "timezone": LibraryFunction(timezone, ZONE, (ANYTHING, optional(TEXT))),
     "Decimal": LibraryFunction(DecimalValue, types.of_decimal, cost=_digits),
+    "math": MATH,
+    **DATA_FUNCTIONS,
 }
 """The names that every function sees."""
 
@@ -259,9 +236,10 @@ CONSTANTS: Mapping[str, Any] = {
     "timezone.utc": UTC,
     "timedelta.max": timedelta.max,
     "timedelta.min": timedelta.min,
+    **MATH_CONSTANTS,
 }
 """The attributes of classes that are values."""
-FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **_MATH}
+FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **OF_MATH}
 """All that is called by a name."""
 NAMES: Mapping[int, str] = {id(entry.function): name for name, entry in FUNCTIONS.items()}
 """The names of functions by their identities."""

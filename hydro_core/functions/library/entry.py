@@ -109,6 +109,31 @@ class Member:
         return self.gives(base, site) if callable(self.gives) else self.gives
 
 
+CallTyping = Callable[[CallSite], ExprType]
+CallCost = Callable[[Budget, list[Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFunction:
+    """A function that programs may call by its name."""
+
+    function: Any
+    gives: ExprType | CallTyping
+    takes: tuple[Parameter, ...] = ()
+    """What is checked where the type does not depend on the arguments."""
+    column: Expression | None = None
+    """Spark's expression, where it is one of the arguments' columns alone."""
+    may_fail: bool = False
+    cost: CallCost | None = None
+
+    def result(self, site: CallSite) -> ExprType:
+        """The type of a call."""
+        if callable(self.gives):
+            return self.gives(site)
+        site.check(self.takes)
+        return self.gives
+
+
 def method(
     name: str,
     *takes: Parameter,

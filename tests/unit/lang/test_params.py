@@ -21,9 +21,9 @@ from hydro_core.running import run_json
 OPTIONS = Options()
 PROGRAM = """
 a = source("k string, v long")
-a -> filter(lambda r: r.v > least and r.k in kinds) -> sort() -> limit(most) -> out
+a -> filter(lambda r: r.v > above and r.k in kinds) -> sort() -> limit(most) -> out
 """
-GIVEN = {"least": 2, "kinds": ["x", "y"], "most": 2}
+GIVEN = {"above": 2, "kinds": ["x", "y"], "most": 2}
 ITEMS = [{"k": k, "v": v} for k, v in (("x", 1), ("x", 3), ("y", 4), ("z", 9), ("y", 5))]
 
 
@@ -40,12 +40,21 @@ def wrong(given: dict[str, Any], text: str = PROGRAM) -> tuple[Diagnostic, ...]:
 def test_functions_and_arguments_name_them() -> None:
     ticks = run_json(loaded(GIVEN), {}, [{"a": ITEMS}], OPTIONS)
     assert ticks == [{"out": [{"k": "x", "v": 3}, {"k": "y", "v": 4}]}]
-    more = run_json(loaded({**GIVEN, "least": 4, "most": 9}), {}, [{"a": ITEMS}], OPTIONS)
+    more = run_json(loaded({**GIVEN, "above": 4, "most": 9}), {}, [{"a": ITEMS}], OPTIONS)
     assert more == [{"out": [{"k": "y", "v": 5}]}]
 
 
+def test_it_wins_over_what_is_no_function_of_pythons_own() -> None:
+    """Functions that later versions add take no parameter's name away."""
+    text = PROGRAM.replace("above", "soundex")
+    given = {"soundex": 4, "kinds": ["x", "y"], "most": 9}
+    assert run_json(loaded(given, text), {}, [{"a": ITEMS}], OPTIONS) == [
+        {"out": [{"k": "y", "v": 5}]}
+    ]
+
+
 def test_a_local_name_wins() -> None:
-    text = PROGRAM.replace("lambda r: r.v > least", "lambda r: [least for least in [r.v]] != [3]")
+    text = PROGRAM.replace("lambda r: r.v > above", "lambda r: [above for above in [r.v]] != [3]")
     assert run_json(loaded(GIVEN, text), {}, [{"a": ITEMS}], OPTIONS)[0]["out"][0] == {
         "k": "x",
         "v": 1,
@@ -53,10 +62,10 @@ def test_a_local_name_wins() -> None:
 
 
 def test_another_value_is_another_program_and_the_same_one_is_not() -> None:
-    meant = [said(compile_graph(loaded({**GIVEN, "least": n})).typed) for n in (2, 2, 3)]
+    meant = [said(compile_graph(loaded({**GIVEN, "above": n})).typed) for n in (2, 2, 3)]
     assert meant[0] == meant[1]
     assert meant[0] != meant[2]
-    constant = loaded({"kinds": ["x", "y"], "most": 2}, PROGRAM.replace("least", "2"))
+    constant = loaded({"kinds": ["x", "y"], "most": 2}, PROGRAM.replace("above", "2"))
     assert said(compile_graph(constant).typed) == meant[0]
 
 
@@ -84,7 +93,7 @@ def test_they_have_the_type_of_their_value(value: object, ddl: str) -> None:
     [
         ("2x", 1, "is none"),
         ("lambda", 1, "is none"),
-        ("max", 1, "is a function of every program"),
+        ("max", 1, "is a function of Python"),
         ("p", None, "has no value"),
         ("p", [1, None], "has no value"),
         ("p", {1}, "a set is not an item"),
@@ -114,14 +123,14 @@ def test_one_that_is_a_stream() -> None:
 def test_one_that_is_missing() -> None:
     (diagnostic,) = wrong({"kinds": ["x"], "most": 1})
     assert diagnostic.code == "name"
-    assert "least" in diagnostic.message
+    assert "above" in diagnostic.message
 
 
 def test_what_changed_is_told() -> None:
-    before, after = written(params_of(GIVEN)), written(params_of({"least": 3, "most": 2}))
+    before, after = written(params_of(GIVEN)), written(params_of({"above": 3, "most": 2}))
     assert changed_params(before, after) == [
+        "parameter `above`: 2 → 3",
         "parameter `kinds`: ['x', 'y'] → none",
-        "parameter `least`: 2 → 3",
     ]
     assert changed_params(before, written(params_of(dict(reversed(GIVEN.items()))))) == []
     one = [written(params_of({"p": value})) for value in (1, 1.0, True)]
@@ -131,9 +140,9 @@ def test_what_changed_is_told() -> None:
 MODULE = """
 from hydro_core import Flow
 
-def made(least, most=3):
+def made(above, most=3):
     flow = Flow("made")
-    flow.source("a", "long").filter(lambda x: x > least).sort().limit(most).sink("out")
+    flow.source("a", "long").filter(lambda x: x > above).sort().limit(most).sink("out")
     return flow
 
 flow = made(1)
@@ -150,16 +159,16 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_python_function_takes_them(module: str) -> None:
-    graph = load(f"{module}:made", Params({"least": 2}))
+    graph = load(f"{module}:made", Params({"above": 2}))
     assert run_json(graph, {}, [{"a": [1, 5, 4, 3, 6]}], OPTIONS) == [{"out": [3, 4, 5]}]
 
 
 @pytest.mark.parametrize(
     ("attribute", "given", "message"),
     [
-        ("made", {}, "missing a required argument: 'least'"),
-        ("made", {"least": 1, "lest": 2}, "got an unexpected keyword argument 'lest'"),
-        ("flow", {"least": 1}, "is made already"),
+        ("made", {}, "missing a required argument: 'above'"),
+        ("made", {"above": 1, "abve": 2}, "got an unexpected keyword argument 'abve'"),
+        ("flow", {"above": 1}, "is made already"),
     ],
 )
 def test_a_python_function_takes_no_others(

@@ -21,7 +21,7 @@ owners: [ann@example.org, team:data]
 sample_keys: 4
 shards: {count: 4, on: {payments: [user, day]}, replicate: []}
 spark: {conf: {spark.task.maxFailures: 3, spark.ui.enabled: true}}
-params: {least: 10, rate: 0.5, since: 2026-01-01, at: 2026-01-01T06:00:00+01:00, kinds: [a, b]}
+params: {above: 10, rate: 0.5, since: 2026-01-01, at: 2026-01-01T06:00:00+01:00, kinds: [a, b]}
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
   payments: {path: payments, column: day, wait: landed, late: correct, removed: hold}
@@ -63,7 +63,7 @@ def told(file: Path, text: str) -> tuple[Diagnostic, ...]:
 
 def test_all_that_can_be_said(file: Path) -> None:
     file.write_text(WHOLE, encoding="utf-8")
-    names = "least, rate, since, at, kinds"
+    names = "above, rate, since, at, kinds"
     named = PROGRAM.replace("-> totals", f"-> filter(lambda p: ({names}) is not None) -> totals")
     (file.parent / "totals.hydro").write_text(named, encoding="utf-8")
     flow = flow_of_yaml(file)
@@ -76,7 +76,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         shards=Shards(4, {"payments": ("user", "day")}),
         spark=FlowSpark({"spark.task.maxFailures": "3", "spark.ui.enabled": "true"}),
         params={
-            "least": 10,
+            "above": 10,
             "rate": 0.5,
             "since": date(2026, 1, 1),
             "at": datetime(2026, 1, 1, 5, tzinfo=UTC),
@@ -204,7 +204,7 @@ def test_what_is_wrong_by_itself(
         ("shards: {count: 2, on: {payment: user}}", 4, "the program has no input `payment`"),
         ("shards: {count: 2, on: {payments: {a: b}}}", 4, "is to be a name or a list of names"),
         ("shards: {count: 2, on: {payments: usr}}", 4, "usr"),
-        ("params: {least: 10}", 4, "the program names no `least`"),
+        ("params: {above: 10}", 4, "the program names no `above`"),
         ("params:\n  user: 1\n  totals: 2", 6, "`totals` is a stream of the program"),
         ("params:\n  payments:\n", 5, "the parameter `payments` has no value"),
         ("params: 3", 4, "`params` has names with values, and this is 3"),

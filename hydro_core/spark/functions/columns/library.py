@@ -8,8 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.kinds import TIMEDELTA, ExprType
-from hydro_core.functions.library.builtins import LibraryFunction
-from hydro_core.functions.library.entry import CallSite, Expression, Member, Parameter
+from hydro_core.functions.library.entry import (
+    CallSite,
+    Expression,
+    LibraryFunction,
+    Member,
+    Parameter,
+)
 from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Call, Expr, Method
 from hydro_core.spark.frames.dry import F
