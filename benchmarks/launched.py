@@ -178,22 +178,31 @@ def tick(launches: Launches, processes: Processes, partition: str, job: str) -> 
     return found
 
 
-def fleet(made: Company, flows: int, days: int, together: int) -> Iterator[dict[str, object]]:
-    """All flows over all days, two at a time, in ranges: with a worker, and without one."""
+def fleet(at: Path, size: tuple[int, int, int], together: int) -> Iterator[dict[str, object]]:
+    """All flows over all days, two at a time, in ranges: with a worker, and without one.
+
+    Args:
+        at: a folder, in which each of the two has a project of its own.
+        size: flows, days, and rows of a day.
+        together: ticks of a range.
+    """
+    flows, days, _ = size
     for way in ("worker", "none"):
-        shutil.rmtree(made.home / "pipelines", ignore_errors=True)
+        made = company(at / way, *size)
         variables = compiled(made.home)
         worker = made.worker(**variables) if way == "worker" else nullcontext()
         with worker, made.launcher(**variables) as launches, watched() as seen:
             began = time.time()
             runs = _all(launches, flows, days, together)
-            yield {
+            row: dict[str, object] = {
                 "way": way,
                 "runs": runs,
                 "seconds": round(time.time() - began, 1),
                 "JVMs": len(seen["jvms"]),
                 "MiB at most": max(seen["memory"]),
             }
+            note(str(row))
+            yield row
 
 
 def _all(launches: Launches, flows: int, days: int, together: int) -> int:
@@ -262,8 +271,8 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hydrotick-launched-") as at:
         if asked.fleet:
-            made = company(Path(at), asked.flows, asked.days, asked.rows)
-            rows = list(fleet(made, asked.flows, asked.days, asked.together))
+            size = (asked.flows, asked.days, asked.rows)
+            rows = list(fleet(Path(at), size, asked.together))
         else:
             made = company(Path(at), 1, len(WAYS) * (asked.ticks + 2), asked.rows)
             rows = list(ways(made, asked.ticks))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from hydro_core.spark.store import store
-from hydro_core.spark.store.schema import TableSpec
 
 _ROWS = "number of output rows"
 _FILES = ("Scan parquet", "FileScan", "BatchScan")
@@ -40,17 +40,12 @@ class RowCounter:
     @contextmanager
     def counting(self) -> Iterator[RowsTouched]:
         """What is touched inside; the counts are there at its end."""
-        found, before, framed = RowsTouched(), set(self._runs()), store.framed
-
-        def counted(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:
-            found.read += rows.num_rows
-            return framed(spark, spec, rows)
-
-        store.framed = counted
-        try:
-            yield found
-        finally:
-            store.framed = framed
+        found, before = RowsTouched(), set(self._runs())
+        with mock.patch.object(store, "framed", _counted(store.framed, found)):
+            # A plan that is kept takes its rows as tables.
+            past = store.CommittedPast
+            with mock.patch.object(past, "arrow", _counted(past.arrow, found)):
+                yield found
         for number in set(self._runs()) - before:
             for name, rows in self._nodes(number):
                 if name.startswith(_FILES):
@@ -70,6 +65,18 @@ class RowCounter:
                 if metric.name() == _ROWS and value.isDefined():
                     found.append((node.name(), int(str(value.get()).replace(",", ""))))
         return found
+
+
+def _counted(hand: Callable[..., Any], found: RowsTouched) -> Callable[..., Any]:
+    """What hands stored rows on, and counts them: those that it is given, or gives."""
+
+    def counted(*args: Any) -> Any:
+        given = hand(*args)
+        tables = [table for table in (*args, given) if isinstance(table, pa.Table)]
+        found.read += sum(table.num_rows for table in tables)
+        return given
+
+    return counted
 
 
 def _each(of: Any) -> list[Any]:
