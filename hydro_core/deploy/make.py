@@ -37,12 +37,12 @@ class DeploymentMetadata:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """The program's files, by their names."""
-    params: Mapping[str, str] = field(default_factory=dict)
-    """The constants that it was given by name, each as Python writes it."""
     validated: Validated | None = None
     sharding: Sharding | None = None
     hashes: Mapping[NodeId, str] = field(default_factory=dict)
     """Of a plan in shards, what streams of it mean; of others that is found by their names."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    """The constants that it was given by name, each as Python writes it."""
 
 
 def deployment_of(

@@ -168,7 +168,7 @@ def _planned(
     from hydro_core.deploy.make import DeploymentMetadata
 
     cut = in_shards(flow, program, plan)
-    said = DeploymentMetadata(texts_of(flow), written(params_given(flow)))
+    said = DeploymentMetadata(texts_of(flow), params=written(params_given(flow)))
     if cut is None:
         return plan(program), said
     sharding, shards = cut

@@ -33,7 +33,7 @@ def deployed(tmp_path: Path) -> Deployed:
 def unread(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it is deployed, reading a program fails."""
 
-    def load(_: str) -> None:
+    def load(*_: object) -> None:
         raise AssertionError("the program is read")
 
     monkeypatch.setattr("hydro_core.lang.load.load", load)
@@ -71,9 +71,13 @@ def test_what_another_release_has_read_is_read_again(deployed: Deployed) -> None
 
 @pytest.mark.usefixtures("unread")
 def test_a_text_that_does_not_say_all_is_read(deployed: Deployed) -> None:
-    """The asset types inputs; a Python module may import others."""
+    """The asset types inputs, and gives parameters; a Python module may import others."""
     flow, deployment = deployed
-    for more in ({"schemas": {"payments": "user string, amount int"}}, {"program": "a.b:flow"}):
+    for more in (
+        {"schemas": {"payments": "user string, amount int"}},
+        {"params": {"threshold": 2}},
+        {"program": "a.b:flow"},
+    ):
         with pytest.raises(AssertionError, match="is read"):
             said_instead(replace(flow, **more), deployment)
 

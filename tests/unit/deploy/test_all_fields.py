@@ -66,7 +66,8 @@ def _programs() -> Iterator[tuple[str, Callable[[], Compiled]]]:
 
 def _deployment(program: Compiled) -> Deployment:
     sharding = Sharding(2, {"a": ("k",)}, ("b",), says="a by k")
-    given = DeploymentMetadata({"t.hydro": "…"}, Validated(20, 7), sharding)
+    params = {"threshold": "2"}
+    given = DeploymentMetadata({"t.hydro": "…"}, Validated(20, 7), sharding, params=params)
     plan = optimize(program.typed, Statistics(ticks=5), explain=True)
     return deployment_of("flow", program.typed, plan, given)
 

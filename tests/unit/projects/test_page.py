@@ -17,6 +17,10 @@ from hydrotick.project.settings import project_settings
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "projects.md").read_text(encoding="utf-8")
 PROGRAM = (ROOT / "orchestration" / "template" / "program.hydro").read_text(encoding="utf-8")
+NAMING = PROGRAM.replace(
+    "payments\n", "payments\n  -> filter(lambda p: p.amount >= threshold)\n", 1
+)
+"""It names the parameter that the page's asset gives."""
 
 
 def blocks(language: str) -> list[str]:
@@ -27,13 +31,14 @@ def blocks(language: str) -> list[str]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "assets" / "totals"
     made.mkdir(parents=True)
-    (made / "totals.hydro").write_text(PROGRAM, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return made
 
 
 def declared(folder: Path, name: str, text: str) -> FlowAsset:
     (folder / name).write_text(text, encoding="utf-8")
+    program = NAMING if "params:" in text else PROGRAM
+    (folder / "totals.hydro").write_text(program, encoding="utf-8")
     found = found_in(folder.parents[1])
     assert found.broken == ()
     (flow,) = found.flows
