@@ -37,7 +37,7 @@ def test_every_operator(op: OpSpec) -> None:
 
 
 @pytest.mark.parametrize(
-    "vector", or_skipped(vectors("dfir") + vectors("fuzz")), ids=lambda v: v.get("name", "?")
+    "vector", or_skipped(vectors("dfir", "fuzz", "ordered")), ids=lambda v: v.get("name", "?")
 )
 def test_vectors(vector: dict[str, Any]) -> None:
     try:
