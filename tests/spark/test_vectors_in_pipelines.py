@@ -24,7 +24,6 @@ from tests.spark.coverage import compiled, cover, errors_of
 from tests.support.stored import MODES, as_named, storable, stored_outputs
 from tests.support.widened import narrow, widened, wider
 
-
 VECTORS = vectors("dfir", "fuzz", "ordered")
 pytestmark = [
     pytest.mark.spark,
