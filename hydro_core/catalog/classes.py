@@ -222,35 +222,6 @@ class ByKey(PerKey):
         return Passes.SOME if self.summary is Summary.LATEST else Passes.NONE
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Running(PerKey):
-    """By key: a result that it stores, and makes anew where its input is new."""
-
-    holds: ClassVar[Holds] = Holds.STATE
-    of: ByKey
-    """What it is over all items."""
-    changes: bool = False
-    """It is the result of its input, of which it reads the changes; else of all that came so far,
-    of which it gets what is new.
-    """
-
-    @property
-    def passes(self) -> Passes:
-        """Which of its inputs' items it gives."""
-        return Passes.NONE if self.of.passes is Passes.NONE else Passes.EARLIER
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Ordering(PerPosition):
-    """Gives the items an order, or takes it away."""
-
-    passes: ClassVar[Passes] = Passes.ALL
-    holds: ClassVar[Holds] = Holds.INPUTS
-    sorts: bool = True
-
-
 class Places(Enum):
     """What an operator that goes by the place of an item in its stream gives."""
 
@@ -279,6 +250,35 @@ class OrderedByKey(PerKey):
     def holds(self) -> Holds:
         """How much of the past its output holds."""
         return Holds.RESULT if self.gives is Places.FIRST else Holds.INPUTS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Running(PerKey):
+    """By key: a result that it stores, and makes anew where its input is new."""
+
+    holds: ClassVar[Holds] = Holds.STATE
+    of: ByKey | OrderedByKey
+    """What it is over all items."""
+    changes: bool = False
+    """It is the result of its input, of which it reads the changes; else of all that came so far,
+    of which it gets what is new.
+    """
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.NONE if self.of.passes is Passes.NONE else Passes.EARLIER
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ordering(PerPosition):
+    """Gives the items an order, or takes it away."""
+
+    passes: ClassVar[Passes] = Passes.ALL
+    holds: ClassVar[Holds] = Holds.INPUTS
+    sorts: bool = True
 
 
 @final

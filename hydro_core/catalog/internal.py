@@ -6,16 +6,30 @@ Most are the optimizer's. Running ones store their own result: `running_fold(a)`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, assert_never
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import ByKey, Gives, PerItem, Running, Summary
+from hydro_core.catalog.classes import (
+    ByKey,
+    Ends,
+    Gives,
+    Linear,
+    OrderedByKey,
+    OverTime,
+    PerItem,
+    PerKey,
+    PerPosition,
+    Product,
+    Running,
+    Summary,
+)
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.inputs import LINEAR, WHOLE
+from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import (
     Arg,
@@ -42,16 +56,28 @@ def _running_columns(args: Args, *, changes: bool = False) -> Mapping[str, Any]:
     }
 
 
+def _running_first_columns(args: Args) -> Mapping[str, Any]:
+    columns = TOP.at(args)
+    assert isinstance(columns.cls, OrderedByKey)
+    return {"cls": Running(columns.cls), "partition": columns.partition}
+
+
+_COLUMNS: Mapping[str, Callable[[Args], Mapping[str, Any]]] = {
+    AGGREGATE.name: _running_columns,
+    TOP.name: _running_first_columns,
+}
+
+
 def _running(op: OpSpec, example: Example) -> OpSpec:
     """The operator over all that came so far, of which it gets what is new in each tick."""
-    assert isinstance(op.cls, ByKey)
+    assert isinstance(op.cls, ByKey | OrderedByKey)
     return replace(
         op,
         name=f"running_{op.name}",
         cls=Running(op.cls),
         summary=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
-        refine=_running_columns if op is AGGREGATE else None,
+        refine=_COLUMNS.get(op.name),
         state=State.RESULT,
         stands_for=op.name,
         aliases=(),
@@ -125,6 +151,19 @@ RUNNING_AGGREGATE = _running(
     ),
 )
 
+RUNNING_TOP = _running(
+    TOP,
+    Example(
+        'a -> persist() -> top(1, by="k", order="v", descending=True) -> out',
+        ({"a": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]}, {"a": [{"k": "x", "v": 3}]}),
+        (
+            {"out": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]},
+            {"out": [{"k": "x", "v": 3}, {"k": "y", "v": 2}]},
+        ),
+        {"a": "k string, v long"},
+    ),
+)
+
 MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
@@ -193,6 +232,7 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             RUNNING_REDUCE_KEYED,
             RUNNING_LATEST,
             RUNNING_AGGREGATE,
+            RUNNING_TOP,
             MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,
@@ -204,8 +244,13 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
 
 def running(op: OpSpec) -> OpSpec | None:
     """The operator that does as `op` over all that came so far; None where there is none."""
-    if not isinstance(op.cls, ByKey):
-        return None
+    match op.cls:
+        case ByKey() | OrderedByKey():
+            pass
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return None
+        case _:
+            assert_never(op.cls)
     return next((o for o in INTERNAL.values() if o.cls == Running(op.cls)), None)
 
 

@@ -23,7 +23,7 @@ def made_by_key(cls: OpClass) -> ByKey | None:
     match cls:
         case ByKey():
             return cls
-        case Running(of):
+        case Running(ByKey() as of):
             return of
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None

@@ -49,7 +49,7 @@ from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import group_key, result_key
+from hydro_core.plan.versions import group_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Analysis:
         if isinstance(node.cls, History):
             wanted = self._wanted[node.id]
             return wanted if wanted is None or node.cls.before else _Rows(wanted.found)
-        key = result_key(node)
+        key = group_key(node)
         if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
             return None
         own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))

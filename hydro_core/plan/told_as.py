@@ -120,6 +120,8 @@ def _changing(node: Node) -> str:
     """What comes and goes there."""
     cls = node.cls
     match cls:
+        case Running(OrderedByKey()):
+            return "a row that is among the first drives another one out"
         case Running(of):
             return "a key's new result replaces its old one" if of.keyed else _ONE
         case ByKey(keyed=True):

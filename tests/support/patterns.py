@@ -88,6 +88,14 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             given["n"] = rng.randint(1, 3)
         case "join":
             given["how"] = how.partition(":")[2] or "inner"
+        case "top":
+            given |= {
+                "n": rng.randint(0, 2),
+                "by": None if "global" in how else ("k",),
+                "order": rng.choice((("v",), ("v", "k"))),
+                "descending": rng.random() < 0.5,
+                "ties": rng.random() < 0.5,
+            }
         case "limit":
             given["n"] = rng.randint(0, 2)
     return Args(tuple(given.items()))
@@ -135,8 +143,8 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name == "aggregate":
-            hows = ["aggregate", "aggregate:global"]
+        if op.name in {"aggregate", "top"}:
+            hows = [op.name, f"{op.name}:global"]
         for how in hows:
             args = arguments(op, rng, how)
             if args is None:
@@ -242,6 +250,7 @@ class Instance:
         if self.rule.name == "aggregate-global-by-hand":
             return "v long"
         rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
+        rows |= {"top", "running_top"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS

@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from hydro_core.catalog.classes import ByKey, Summary
 from hydro_core.catalog.group import AGGREGATE
-from hydro_core.catalog.internal import MOVING_AGGREGATE, running
+from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_TOP, running
+from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.optimize.rule import Line
 from hydro_core.optimize.shape import GLOBAL
 
 RESULTS: Mapping[OpSpec, OpSpec] = {
-    op: over_all for op in CATALOG.values() if (over_all := running(op)) is not None
+    op: over_all
+    for op in CATALOG.values()
+    if isinstance(op.cls, ByKey) and (over_all := running(op)) is not None
 }
-"""The operators that have a running form, with that form."""
+"""The results by key that have a running form, with that form."""
 
 _GOES_ON: Mapping[Summary, tuple[str, tuple[str, ...]]] = {
     Summary.FOLD: ("the fold goes on from where it was", ("(accumulates ?f)",)),
@@ -44,6 +47,15 @@ def _running(op: OpSpec, variant: str) -> Line:
         f"({op.name}{variant} ?f (persist ?b)) => ({RESULTS[op].name}{variant} ?f ?b)",
         because,
         *when,
+    )
+
+
+def _running_first(variant: str) -> Line:
+    """The first rows of a history go on by what is new."""
+    return (
+        f"{_title(TOP, variant)}-running",
+        f"({TOP.name}{variant} ?f (persist ?b)) => ({RUNNING_TOP.name}{variant} ?f ?b)",
+        "a row that was not among the first of its key will not come to be",
     )
 
 
@@ -98,6 +110,7 @@ def _title(op: OpSpec, variant: str) -> str:
 
 RUNNING: tuple[Line, ...] = (
     *(_running(op, variant) for op in RESULTS for variant in variants(op)),
+    *(_running_first(variant) for variant in ("", GLOBAL)),
     *(line for variant in variants(AGGREGATE) for line in _of_aggregates(variant)),
     (
         "aggregate-apart",
@@ -124,5 +137,5 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
     for op, over_all in RESULTS.items()
     for args in variants(op).values()
     for result in ((op, over_all, MOVING_AGGREGATE) if op is AGGREGATE else (over_all,))
-)
+) + tuple((RUNNING_TOP, {"n": 1, "by": by, "order": ("v",)}) for by in (("k",), None))
 """The results that these rules bring in, as they are with these arguments."""

@@ -43,7 +43,7 @@ def over(step: Step) -> Relation:
 @lowers("top")
 def top(step: Step) -> Relation:
     """The first n rows of each key, and those equal to the last of them if ties are wanted."""
-    return told(step, lambda: _first_rows(step), lambda: changes_by_key(step, _first_rows))
+    return told(step, lambda: first_rows(step), lambda: changes_by_key(step, first_rows))
 
 
 def _keyed(step: Step) -> Step:
@@ -53,7 +53,8 @@ def _keyed(step: Step) -> Step:
     return step.with_(inputs=(in_stretches(step.with_(inputs=(step.input.unordered(),)), keys),))
 
 
-def _first_rows(step: Step) -> Relation:
+def first_rows(step: Step) -> Relation:
+    """The first rows of each key at each tick of the range."""
     step = _keyed(step)
     found, _ = places(step)
     if step.arg("ties"):
