@@ -40,6 +40,7 @@ from hydro_core.catalog.spec import (
     Port,
     State,
 )
+from hydro_core.catalog.tails import RUNNING_OVER
 
 _PAIRS = {"a": "(string, long)"}
 
@@ -233,6 +234,7 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             RUNNING_LATEST,
             RUNNING_AGGREGATE,
             RUNNING_TOP,
+            RUNNING_OVER,
             MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,

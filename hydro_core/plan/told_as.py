@@ -18,6 +18,7 @@ from hydro_core.catalog.classes import (
     OverTime,
     PerKey,
     PerPosition,
+    Places,
     Product,
     Running,
     Window,
@@ -120,6 +121,8 @@ def _changing(node: Node) -> str:
     """What comes and goes there."""
     cls = node.cls
     match cls:
+        case Running(OrderedByKey(Places.EACH)):
+            return "a row comes with its columns, and those behind a late one are made again"
         case Running(OrderedByKey()):
             return "a row that is among the first drives another one out"
         case Running(of):
