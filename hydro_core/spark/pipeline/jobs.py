@@ -162,7 +162,11 @@ class RangeJobs:
         if _rows_at_hand(inputs) > few:
             return {}
         search = StoredSearch(
-            self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
+            self.plan,
+            self._lookups,
+            self._met,
+            lambda slot: ticks_read(slot, run.first),
+            is_tick=run.first == run.last,
         )
         found = {}
         for name, rows in search.rows(batches).items():
