@@ -277,7 +277,8 @@ def _running_parts(
         (partial,) = merged.partials
         own = work.of(partial.of_rows, rows.rowsBetween(0, 0))
         stored = _stored_part(step, name, merges[name])
-        part = F.when(F.col(STATE).isNull(), own).when(F.col(ORD) == 1, stored)
+        is_start = F.col(STATE).isNotNull() & (F.col(ORD) == 1)
+        part = F.when(is_start, stored).otherwise(own)
         so_far = work.of_others(partial.merge(part), rows.rowsBetween(_FIRST, _HERE))
         found[name] = merged.result([so_far]).cast(spark_type(types[name])), types[name]
     return found
