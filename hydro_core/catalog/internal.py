@@ -10,20 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, assert_never
+from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.classes import (
     ByKey,
-    Ends,
     Gives,
-    Linear,
     OrderedByKey,
-    OverTime,
     PerItem,
-    PerKey,
-    PerPosition,
-    Product,
     Running,
     Summary,
 )
@@ -31,6 +25,7 @@ from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE
 from hydro_core.catalog.inputs import LINEAR, WHOLE
 from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.registry import lookup
+from hydro_core.catalog.results import over_items
 from hydro_core.catalog.spec import (
     Arg,
     Args,
@@ -71,11 +66,12 @@ _COLUMNS: Mapping[str, Callable[[Args], Mapping[str, Any]]] = {
 
 def _running(op: OpSpec, example: Example) -> OpSpec:
     """The operator over all that came so far, of which it gets what is new in each tick."""
-    assert isinstance(op.cls, ByKey | OrderedByKey)
+    cls = over_items(op.cls)
+    assert cls is not None
     return replace(
         op,
         name=f"running_{op.name}",
-        cls=Running(op.cls),
+        cls=Running(cls),
         summary=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
         refine=_COLUMNS.get(op.name),
@@ -246,14 +242,10 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
 
 def running(op: OpSpec) -> OpSpec | None:
     """The operator that does as `op` over all that came so far; None where there is none."""
-    match op.cls:
-        case ByKey() | OrderedByKey():
-            pass
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
-            return None
-        case _:
-            assert_never(op.cls)
-    return next((o for o in INTERNAL.values() if o.cls == Running(op.cls)), None)
+    cls = over_items(op.cls)
+    if cls is None:
+        return None
+    return next((o for o in INTERNAL.values() if o.cls == Running(cls)), None)
 
 
 def operator(name: str) -> OpSpec:

@@ -36,6 +36,8 @@ EXACT = 28
 """Digits of the longest decimals that are added up without a look at how many they are."""
 
 Named = tuple[str, Aggregate]
+ROWS_OF_KEY = OverFunction("whole", (Aggregate("count"),))
+"""How many rows there are of a row's key."""
 
 
 def hidden_parts(args: Args) -> Sequence[Named]:

@@ -121,16 +121,12 @@ def _changing(node: Node) -> str:
     """What comes and goes there."""
     cls = node.cls
     match cls:
-        case Running(OrderedByKey(Places.EACH)):
-            return "a row comes with its columns, and those behind a late one are made again"
-        case Running(OrderedByKey()):
-            return "a row that is among the first drives another one out"
         case Running(of):
-            return "a key's new result replaces its old one" if of.keyed else _ONE
+            return _of_running(of)
         case ByKey(keyed=True):
-            return "a key's new result replaces its old one"
+            return _RESULT_OF_KEY
         case OrderedByKey(keyed=True):
-            return "a key's rows go and come again where their places change"
+            return _PLACES_OF_KEY
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
         case Window():
@@ -146,4 +142,21 @@ def _changing(node: Node) -> str:
             assert_never(cls)
 
 
+def _of_running(of: ByKey | OrderedByKey) -> str:
+    """What comes and goes in a running result."""
+    match of:
+        case OrderedByKey(gives):
+            return _BY_PLACES[gives]
+        case ByKey(keyed=keyed):
+            return _RESULT_OF_KEY if keyed else _ONE
+        case _:
+            assert_never(of)
+
+
 _ONE = "the new result replaces the old one"
+_RESULT_OF_KEY = "a key's new result replaces its old one"
+_PLACES_OF_KEY = "a key's rows go and come again where their places change"
+_BY_PLACES = {
+    Places.EACH: "a row comes with its columns, and those behind a late one are made again",
+    Places.FIRST: "a row that is among the first drives another one out",
+}

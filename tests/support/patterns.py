@@ -9,6 +9,7 @@ from random import Random
 from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec
+from hydro_core.catalog.tails import RUNNING_OVER
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
@@ -20,6 +21,7 @@ from hydro_core.optimize.rules.selection import LINES, introduced
 from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
+from tests.support.ordered_patterns import over_arguments, top_arguments, with_tails_of
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
 PARTS = "k long, total decimal(38, 0), n long"
@@ -59,6 +61,8 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
     name = op.name.removeprefix("running_")
     if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
+    if op is RUNNING_OVER:
+        return with_tails_of(rng)[1]
     match name:
         case "map" | "inspect" | "sort_by_key":
             given["f"] = _fn(rng.choice(MAPS))
@@ -89,13 +93,9 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
         case "join":
             given["how"] = how.partition(":")[2] or "inner"
         case "top":
-            given |= {
-                "n": rng.randint(0, 2),
-                "by": None if "global" in how else ("k",),
-                "order": rng.choice((("v",), ("v", "k"))),
-                "descending": rng.random() < 0.5,
-                "ties": rng.random() < 0.5,
-            }
+            given |= top_arguments(rng, by=None if "global" in how else ("k",))
+        case "over":
+            return over_arguments(rng)
         case "limit":
             given["n"] = rng.randint(0, 2)
     return Args(tuple(given.items()))
@@ -188,6 +188,7 @@ def of_empty(rule: Rule) -> bool:
 
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
+    "tails",
     *("parts", "moving", "moves", "distinct_of", "apart"),
     "opposite",
 }
@@ -250,7 +251,7 @@ class Instance:
         if self.rule.name == "aggregate-global-by-hand":
             return "v long"
         rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
-        rows |= {"top", "running_top"}
+        rows |= {"top", "running_top", "over", "running_over"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
@@ -305,6 +306,8 @@ class Instance:
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
             found = [_join(how, None) for how in HOWS[condition.name]]
+        elif condition.name == "tails":
+            found = with_tails_of(self.rng)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name

@@ -143,6 +143,7 @@ class Windows:
 
 
 def column_of(work: Windows, function: OverFunction, result: ItemType) -> Column:
+    """The column that a function gives, of the windows that it needs."""
     of = aggregate_of(function)
     if of is None:
         found = _COLUMNS[function.function](work, function, result)

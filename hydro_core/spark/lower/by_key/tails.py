@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.over_functions import aggregate_of, argument
 from hydro_core.catalog.parts import EXTREMES, ITSELF, merging
 from hydro_core.catalog.spec import Aggregate, OverFunction
-from hydro_core.catalog.tails import hidden_parts
+from hydro_core.catalog.tails import ROWS_OF_KEY, hidden_parts
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
@@ -52,7 +52,7 @@ STATE = "state"
 """A stored row, as it is stored; null for a new one."""
 LATE = "late"
 """Whether some row of the key comes after one that stands behind it."""
-FIRST = "first"
+START = "start"
 """The stored row `s` that the first row of the key is, or null, and its place `p`."""
 _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
 
@@ -168,7 +168,7 @@ class _Work:
         asked = (*args["functions"], *running)
         number, tail = args["number"], args["tail"]
         count = f"{number}_of_{tail}"
-        asked = (*asked, (number, OverFunction("row_number")), (count, _ALL))
+        asked = (*asked, (number, OverFunction("row_number")), (count, ROWS_OF_KEY))
         item = _wider(step, count)
         made = with_columns(since.with_(item=item), asked, lambda c: make_row(c.items()))
         there = as_kind(made, Kind.G, since.first).frame
@@ -185,9 +185,6 @@ class _Work:
             return found
         until = F.lit(step.first).cast("long").alias(UNTIL)
         return found.unionByName(before.select(ITEM, TICK, until))
-
-
-_ALL = OverFunction("whole", (Aggregate("count"),))
 
 
 def _wider(step: Step, count: str) -> ItemType:
@@ -235,7 +232,7 @@ def _work(step: Step) -> _Work:
     late = held(frame.where(F.col(LATE)).select(*found.keys).distinct())
     first = F.first(F.struct(F.col(STATE).alias("s"), F.col(PLACE).alias("p")))
     so_far = found.by_rows().rowsBetween(_FIRST, _HERE)
-    frame = frame.where(~F.col(LATE)).withColumn(FIRST, first.over(so_far))
+    frame = frame.where(~F.col(LATE)).withColumn(START, first.over(so_far))
     windows = Windows(step, replace(found, frame=frame), order_type(step))
     over = [one for f in functions[len(asked) :] if (one := aggregate_of(f)) is not None]
     return _Work(step, new, stored, others, late, windows, functions[: len(asked)], over)
@@ -243,13 +240,13 @@ def _work(step: Step) -> _Work:
 
 def _from_first(name: str) -> Column:
     """What a stored column of the first row is more than 1; 0 where that row is new."""
-    return F.coalesce(F.col(FIRST).getField("s").getField(name) - 1, F.lit(0))
+    return F.coalesce(F.col(START).getField("s").getField(name) - 1, F.lit(0))
 
 
 def _rank(step: Step, name: str, local: Column) -> Column:
     """The rank of the first row stands for those that are equal to it, too."""
-    stored = F.col(FIRST).getField("s")
-    equal = F.col(FIRST).getField("p").eqNullSafe(F.col(PLACE)) & stored.isNotNull()
+    stored = F.col(START).getField("s")
+    equal = F.col(START).getField("p").eqNullSafe(F.col(PLACE)) & stored.isNotNull()
     number: str = step.node.args["number"]
     return F.when(equal, stored.getField(name)).otherwise(local + _from_first(number))
 
