@@ -21,7 +21,7 @@ from hydro_core.optimize.rules.selection import LINES, introduced
 from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
-from tests.support.ordered_patterns import over_arguments, top_arguments, with_tails_of
+from tests.support.ordered_patterns import top_arguments, with_tails_of
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
 PARTS = "k long, total decimal(38, 0), n long"
@@ -61,8 +61,6 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
     name = op.name.removeprefix("running_")
     if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
-    if op is RUNNING_OVER:
-        return with_tails_of(rng)[1]
     match name:
         case "map" | "inspect" | "sort_by_key":
             given["f"] = _fn(rng.choice(MAPS))
@@ -95,7 +93,7 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
         case "top":
             given |= top_arguments(rng, by=None if "global" in how else ("k",))
         case "over":
-            return over_arguments(rng)
+            return with_tails_of(rng)[op is RUNNING_OVER]
         case "limit":
             given["n"] = rng.randint(0, 2)
     return Args(tuple(given.items()))
@@ -186,10 +184,10 @@ def of_empty(rule: Rule) -> bool:
     return any(isinstance(f, Fact) and f.name == "empty" for f in facts)
 
 
+OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    "tails",
-    *("parts", "moving", "moves", "distinct_of", "apart"),
+    *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
     "opposite",
 }
 HOWS = {
@@ -250,8 +248,7 @@ class Instance:
         names = {s.removesuffix("!") for s in self._shape_names()}
         if self.rule.name == "aggregate-global-by-hand":
             return "v long"
-        rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
-        rows |= {"top", "running_top", "over", "running_over"}
+        rows = {*OF_ROWS, *(f"running_{name}" for name in OF_ROWS), "moving_aggregate"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
