@@ -124,7 +124,6 @@ SKIPPED = frozenset(
         *("persist_mut", "persist_mut_keyed", "unique_keyed"),
     }
 )
-"""Operators without rules of their own, or for other items; `map` stands for the itemwise ones."""
 
 
 def all_shapes() -> Mapping[str, Shape]:
