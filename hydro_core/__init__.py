@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hydro_core import agg
+    from hydro_core import agg, over
     from hydro_core.flow import Flow
     from hydro_core.lang.stream import Stream
     from hydro_core.lang.typed import typed
@@ -32,6 +32,7 @@ __all__ = [
     "Ticks",
     "agg",
     "fn",
+    "over",
     "typed",
 ]
 
@@ -52,7 +53,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # Nothing is imported before it is asked for: `hydro_core.types` must not bring the whole
     # language along.
-    if name in ("agg", "fn"):
+    if name in ("agg", "fn", "over"):
         return import_module(f"hydro_core.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)

@@ -21,6 +21,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -73,7 +74,7 @@ def _makes_items(node: Node) -> bool:
             found = place in (Places.PAIRS, Places.PADDED_PAIRS)
         case Growth(made) | Commands(made):
             found = made
-        case Empty() | Projection() | Product():
+        case Empty() | Projection() | Product() | OrderedByKey():
             found = True
         case (
             Given() | Output() | Sum() | Matching() | Distinct()

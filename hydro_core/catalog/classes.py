@@ -7,8 +7,8 @@ known everywhere.
 
 The words are those of incremental view maintenance. *Linear* operators do the same with an item
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
-input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`),
-*by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
+input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`,
+`OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
 (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
 
 What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeGuard, assert_never, final
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, assert_never, final
 
 from hydro_core.catalog.properties import Holds, Passes
 
@@ -263,6 +263,26 @@ class Places(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
+class OrderedByKey(PerKey):
+    """By key: many items are made of those of a key, by their order."""
+
+    gives: Literal[Places.EACH, Places.FIRST]
+    keyed: bool = True
+    """Columns of the items are the key; else there is none, or a function gives it."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.SOME if self.gives is Places.FIRST else Passes.NONE
+
+    @property
+    def holds(self) -> Holds:
+        """How much of the past its output holds."""
+        return Holds.RESULT if self.gives is Places.FIRST else Holds.INPUTS
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Positional(PerPosition):
     """By position: an item's place among all decides."""
 
@@ -351,6 +371,7 @@ OpClass = (
     | Distinct
     | ByKey
     | Running
+    | OrderedByKey
     | Ordering
     | Positional
     | History

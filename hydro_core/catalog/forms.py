@@ -27,9 +27,11 @@ from hydro_core.catalog.classes import (
     Matching,
     Meets,
     OpClass,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
+    PerKey,
     Positional,
     Product,
     Projection,
@@ -86,7 +88,7 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return wanted
         case Before():
             return Form.GROWTH if grows else None
-        case ByKey(keyed=keyed):
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.CHANGES if keyed and not grows else None
         case Given() | Empty() | Ordering() | Positional() | Growth():
             return None
@@ -103,13 +105,15 @@ def _looked_up_in(cls: OpClass) -> Form | None:
         case PerItem(gives):
             # what a function makes is not searched by what it is made of
             return Form.LOOKED_UP if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED) else None
-        case Projection() | Sum() | Matching() | Distinct() | ByKey(keyed=True):
+        case Projection() | Sum() | Matching() | Distinct():
             return Form.LOOKED_UP
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
+            return Form.LOOKED_UP if keyed else None
         case Product(Meets.KEY):
             return Form.LOOKED_UP
         case History():
             return Form.VALUES
-        case Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering():
+        case Given() | Empty() | Output() | Product() | Running() | Ordering():
             return None
         case Positional() | Window() | Before() | Growth() | Commands():
             return None
@@ -132,7 +136,7 @@ def hands_on(cls: OpClass) -> bool:
     match cls:
         case Linear() | Output():
             return True
-        case Given() | Empty() | Product() | Matching() | Distinct() | ByKey() | Running():
+        case Given() | Empty() | Product() | PerKey():
             return False
         case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
             return False
@@ -149,7 +153,7 @@ def reads_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
-        case Matching() | Distinct() | ByKey() | Ordering() | Positional():
+        case Matching() | Distinct() | ByKey() | OrderedByKey() | Ordering() | Positional():
             return False
         case History() | Window() | Before() | Commands():
             return False
@@ -162,7 +166,7 @@ def looks_up(cls: OpClass) -> bool:
     match cls:
         case Product() | Matching() | Distinct():
             return True
-        case ByKey(keyed=keyed):
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return keyed
         case Given() | Empty() | Output() | Linear() | Running():
             return False
@@ -182,7 +186,7 @@ def takes_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
             return False
-        case Distinct() | ByKey() | Running() | Ordering() | Positional():
+        case Distinct() | ByKey() | Running() | OrderedByKey() | Ordering() | Positional():
             return False
         case History() | Window() | Commands():
             return False

@@ -133,6 +133,7 @@ ArgKind = Literal[
     "computed",  # the open keywords: tuple[tuple[str, Fn], ...]
     "renames",  # the open keywords: tuple[tuple[new, old], ...]
     "aggregates",  # the open keywords: tuple[tuple[str, Aggregate], ...]
+    "over",  # the open keywords: tuple[tuple[str, OverFunction], ...]
     "named_columns",  # the open positionals: tuple[str, ...]
 ]
 
@@ -161,6 +162,17 @@ class Aggregate:
 
     function: str
     arguments: tuple[str | Fn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverFunction:
+    """What a row is told of its place among those of its key: `lag("price", 1)`.
+
+    The arguments are those of its entry (`ordered.FUNCTIONS`), all of them, in its order.
+    """
+
+    function: str
+    arguments: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +215,7 @@ def functions_of(value: Any) -> Iterator[Fn]:
             yield value
         case Args():
             yield from functions_of(tuple(value.values()))
-        case Aggregate(arguments=arguments):
+        case Aggregate(arguments=arguments) | OverFunction(arguments=arguments):
             yield from functions_of(arguments)
         case tuple():
             for part in value:

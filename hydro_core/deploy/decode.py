@@ -12,7 +12,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.spec import Aggregate, Args, OverFunction
 from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.records import NODES, SYNTAX
 from hydro_core.errors import Diagnostic, Span
@@ -146,6 +146,8 @@ class Decoder:
                 return self.types[given]
             case "aggregate":
                 return Aggregate(given[0], tuple(map(self.value, given[1])))
+            case "over_function":
+                return OverFunction(given[0], tuple(map(self.value, given[1])))
             case "tuple":
                 return tuple(map(self.value, given))
             case "struct":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, TypeProblem
 from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.errors import Code
 from hydro_core.functions.fn import Algebra, Fn
@@ -23,7 +23,7 @@ from hydro_core.types.values import ValueProblem, check_string, to_item
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
 
-_OPEN_KEYWORDS = ("computed", "renames", "aggregates")
+_OPEN_KEYWORDS = ("computed", "renames", "aggregates", "over")
 _OPEN_POSITIONALS = ("named_columns",)
 
 
@@ -50,6 +50,9 @@ class ArgumentReader(Protocol[Read_contra]):
 
     def aggregate(self, written: Read_contra) -> Aggregate:
         """An aggregate such as `sum("v")`."""
+
+    def over_function(self, written: Read_contra) -> OverFunction:
+        """A function of `over` such as `lag("v")`."""
 
 
 @dataclass(frozen=True)
@@ -378,6 +381,8 @@ def _open(
                 entries.append((name, _string(name, reader.constant(written), written)))
             case "aggregates":
                 entries.append((name, reader.aggregate(written)))
+            case "over":
+                entries.append((name, reader.over_function(written)))
             case _:
                 entries.append((name, _function(name, written, reader, None)))
     return tuple(entries)

@@ -23,6 +23,7 @@ from hydro_core.catalog.classes import (
     History,
     Matching,
     Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -143,10 +144,12 @@ class CostModel:
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The rows of the keys that change, of which a result by key is made again."""
         stream, form = forms.streams[node.cls]
-        if form is not Form.CHANGES or not isinstance(node.shape.cls, ByKey):
+        cls = node.shape.cls
+        if form is not Form.CHANGES or not isinstance(cls, ByKey | OrderedByKey):
             return 0.0
         history = rows[forms.streams[node.inputs[0]][0]]
-        return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / rows[stream])
+        keys = rows[stream] if isinstance(cls, ByKey) else groups(history)
+        return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / keys)
 
     def _searched(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
         """What is gone through to look up items of some keys, once for all who ask for them.
@@ -297,6 +300,7 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             | Distinct()
             | ByKey()
             | Running()
+            | OrderedByKey()
             | Positional()
             | Commands()
         ):

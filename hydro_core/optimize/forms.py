@@ -26,6 +26,7 @@ from hydro_core.catalog.classes import (
     History,
     Matching,
     Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -206,7 +207,7 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
     match cls:
         case Given() | Growth():
             return True
-        case PerItem() | Projection() | Sum() | Distinct() | ByKey():
+        case PerItem() | Projection() | Sum() | Distinct() | ByKey() | OrderedByKey():
             return all(inputs)
         case Product(keeps=keeps):
             return any(inputs) and all(inputs[i] for i in keeps)

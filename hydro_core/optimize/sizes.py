@@ -19,6 +19,7 @@ from hydro_core.catalog.classes import (
     History,
     Matching,
     Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -67,7 +68,7 @@ class SizeHints:
     selectivity: float = SELECTIVITY
     """Of its function, where that keeps items or not."""
     ticks: float = 1.0
-    """How many a window holds."""
+    """How many a window holds, or rows stay of a key."""
 
 
 def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
@@ -98,6 +99,11 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
         case Commands():
             # what commands of all ticks leave there; few of them delete
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT)
+        case OrderedByKey(gives, keyed):
+            if gives is Places.EACH:
+                return into[0].rows
+            keys = _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
+            return min(into[0].rows, keys * asked.ticks)
         case Positional(gives):
             return _placed(gives, [i.rows for i in into])
         case History():

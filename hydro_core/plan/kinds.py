@@ -24,6 +24,7 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     Positional,
@@ -130,7 +131,7 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
             return met(*kinds) if wanted else without(*kinds)
         case Distinct():
             return Kind.E if in_order and kinds[0] is not None else kinds[0]
-        case ByKey():
+        case ByKey() | OrderedByKey():
             return _of_results(node, kinds[0], in_order)
         case _:
             assert_never(cls)

@@ -31,6 +31,7 @@ from hydro_core.catalog.classes import (
     History,
     Matching,
     Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -48,7 +49,7 @@ from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import group_key, result_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class _Analysis:
                 found = NEW_ROWS if all_told and name in self._added else None
             case Growth() | Running(changes=True):
                 found = new
-            case ByKey():
+            case ByKey() | OrderedByKey():
                 found = self._of_keys(node)
             case Distinct():
                 found = self._of_items(node)
@@ -215,7 +216,7 @@ class _Analysis:
 
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key looks at: the keys of what changes."""
-        key = result_key(node)
+        key = group_key(node)
         if key is None or not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)

@@ -22,6 +22,7 @@ from hydro_core.catalog.classes import (
     History,
     Matching,
     Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -201,7 +202,7 @@ class NewRowOrigins:
             case Running(changes=changes):
                 if result_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
-            case Distinct() | ByKey() | Ordering() | Positional():
+            case Distinct() | ByKey() | OrderedByKey() | Ordering() | Positional():
                 alone = self.tells_changes(node) or (node.spec.zero and all(events))
                 found = every if alone else None
             case Given() | Output() | Window() | Before() | Commands():

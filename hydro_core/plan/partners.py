@@ -18,6 +18,7 @@ from hydro_core.catalog.classes import (
     Gives,
     Matching,
     Meets,
+    OrderedByKey,
     OverTime,
     PerItem,
     PerPosition,
@@ -155,7 +156,9 @@ def _inputs_of_all(node: Node) -> Collection[int]:
             return (0, 1) if cls.wanted else (0,)
         case Product():
             return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
-        case Ends() | Sum() | Distinct() | ByKey() | Running() | PerPosition() | OverTime():
+        case Ends() | Sum() | Distinct() | ByKey() | Running() | OrderedByKey():
+            return ()
+        case PerPosition() | OverTime():
             return ()
         case _:
             assert_never(cls)

@@ -20,6 +20,7 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Positional,
     Product,
@@ -60,6 +61,8 @@ def _why(plan: TickPlan, node: Node) -> str | None:
     because = _because(node, ordered)
     if because is not None:
         return f"repeats each row at every tick of a range: {stands}, and {because}"
+    if isinstance(node.cls, OrderedByKey):
+        return f"orders the rows of a key again whenever they change: {stands}"
     return _fold_again(plan, node, kinds[0]) if isinstance(node.cls, ByKey) else None
 
 
@@ -77,6 +80,8 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "commands that are there are given anew in every tick"
         case Distinct():
             return "it follows their order" if ordered else None
+        case OrderedByKey(keyed=keyed):
+            return None if keyed else "its result depends on the place of an item among all"
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
         case Ends() | Linear() | Product() | Matching() | Ordering() | Before() | Growth():

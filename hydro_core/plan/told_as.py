@@ -12,6 +12,7 @@ from hydro_core.catalog.classes import (
     Ends,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     OverTime,
@@ -123,6 +124,8 @@ def _changing(node: Node) -> str:
             return "a key's new result replaces its old one" if of.keyed else _ONE
         case ByKey(keyed=True):
             return "a key's new result replaces its old one"
+        case OrderedByKey(keyed=True):
+            return "a key's rows go and come again where their places change"
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
         case Window():

@@ -15,6 +15,7 @@ from hydro_core.catalog.classes import (
     Commands,
     Ends,
     Linear,
+    OrderedByKey,
     OverTime,
     PerKey,
     PerPosition,
@@ -62,6 +63,14 @@ def result_key(node: Node) -> Key | None:
             return None
         case _:
             assert_never(cls)
+
+
+def group_key(node: Node) -> Key | None:
+    """The key on whose items alone depends what an operator makes of them; None: it has none."""
+    if isinstance(node.cls, OrderedByKey):
+        by: Key | None = node.args["by"] if node.cls.keyed else None
+        return by
+    return result_key(node)
 
 
 def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:

@@ -21,8 +21,10 @@ from hydro_core.catalog.classes import (
     Linear,
     Matching,
     OpClass,
+    OrderedByKey,
     OverTime,
     PerPosition,
+    Places,
     Product,
     Running,
 )
@@ -360,6 +362,8 @@ def _is_grouped(cls: OpClass) -> bool:
     match cls:
         case Distinct() | ByKey():
             return True
+        case OrderedByKey(gives):
+            return gives is Places.FIRST
         case Ends() | Linear() | Product() | Matching() | Running() | PerPosition() | OverTime():
             return False
         case _:
