@@ -61,7 +61,9 @@ _USE: Mapping[str, str] = MappingProxyType(
         "concat": "`chain()`",
         "subtract": "`difference()`",
         "except_all": "`difference()`",
-        **dict.fromkeys(("lag", "lead", "row_number", "rank", "window_function", "partition_by"), "`over(…)`"),
+        **dict.fromkeys(
+            ("lag", "lead", "row_number", "rank", "window_function", "partition_by"), "`over(…)`"
+        ),
         "delay": "`prev()`",
         "history": "`persist()` or `old()`",
         "apply": "`map(…)`",
