@@ -24,7 +24,17 @@ from hydro_core.catalog.type_rules import (
 )
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
-from hydro_core.types.item import BOOLEAN, OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Unknown, padded
+from hydro_core.types.item import (
+    BOOLEAN,
+    OPEN,
+    UNKNOWN,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    Unknown,
+    padded,
+)
 
 
 def once(fields: Sequence[Field], help_: str) -> Row:

@@ -225,7 +225,7 @@ def _condition(name: str, written: Any, reader: ArgumentReader[Any]) -> Fn | Non
     if not reader.is_function(written) and reader.constant(written) is None:
         return None
     fn = _function(name, written, reader, None)
-    if len(fn.params) != 2:  # noqa: PLR2004 - one for each side
+    if len(fn.params) != 2:
         help_ = f"one of each side: `{name}=lambda l, r: l.at <= r.until`"
         message = f"`{name}` is a function of two rows, not of {len(fn.params)}"
         raise ArgumentProblem("arity", message, help_, written)

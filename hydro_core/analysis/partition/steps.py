@@ -244,9 +244,10 @@ def _places(node: Node, count: int) -> tuple[list[FieldPaths], FieldPaths]:
     rule = node.spec.partition
     columns = next((c for name in ("by", "on") if (c := node.args.get(name)) is not None), None)
     if columns is not None and isinstance(rule, OnKey):
-        sides = sides_of_key(columns)
-        named = [tuple((column,) for column in side) for side in sides]
-        return (named if count > 1 else named[:1]), named[0]
+        named: list[FieldPaths] = [
+            tuple((column,) for column in side) for side in sides_of_key(columns)
+        ]
+        return named[:count], named[0]
     if isinstance(rule, OnKey):
         return [(rule.at[i],) for i in range(count)], (rule.gives,)
     assert isinstance(rule, OnAnyField)
