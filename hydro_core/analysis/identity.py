@@ -103,6 +103,8 @@ def applied_to(node: Node, arg: Arg | None, typed: Typed) -> Types:
     """
     if not node.inputs:
         return ()
+    if arg is not None and arg.kind == "condition":
+        return tuple(typed.types[end].item for end in node.inputs)
     item = typed.types[node.inputs[-1]].item
     if arg is None or not arg.leading:
         return (item,)

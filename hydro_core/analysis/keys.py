@@ -44,6 +44,9 @@ def with_one_name(typed: Typed) -> Typed:
 
 
 def _has_names_apart(node: Node) -> bool:
+    """Whether it does; a condition looks at the columns under the names that they have."""
+    if node.args.get("where") is not None:
+        return False
     return any(arg.kind == "key" and _pairs(node.args[arg.name]) for arg in node.op.args)
 
 

@@ -169,6 +169,7 @@ class Compares(Enum):
     ITEMS = "the items"
     KEYS = "the keys of both"
     BARE_KEYS = "the keys of the first with the items of the second"
+    NOTHING = "nothing: a condition over both alone decides"
 
 
 @final

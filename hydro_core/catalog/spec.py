@@ -118,6 +118,7 @@ PartitionRule = Always | Never | OnKey | OnAnyField | Replicated | HeldByAll
 
 ArgKind = Literal[
     "function",  # Fn
+    "condition",  # Fn of an item of each input: true, false or null
     "value",  # an item: a constant Python expression, evaluated once
     "items",  # tuple of items
     "schema",  # ItemType, written as Spark DDL

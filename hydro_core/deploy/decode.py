@@ -176,10 +176,14 @@ class Decoder:
         return Graph.of(map(self._node, record["nodes"]), record["name"], tuple(warnings))
 
     def _node(self, record: Mapping[str, Any]) -> Node:
+        op = operator(record["operator"])
+        given = [(name, self.value(v)) for name, v in record["arguments"].items()]
+        # arguments that the operator got since are as if they were not given
+        since = [(arg.name, arg.default) for arg in op.args if arg.name not in record["arguments"]]
         return Node(
             record["id"],
-            operator(record["operator"]),
-            Args(tuple((name, self.value(v)) for name, v in record["arguments"].items())),
+            op,
+            Args((*given, *since)),
             tuple(Endpoint(*e) for e in record["inputs"]),
             self.span(record["span"]),
         )

@@ -200,6 +200,8 @@ def _value(
     match arg.kind:
         case "function":
             return _function(arg.name, written, reader, returns)
+        case "condition":
+            return _condition(arg.name, written, reader)
         case "key" if reader.is_function(written):
             raise _no_key(arg.name, ", not a function", written)
         case "order" if reader.is_function(written):
@@ -220,6 +222,17 @@ def _function(name: str, written: Any, reader: ArgumentReader[Any], returns: Ite
         help_ = "a function is a lambda, or a name that the caller binds: `lambda x: …`"
         raise ArgumentProblem("type", f"`{name}` must be a function", help_, written)
     return reader.function(written, returns)
+
+
+def _condition(name: str, written: Any, reader: ArgumentReader[Any]) -> Fn | None:
+    if not reader.is_function(written) and reader.constant(written) is None:
+        return None
+    fn = _function(name, written, reader, None)
+    if len(fn.params) != 2:
+        help_ = f"one of each side: `{name}=lambda l, r: l.at <= r.until`"
+        message = f"`{name}` is a function of two rows, not of {len(fn.params)}"
+        raise ArgumentProblem("arity", message, help_, written)
+    return fn
 
 
 def _constant(arg: Arg, value: Any, written: Any) -> Any:

@@ -113,7 +113,7 @@ class _Orders:
         on = tuple(c for c in tree.columns if c in shared)
         kept = tuple(c for c in tree.columns if c in tree.of(part))
         # in another order than the program's, so nothing that is said of its joins is said of these
-        join = Args((("how", "inner"), ("on", on), ("suffix", None)))
+        join = Args((("how", "inner"), ("on", on), ("suffix", None), ("where", None)))
         return (
             self._number(join),
             self._number(Args((("columns", kept), ("computed", ())))),

@@ -17,7 +17,7 @@ def keys_of_two(how: Meets | Compares, node: Node) -> KeyPaths:
     """The parts of the key by which items of two inputs meet."""
     key = key_paths(node.args.get("on") or ())
     match how:
-        case Meets.ALL | Meets.SINGLE:
+        case Meets.ALL | Meets.SINGLE | Compares.NOTHING:
             return (), ()
         case Meets.KEY | Compares.KEYS:
             return key, key

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.classes import History
@@ -63,6 +64,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
         typed: the program, or an optimized plan of it.
         known: of an optimized plan, the hashes of nodes that compute streams of the program.
     """
+    typed = without_conditions(typed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)

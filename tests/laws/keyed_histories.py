@@ -7,6 +7,7 @@ of types that differ; nulls, NaNs and both zeros are among them, and come back i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -130,11 +131,13 @@ class KeyedHistory:
         return "\n".join([str(self.schemas), self.text, *map(str, self.ticks)])
 
 
-def keyed_history(seed: int, steps: int = 5, ticks: int = 5) -> KeyedHistory:
-    """The program of a seed: about so many steps and ticks."""
+def keyed_history(
+    seed: int, steps: int = 5, ticks: int = 5, two: Sequence[str] = TWO
+) -> KeyedHistory:
+    """The program of a seed: about so many steps and ticks; `two` are operators of two streams."""
     rng = Random(seed)
     schemas = {n: f"k {k}, m long, v long" for n, k in zip("ab", rng.choice(KEYS), strict=True)}
-    maker = _Maker(rng, schemas)
+    maker = _Maker(rng, schemas, two)
     for _ in range(rng.randint(2, steps)):
         maker.step()
     maker.outputs()
@@ -154,8 +157,8 @@ def keyed_history(seed: int, steps: int = 5, ticks: int = 5) -> KeyedHistory:
 class _Maker:
     """Adds statements as long as they have types."""
 
-    def __init__(self, rng: Random, schemas: dict[str, str]) -> None:
-        self._rng = rng
+    def __init__(self, rng: Random, schemas: dict[str, str], two: Sequence[str]) -> None:
+        self._rng, self._two = rng, two
         self._items = {name: parse_ddl(text) for name, text in schemas.items()}
         self._sizes = {"a": 3, "b": 3, "ha": 12, "hb": 12}
         self.lines = ["ha = a -> persist()", "hb = b -> persist()"]
@@ -171,7 +174,7 @@ class _Maker:
             names = list(self._sizes)
             # The younger a stream, the likelier it goes on: programs become deep, not wide.
             left, right = self._rng.choice(names[-4:]), self._rng.choice(names)
-            kinds = (OVER_TIME, BY_KEY, BY_KEY, PER_ITEM, TWO, TWO)
+            kinds = (OVER_TIME, BY_KEY, BY_KEY, PER_ITEM, self._two, self._two)
             text = self._rng.choice(self._rng.choice(kinds))
             size = self._sizes[left] * (5 if text == "persist()" else 1)
             if "{b}" in text:

@@ -206,7 +206,7 @@ MIXED = (
 
 
 def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _known_of_aggregates(

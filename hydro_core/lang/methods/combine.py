@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hydro_core.catalog import combine
-from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT
+from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT, UserFunction
 
 
 class CombineMethods(Methods[StreamT]):
@@ -34,14 +34,16 @@ class CombineMethods(Methods[StreamT]):
         on: ColumnNames | Mapping[str, str] | None = None,
         how: str = "inner",
         suffix: str | None = None,
+        where: UserFunction | None = None,
     ) -> StreamT:
         """Equi-join on the first field of pairs, or with `on` on columns of rows.
 
         `on` is a column of both sides, a list of such, or `{left: right}` where their names
         differ: the left's stay. `how` is inner, left, right, outer, semi or anti; `suffix` renames
-        columns of the right that the left has too.
+        columns of the right that the left has too. A pair of rows matches only where the condition
+        `where` over both is true; without `on` it judges all pairs.
         """
-        return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix)
+        return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix, where=where)
 
     def zip(self, right: StreamT) -> StreamT:
         """Pairs of the items at equal positions."""

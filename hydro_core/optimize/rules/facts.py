@@ -84,7 +84,7 @@ def _of_streams(loaded: Loaded, facts: _Facts) -> None:
 
 
 def _join(on: tuple[str, ...] | None, how: str) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _of_uses(loaded: Loaded, facts: _Facts) -> None:
