@@ -111,7 +111,7 @@ OVER = OpSpec(
         DESCENDING,
         Arg(
             "functions",
-            "over",
+            "over_functions",
             required=True,
             default=(),
             summary="columns by functions ([below](#functions-of-over))",

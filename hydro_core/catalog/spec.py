@@ -134,7 +134,7 @@ ArgKind = Literal[
     "computed",  # the open keywords: tuple[tuple[str, Fn], ...]
     "renames",  # the open keywords: tuple[tuple[new, old], ...]
     "aggregates",  # the open keywords: tuple[tuple[str, Aggregate], ...]
-    "over",  # the open keywords: tuple[tuple[str, OverFunction], ...]
+    "over_functions",  # the open keywords: tuple[tuple[str, OverFunction], ...]
     "named_columns",  # the open positionals: tuple[str, ...]
 ]
 

@@ -18,7 +18,7 @@ _OPEN: Mapping[str, str] = MappingProxyType(
         "computed": "name=function, …",
         "renames": 'new="old", …',
         "aggregates": "name=aggregate, …",
-        "over": "name=function, …",
+        "over_functions": "name=function, …",
     }
 )
 

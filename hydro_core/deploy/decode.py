@@ -144,10 +144,9 @@ class Decoder:
                 return self.functions[given]
             case "type":
                 return self.types[given]
-            case "aggregate":
-                return Aggregate(given[0], tuple(map(self.value, given[1])))
-            case "over_function":
-                return OverFunction(given[0], tuple(map(self.value, given[1])))
+            case "aggregate" | "over_function":
+                made = Aggregate if kind == "aggregate" else OverFunction
+                return made(given[0], tuple(map(self.value, given[1])))
             case "tuple":
                 return tuple(map(self.value, given))
             case "struct":

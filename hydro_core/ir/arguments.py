@@ -10,7 +10,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.literal import literal
 
-OPEN = frozenset({"computed", "renames", "aggregates", "over"})
+OPEN = frozenset({"computed", "renames", "aggregates", "over_functions"})
 """Kinds of arguments that are open lists of `name=…`."""
 
 

@@ -205,7 +205,7 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
             yield from (f"{new}={quoted(old)}" for new, old in value)
         case "aggregates":
             yield from (f"{name}={_aggregate(a)}" for name, a in value)
-        case "over":
+        case "over_functions":
             yield from (f"{name}={_over_function(f)}" for name, f in value)
         case "function":
             yield function_text(value) if arg.positional else f"{arg.name}={function_text(value)}"

@@ -23,7 +23,7 @@ from hydro_core.types.values import ValueProblem, check_string, to_item
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
 
-_OPEN_KEYWORDS = ("computed", "renames", "aggregates", "over")
+_OPEN_KEYWORDS = ("computed", "renames", "aggregates", "over_functions")
 _OPEN_POSITIONALS = ("named_columns",)
 
 
@@ -394,7 +394,7 @@ def _open(
                 entries.append((name, _string(name, reader.constant(written), written)))
             case "aggregates":
                 entries.append((name, reader.aggregate(written)))
-            case "over":
+            case "over_functions":
                 entries.append((name, reader.over_function(written)))
             case _:
                 entries.append((name, _function(name, written, reader, None)))

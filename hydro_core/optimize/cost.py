@@ -18,15 +18,19 @@ from hydro_core.catalog.classes import (
     Commands,
     Distinct,
     Empty,
+    Ends,
     Given,
     Growth,
     History,
+    Linear,
     Matching,
     Meets,
     OrderedByKey,
     Ordering,
     Output,
+    OverTime,
     PerItem,
+    PerPosition,
     Positional,
     Product,
     Projection,
@@ -144,11 +148,12 @@ class CostModel:
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The rows of the keys that change, of which a result by key is made again."""
         stream, form = forms.streams[node.cls]
-        cls = node.shape.cls
-        if form is not Form.CHANGES or not isinstance(cls, ByKey | OrderedByKey):
+        if form is not Form.CHANGES:
             return 0.0
         history = rows[forms.streams[node.inputs[0]][0]]
-        keys = rows[stream] if isinstance(cls, ByKey) else groups(history)
+        keys = _keys_made(node.shape.cls, history, rows[stream])
+        if keys is None:
+            return 0.0
         return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / keys)
 
     def _searched(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
@@ -245,6 +250,32 @@ class CostModel:
 
     def _args(self, node: ENode) -> Mapping[str, Any]:
         return {} if node.payload is None else self.payloads[node.payload].args
+
+
+def _keys_made(cls: ShapeClass, rows: float, out: float) -> float | None:
+    """How many keys the rows have of which results are made again, `out` of them in all.
+
+    None where none are.
+    """
+    match cls:
+        case ByKey():
+            return out
+        case OrderedByKey():
+            return groups(rows)
+        case (
+            Ends()
+            | Linear()
+            | Product()
+            | Matching()
+            | Distinct()
+            | Running()
+            | PerPosition()
+            | OverTime()
+            | FeedbackShape()
+        ):
+            return None
+        case _:
+            assert_never(cls)
 
 
 def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases

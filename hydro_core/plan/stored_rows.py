@@ -200,8 +200,9 @@ class StoredRows:
                 i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
                 yield i, self._sides(node, i, met), fields
             case (
-                Given() | Empty() | Output() | Product() | ByKey() | Running() | OrderedByKey() | Ordering()
-                | Positional() | History() | Window() | Before() | Growth() | Commands()
+                Given() | Empty() | Output() | Product() | ByKey() | Running() | OrderedByKey()
+                | Ordering() | Positional() | History() | Window() | Before() | Growth()
+                | Commands()
             ):  # fmt: skip
                 yield 0, None, fields
             case _:

@@ -24,20 +24,7 @@ from tests.spark.coverage import compiled, cover, errors_of
 from tests.support.stored import MODES, as_named, storable, stored_outputs
 from tests.support.widened import narrow, widened, wider
 
-
-def is_to_come(vector: Vector) -> bool:
-    """Whether a vector is of an operator or an argument that does not exist yet."""
-    try:
-        compiled(vector, optimize=False)
-    except HydroError as problem:
-        said = problem.diagnostics[0].message
-        unknown = problem.code == "unknown-operator" or "has no argument" in said
-        return problem.code not in errors_of(vector) and (unknown or "`on` must be" in said)
-    return False
-
-
-ORDERED = [v for v in vectors("ordered") if not is_to_come(v)]
-VECTORS = [*vectors("dfir", "fuzz"), *ORDERED]
+VECTORS = vectors("dfir", "fuzz", "ordered")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here"),

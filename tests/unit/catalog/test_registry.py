@@ -70,6 +70,8 @@ OPERATORS = [
     "reduce_keyed",
     "latest",
     "aggregate",
+    "over",
+    "top",
     "persist",
     "old",
     "window",
