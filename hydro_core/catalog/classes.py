@@ -7,8 +7,8 @@ known everywhere.
 
 The words are those of incremental view maintenance. *Linear* operators do the same with an item
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
-input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`),
-*by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
+input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`, `Distinct`,
+`ByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
 (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
 
 What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
@@ -186,6 +186,17 @@ class Matching(PerKey):
 
 @final
 @dataclass(frozen=True, slots=True)
+class AsOf(PerKey):
+    """By key: each item of the first input with the item of the second that is nearest to it."""
+
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+    keyed: bool = True
+    """Columns of both are the key; else there is none, and one key is all there is."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Distinct(PerKey):
     """By key, which is the whole item: each once."""
 
@@ -349,6 +360,7 @@ OpClass = (
     | Sum
     | Product
     | Matching
+    | AsOf
     | Distinct
     | ByKey
     | Running

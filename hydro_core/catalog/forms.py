@@ -14,6 +14,7 @@ from enum import Enum
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -30,6 +31,7 @@ from hydro_core.catalog.classes import (
     Ordering,
     Output,
     PerItem,
+    PerKey,
     Positional,
     Product,
     Projection,
@@ -82,6 +84,8 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return None if takes_back or meets is Meets.SINGLE else wanted
         case Matching(wanted=matched):
             return wanted if matched or not grows else None
+        case AsOf(keyed):
+            return Form.CHANGES if keyed and not grows else None
         case Distinct():
             return wanted
         case Before():
@@ -107,6 +111,8 @@ def _looked_up_in(cls: OpClass) -> Form | None:
             return Form.LOOKED_UP
         case Product(Meets.KEY):
             return Form.LOOKED_UP
+        case AsOf(keyed):
+            return Form.LOOKED_UP if keyed else None
         case History():
             return Form.VALUES
         case Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering():
@@ -132,7 +138,7 @@ def hands_on(cls: OpClass) -> bool:
     match cls:
         case Linear() | Output():
             return True
-        case Given() | Empty() | Product() | Matching() | Distinct() | ByKey() | Running():
+        case Given() | Empty() | Product() | PerKey():
             return False
         case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
             return False
@@ -149,6 +155,8 @@ def reads_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
+        case AsOf():
+            return False
         case Matching() | Distinct() | ByKey() | Ordering() | Positional():
             return False
         case History() | Window() | Before() | Commands():
@@ -162,6 +170,8 @@ def looks_up(cls: OpClass) -> bool:
     match cls:
         case Product() | Matching() | Distinct():
             return True
+        case AsOf(keyed):
+            return keyed
         case ByKey(keyed=keyed):
             return keyed
         case Given() | Empty() | Output() | Linear() | Running():
@@ -181,6 +191,8 @@ def takes_changes(cls: OpClass) -> bool:
         case Growth() | Before() | Output():
             return True
         case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
+            return False
+        case AsOf():
             return False
         case Distinct() | ByKey() | Running() | Ordering() | Positional():
             return False

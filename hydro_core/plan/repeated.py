@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -79,6 +80,8 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
+        case AsOf():
+            return None
         case Ends() | Linear() | Product() | Matching() | Ordering() | Before() | Growth():
             return None
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -38,8 +38,15 @@ def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
             return f"Decimal({string(str(value))})"
         case date():
             return _moment(value)
+        case timedelta():
+            return _distance(value)
         case _:
             return repr(value)
+
+
+def _distance(value: timedelta) -> str:
+    parts = ("days", value.days), ("seconds", value.seconds), ("microseconds", value.microseconds)
+    return f"timedelta({', '.join(f'{name}={n}' for name, n in parts if n)})"
 
 
 def _moment(value: date) -> str:

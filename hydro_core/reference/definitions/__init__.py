@@ -1,3 +1,12 @@
 """The definitions of the operators, a module per family; importing the package registers all."""
 
-from hydro_core.reference.definitions import combine, group, internal, io, itemwise, order, state
+from hydro_core.reference.definitions import (
+    combine,
+    group,
+    internal,
+    io,
+    itemwise,
+    nearest,
+    order,
+    state,
+)

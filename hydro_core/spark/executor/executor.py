@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
@@ -360,7 +361,16 @@ def _is_grouped(cls: OpClass) -> bool:
     match cls:
         case Distinct() | ByKey():
             return True
-        case Ends() | Linear() | Product() | Matching() | Running() | PerPosition() | OverTime():
+        case (
+            Ends()
+            | Linear()
+            | Product()
+            | Matching()
+            | AsOf()
+            | Running()
+            | PerPosition()
+            | OverTime()
+        ):
             return False
         case _:
             assert_never(cls)
