@@ -63,6 +63,8 @@ def _of_one_name(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]
     on, of_right = sides_of_key(node.args["on"])
     args = node.args.with_(on=on)
     renames = _renames(typed.types[right].item, on, of_right, node.args["suffix"])
+    if "since" in args:
+        args = args.with_(since=dict((old, new) for new, old in renames).get(*[args["since"]] * 2))
     if renames:
         name = free_name(f"{node.id}_right", taken)
         taken.add(name)

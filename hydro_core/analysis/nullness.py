@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -74,7 +75,7 @@ def _makes_items(node: Node) -> bool:
             found = place in (Places.PAIRS, Places.PADDED_PAIRS)
         case Growth(made) | Commands(made):
             found = made
-        case Empty() | Projection() | Product() | OrderedByKey():
+        case Empty() | Projection() | Product() | AsOf() | OrderedByKey():
             found = True
         case (
             Given() | Output() | Sum() | Matching() | Distinct()

@@ -7,9 +7,10 @@ known everywhere.
 
 The words are those of incremental view maintenance. *Linear* operators do the same with an item
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
-input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`,
-`OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of
-its classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
+input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`, `Distinct`,
+`ByKey`, `OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a
+base of its classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of
+them.
 
 What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
 `passes` on, and how much of the past its output `holds`.
@@ -182,6 +183,17 @@ class Matching(PerKey):
     wanted: bool
     """Whether those with a match stay."""
     compares: Compares
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsOf(PerKey):
+    """By key: each item of the first input with the item of the second that is nearest to it."""
+
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+    keyed: bool = True
+    """Columns of both are the key; else there is none, and one key is all there is."""
 
 
 @final
@@ -369,6 +381,7 @@ OpClass = (
     | Sum
     | Product
     | Matching
+    | AsOf
     | Distinct
     | ByKey
     | Running

@@ -93,7 +93,7 @@ def dropped(args: Args, types: Types) -> ItemType:
 def joined(args: Args, types: Types) -> ItemType:
     """`(K, (V, W))`, or the `on` columns, then the left's others, then the right's."""
     if args["on"] is not None or args.get("where") is not None:
-        return _joined_rows(args, *types)
+        return joined_rows(args, *types)
     help_ = 'rows are joined by columns: `on="…"`'
     left_key, left = pair(types[0], "the left items", help_)
     right_key, right = pair(types[1], "the right items", help_)
@@ -101,7 +101,8 @@ def joined(args: Args, types: Types) -> ItemType:
     return types[0] if args["how"] in ("semi", "anti") else Tuple((key, Tuple((left, right))))
 
 
-def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
+def joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
+    """The `on` columns, then the left's others, then the right's."""
     on, of_right = sides_of_key(args["on"] or ())
     sides = zip(_key_of(left, on, right), _key_of(right, of_right, left), strict=True)
     keys = tuple(Field(a.name, _common_column(a, b)) for a, b in sides)

@@ -119,6 +119,7 @@ PartitionRule = Always | Never | OnKey | OnAnyField | Replicated | HeldByAll
 ArgKind = Literal[
     "function",  # Fn
     "condition",  # Fn of an item of each input: true, false or null
+    "distance",  # timedelta, int, float or Decimal, not negative
     "value",  # an item: a constant Python expression, evaluated once
     "items",  # tuple of items
     "schema",  # ItemType, written as Spark DDL

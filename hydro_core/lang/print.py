@@ -258,7 +258,7 @@ def _text(arg: Arg, value: Any) -> str:
     match arg.kind:
         case "schema":
             return schema_text(value)
-        case "order" if isinstance(value, Fn):
+        case "order" | "condition" if isinstance(value, Fn):
             return _typed(value)
         case "key" if isinstance(value[0], tuple):
             return literal(dict(value))

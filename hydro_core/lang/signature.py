@@ -6,8 +6,11 @@ that is asked of arguments otherwise (how many, which names, which values) is as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, TypeProblem
@@ -248,6 +251,7 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "order": _columns,
         "ports": _ports,
         "fds": _fds,
+        "distance": _distance,
     }
     if arg.kind == "choice":
         return _choice(arg, value, written)
@@ -309,6 +313,15 @@ def _flag(name: str, value: Any, written: Any) -> bool:
     if not isinstance(value, bool):
         raise _wrong(name, "True or False", value, written)
     return value
+
+
+def _distance(name: str, value: Any, written: Any) -> Any:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and value >= 0:
+        return value
+    if isinstance(value, timedelta) and value >= timedelta():
+        return value
+    raise _wrong(name, "a timedelta or a number, not negative", value, written)
 
 
 def _choice(arg: Arg, value: Any, written: Any) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -328,6 +329,7 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             | Projection()
             | Product()
             | Matching()
+            | AsOf()
             | Distinct()
             | ByKey()
             | Running()

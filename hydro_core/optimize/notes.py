@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     Ends,
     Gives,
@@ -170,6 +171,8 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return large[next(iter(keeps))] if keeps else any(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
+        case AsOf(keyed=True):
+            return large[0]
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(large)
         case FeedbackShape():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -87,6 +88,8 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
         case Matching(wanted):
             left, right = into
             return min(left.rows, right.rows) if wanted else left.rows * SELECTIVITY
+        case AsOf():
+            return into[0].rows
         case Distinct():
             return _of_keys(into[0], DISTINCT_EXPONENT)
         case ByKey(keyed=keyed):

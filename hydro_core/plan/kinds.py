@@ -14,6 +14,7 @@ from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -129,6 +130,8 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
             return merged(met(left, right), *(padded[side] for side in keeps))
         case Matching(wanted):
             return met(*kinds) if wanted else without(*kinds)
+        case AsOf():
+            return without(*kinds)
         case Distinct():
             return Kind.E if in_order and kinds[0] is not None else kinds[0]
         case ByKey() | OrderedByKey():

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -193,9 +194,9 @@ class NewRowOrigins:
                 found = every if told else None
             case History(before):
                 found = every if events[0] and not before else None
-            case Product() | Matching() | Distinct() if self.tells(node):
+            case Product() | Matching() | AsOf() | Distinct() if self.tells(node):
                 found = every
-            case Product() | Matching():
+            case Product() | Matching() | AsOf():
                 found = _of_events(cls, kinds)
             case Growth(signed):
                 found = every if told and not (signed and events[0]) else None
@@ -212,7 +213,7 @@ class NewRowOrigins:
         return found
 
 
-def _of_events(cls: Product | Matching, kinds: Sequence[Kind]) -> range | None:
+def _of_events(cls: Product | Matching | AsOf, kinds: Sequence[Kind]) -> range | None:
     """The inputs with whose rows all pairs or matches come that are events."""
     both, keeps = range(2), cls.keeps if isinstance(cls, Product) else frozenset({0})
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
@@ -224,7 +225,7 @@ def _other_side(node: Node, i: int) -> int | None:
     cls = node.cls
     if isinstance(cls, Product):
         return 1 - i if cls.meets is Meets.KEY else None
-    return 0 if isinstance(cls, Matching) and i == 1 else None
+    return 0 if isinstance(cls, Matching | AsOf) and i == 1 else None
 
 
 def _keeps_a_row(node: Node) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
@@ -154,6 +155,8 @@ def _inputs_of_all(node: Node) -> Collection[int]:
             return (0,)
         case Matching():
             return (0, 1) if cls.wanted else (0,)
+        case AsOf():
+            return (0,)
         case Product():
             return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
         case Ends() | Sum() | Distinct() | ByKey() | Running() | OrderedByKey():

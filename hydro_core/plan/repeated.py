@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -84,6 +85,8 @@ def _because(node: Node, ordered: bool) -> str | None:
             return None if keyed else "its result depends on the place of an item among all"
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
+        case AsOf():
+            return None
         case Ends() | Linear() | Product() | Matching() | Ordering() | Before() | Growth():
             return None
         case _:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Commands,
     Ends,
@@ -130,6 +131,8 @@ def _changing(node: Node) -> str:
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
         case Window():
             return "a row comes with its tick, and goes when the window has passed it"
+        case AsOf():
+            return "a row goes, and comes again, when another is the nearest to it"
         case Matching() | Product():
             return "a row without a match goes when its first match comes"
         case Linear() | Ordering() | Output():

@@ -1,4 +1,4 @@
-"""Joins of rows `k, m, v` with a condition, as the steps of random programs."""
+"""Joins of rows `k, m, v` with a condition, and in time, as the steps of random programs."""
 
 from __future__ import annotations
 
@@ -14,3 +14,12 @@ CONDITIONS = tuple(
     f'join(right={{b}}, {on}how="{how}", suffix="_r", where=lambda l, r: {WHERES[n % 3]})'
     for n, (on, how) in enumerate((on, how) for on in KEYS for how in HOWS)
 )
+
+WAYS = ("", ', direction="forward"', ', direction="nearest"', ", within=1")
+NEAREST = tuple(
+    f'join_asof(right={{b}}, {on}at="v", since="{since}", how="{how}", suffix="_r"{way})'
+    for on in ('on="k", ', 'on={{"k": "k", "m": "v"}}, ', "")
+    for since, how in (("v", "left"), ("m", "left"), ("m", "inner"), ("v", "inner"))
+    for way in WAYS
+)
+"""Nearest rows, in braces that are doubled; the numbers are times."""

@@ -1,4 +1,4 @@
-"""Random programs that join histories, windows and results by a condition beside the key."""
+"""Random programs that join histories, windows and results by a condition, or in time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.compile import optimized
 from hydro_core.simulation.pipelines import on_pipelines
-from tests.laws.conditions import CONDITIONS
+from tests.laws.conditions import CONDITIONS, NEAREST
 from tests.laws.keyed_histories import KeyedHistory, keyed_history
 from tests.spark.pipelines import SETTINGS
 from tests.spark.test_keyed_histories import WINDOWS, check, in_memory, seeds
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 
 def program(seed: int) -> KeyedHistory:
-    return keyed_history(seed, two=CONDITIONS)
+    return keyed_history(seed, two=NEAREST if seed % 2 else CONDITIONS)
 
 
 @pytest.mark.parametrize("seed", seeds(4, 0, 150))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
 
-from hydro_core.catalog import combine
+from hydro_core.catalog import combine, nearest
 from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT, UserFunction
 
 
@@ -44,6 +46,36 @@ class CombineMethods(Methods[StreamT]):
         `where` over both is true; without `on` it judges all pairs.
         """
         return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix, where=where)
+
+    def join_asof(  # noqa: PLR0913 - as a program writes them
+        self,
+        right: StreamT,
+        *,
+        on: ColumnNames | Mapping[str, str] | None = None,
+        at: str = "at",
+        since: str = "since",
+        direction: str = "backward",
+        within: timedelta | float | Decimal | None = None,
+        how: str = "left",
+        suffix: str | None = None,
+    ) -> StreamT:
+        """Each row with the one right row of its key whose `since` is nearest to its `at`.
+
+        `direction` is backward (the greatest that is not after), forward (the least that is not
+        before) or nearest, no farther than `within`; of equal ones the greatest row. With
+        `how="inner"` rows that find none are left out.
+        """
+        return self.apply(
+            nearest.JOIN_ASOF,
+            right=right,
+            on=on,
+            at=at,
+            since=since,
+            direction=direction,
+            within=within,
+            how=how,
+            suffix=suffix,
+        )
 
     def zip(self, right: StreamT) -> StreamT:
         """Pairs of the items at equal positions."""

@@ -2,59 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import Columns, columns_of, compared_as, field, key_type
 from hydro_core.reference.site import Site
-from hydro_core.types.item import BOOLEAN
+from hydro_core.types.item import BOOLEAN, ItemType
 from hydro_core.types.values import RowItem
+
+Key = Callable[[Any], Hashable]
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+"""The key columns of both sides."""
 
 
 def join_where(site: Site, left: Bag, right: Bag) -> Bag:
     """The pairs that match, and what `how` keeps of the rows without a match."""
-    on = sides_of_key(site.args["on"] or ())
-    to = compared_as(*(key_type(s.item, names) for s, names in zip(site.inputs, on, strict=True)))
-    keys = tuple(Columns(names, to) for names in on)
+    names, how = sides_of_key(site.args["on"] or ()), site.args["how"]
     lefts, rights = list(left), list(right)
-    pairs = _matches(site, lefts, rights, keys)
-    how = site.args["how"]
+    pairs = _matches(site, lefts, rights, names)
     if how in ("semi", "anti"):
         matched = {i for i, _ in pairs}
         return Bag(x for i, x in enumerate(lefts) if (i in matched) == (how == "semi"))
     found = [(lefts[i], rights[j]) for i, j in pairs]
     if 0 in KEPT[how]:
         alone = set(range(len(lefts))) - {i for i, _ in pairs}
-        found += [(lefts[i], _MISSING) for i in sorted(alone)]
+        found += [(lefts[i], MISSING) for i in sorted(alone)]
     if 1 in KEPT[how]:
         alone = set(range(len(rights))) - {j for _, j in pairs}
-        found += [(_MISSING, rights[j]) for j in sorted(alone)]
-    return Bag(_row(site, keys, x, y) for x, y in found)
-
-
-_MISSING = RowItem()
-"""What a row that found no match is paired with."""
+        found += [(MISSING, rights[j]) for j in sorted(alone)]
+    make = row_maker(site, names)
+    return Bag(make(x, y) for x, y in found)
 
 
 def _matches(
-    site: Site, lefts: Sequence[Any], rights: Sequence[Any], keys: tuple[Columns, ...]
+    site: Site, lefts: Sequence[Any], rights: Sequence[Any], names: Names
 ) -> list[tuple[int, int]]:
     """The positions of the rows that match."""
+    mine, theirs = (join_key(site, names, i) for i in (0, 1))
     by_key: dict[Any, list[int]] = {}
     for j, y in enumerate(rights):
-        by_key.setdefault(_key(keys[1], y), []).append(j)
+        by_key.setdefault(theirs(y), []).append(j)
     return [
         (i, j)
         for i, x in enumerate(lefts)
-        for j in by_key.get(_key(keys[0], x), ())
+        for j in by_key.get(mine(x), ())
         if _is_true(site, x, rights[j])
     ]
-
-
-def _key(key: Columns, row: Any) -> Any:
-    return key(row) if key.names else ()
 
 
 def _is_true(site: Site, x: Any, y: Any) -> bool:
@@ -62,21 +57,41 @@ def _is_true(site: Site, x: Any, y: Any) -> bool:
     return site.fit(site.combine(condition, x, y), BOOLEAN, condition) is True
 
 
-def _row(site: Site, keys: tuple[Columns, ...], x: Any, y: Any) -> RowItem:
-    """The key under the left's names, then the left's other columns, then the right's."""
+MISSING = RowItem()
+"""What a row that found no match is paired with."""
+
+
+def join_key(site: Site, names: Names, i: int) -> Key:
+    """The key of the rows of an input: equal for rows that meet; without names all do."""
+    if not names[i]:
+        return lambda _: ()
+    return Columns(names[i], _key_type(site, names))
+
+
+def _key_type(site: Site, names: Names) -> ItemType:
+    sides = zip(site.inputs, names, strict=True)
+    return compared_as(*(key_type(side.item, own) for side, own in sides))
+
+
+def row_maker(site: Site, names: Names) -> Callable[[Any, Any], RowItem]:
+    """Makes the row of a pair: the key under the left's names, the left's other columns, the
+    right's, with the suffix where the left has one of that name.
+    """
     left, right = (
-        [c.name for c in columns_of(side.item) if c.name not in key.names]
-        for side, key in zip(site.inputs, keys, strict=True)
+        [c.name for c in columns_of(side.item) if c.name not in own]
+        for side, own in zip(site.inputs, names, strict=True)
     )
-    suffix, of_left = site.args["suffix"] or "", {*keys[0].names, *left}
-    mine, theirs = (x is not _MISSING, y is not _MISSING)
-    of = (keys[0].common(x) if mine else keys[1].common(y)) if keys[0].names else ()
-    found = dict(zip(keys[0].names, of, strict=True))
-    found |= {name: field(x, name) if mine else None for name in left}
-    return RowItem(
-        found
-        | {
-            (name + suffix if name in of_left else name): field(y, name) if theirs else None
-            for name in right
-        }
-    )
+    keys = [Columns(own, _key_type(site, names)) for own in names]
+    suffix, taken = site.args["suffix"] or "", {*names[0], *left}
+    called = {name: name + suffix if name in taken else name for name in right}
+
+    def key(x: Any, y: Any) -> Any:
+        return keys[1].common(y) if x is MISSING else keys[0].common(x)
+
+    def make(x: Any, y: Any) -> RowItem:
+        found = dict(zip(names[0], key(x, y), strict=True)) if names[0] else {}
+        found |= {name: None if x is MISSING else field(x, name) for name in left}
+        found |= {called[name]: None if y is MISSING else field(y, name) for name in right}
+        return RowItem(found)
+
+    return make

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
@@ -364,7 +365,9 @@ def _is_grouped(cls: OpClass) -> bool:
             return True
         case OrderedByKey(gives):
             return gives is Places.FIRST
-        case Ends() | Linear() | Product() | Matching() | Running() | PerPosition() | OverTime():
+        case Ends() | Linear() | Product() | Matching() | AsOf() | Running():
+            return False
+        case PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)
