@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -38,6 +38,8 @@ def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
             return f"Decimal({string(str(value))})"
         case date():
             return _moment(value)
+        case timedelta():
+            return repr(value).removeprefix("datetime.")
         case _:
             return repr(value)
 

@@ -49,6 +49,17 @@ def to_timestamp(value: Any, *, zone: bool) -> datetime:
         raise ValueProblem(f"{describe(value)} is not within the years 1 to 9999 in UTC") from None
 
 
+def in_utc(value: date) -> datetime:
+    """The moment of a date, which is its midnight, or of a timestamp; in UTC without a zone.
+
+    >>> in_utc(date(2024, 1, 31)).isoformat()
+    '2024-01-31T00:00:00+00:00'
+    """
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
 def _moment(value: Any) -> datetime | None:
     if isinstance(value, datetime):
         return value
