@@ -91,8 +91,8 @@ def run_flow(
     """The outputs of every tick as items; the data are Python values, or texts as in JSON.
 
     Ticks are taken as they come, unless an input has no schema: then the types of all are needed.
-    Other options: `start` and `every`, the times of ticks; `as_range`, `settings`, `spark`; `shards`, `on` and `replicate`, which make a
-    `ShardingOptions`.
+    Other options: `start` and `every`, the times of ticks; `as_range`, `settings`, `spark`; and
+    `shards`, `on` and `replicate`, which make a `ShardingOptions`.
     """
     check_names(graph, schemas, "in the schemas")
     open_inputs = [

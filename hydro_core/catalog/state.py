@@ -27,7 +27,6 @@ _LONGS = {"a": "long"}
 _TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
 
 
-
 def _for_a_time(args: Args) -> Mapping[str, Any]:
     """Of a history without an end there is nothing to say."""
     if args.get("for_") is None:

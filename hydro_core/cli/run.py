@@ -182,7 +182,9 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
             graph = load(_beside(directory, job["file"]), _params(job))
         else:
             graph = load_text(job["program"], f"<{name}>", _params(job))
-        ticks = run_json(graph, job.get("schemas") or {}, job.get("ticks", []), options, _calendar(job))
+        ticks = run_json(
+            graph, job.get("schemas") or {}, job.get("ticks", []), options, _calendar(job)
+        )
     except HydroError as error:
         return {"name": name, "error": error.as_json()}
     except Exception:  # noqa: BLE001 - a bug in one job must not end the others

@@ -36,15 +36,15 @@ def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
             return "{" + ", ".join(fields) + "}"
         case Decimal():
             return f"Decimal({string(str(value))})"
-        case date():
+        case date() | timedelta():
             return _moment(value)
-        case timedelta():
-            return repr(value).removeprefix("datetime.")
         case _:
             return repr(value)
 
 
-def _moment(value: date) -> str:
+def _moment(value: date | timedelta) -> str:
+    if isinstance(value, timedelta):
+        return repr(value).removeprefix("datetime.")
     if not isinstance(value, datetime):
         return f"date({value.year}, {value.month}, {value.day})"
     parts = [value.year, value.month, value.day, value.hour, value.minute, value.second]

@@ -6,10 +6,13 @@ A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from hydro_core.types.containers import ValueProblem, describe
+
+MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_date(value: Any) -> date:
@@ -58,6 +61,11 @@ def in_utc(value: date) -> datetime:
     if not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
+def since_epoch(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // MICROSECOND
 
 
 def _moment(value: Any) -> datetime | None:
