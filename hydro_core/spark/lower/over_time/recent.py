@@ -10,11 +10,13 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.plan.bound import Bound
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
+from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.changes import told
 from hydro_core.ticks.untimed import refuse_untimed
+from hydro_core.types.item import Row
 from hydro_core.types.moments import since_epoch
 
 _LEAVES = "leaves"
@@ -48,7 +50,9 @@ def _recent(step: Step, bound: Bound) -> Relation:
 def _with_ends(step: Step, bound: Bound) -> DataFrame:
     """The additions (item, t, until) that were there before the range, or may be in it."""
     at = F.unix_micros(F.col(ITEM).getField(bound.column).cast("timestamp"))
-    found = additions(step).withColumn(_LEAVES, at + F.lit(bound.micros))
+    found = additions(step if step.clock else step.with_(past=_stored(step, bound))).withColumn(
+        _LEAVES, at + F.lit(bound.micros)
+    )
     found = found.where(F.col(_LEAVES).isNotNull())
     if step.clock is not None:
         clock = step.clock().select(*(F.unix_micros(name).alias(name) for name in ("start", "end")))
@@ -59,6 +63,26 @@ def _with_ends(step: Step, bound: Bound) -> DataFrame:
         before, until = F.lit(ends[0]), _first_end(ends[1:], step.first)
     is_known = (F.col(TICK) >= step.first) | (F.col(_LEAVES) > before)
     return found.where(is_known).select(ITEM, TICK, until.cast("long").alias(UNTIL))
+
+
+def _stored(step: Step, bound: Bound) -> DataFrame | None:
+    """The stored rows that are there before the range; if only changes are asked for, that leave.
+
+    Spark asks the files' statistics for such rows.
+    """
+    if step.past is None:
+        return None
+    ends = _ends(step)
+    at = F.col(f"{ITEM}.{quoted(bound.column)}")
+    found = step.past.where(at > _moment(step, bound, ends[0]))
+    return found.where(at <= _moment(step, bound, ends[-1])) if step.changes_alone else found
+
+
+def _moment(step: Step, bound: Bound, end: int) -> Column:
+    """The latest time of rows that have left at an end."""
+    moment = F.timestamp_micros(F.lit(end - bound.micros))
+    item = step.item.column(bound.column) if isinstance(step.item, Row) else None
+    return moment if item is None else moment.cast(str(item))
 
 
 def _ends(step: Step) -> list[int]:
