@@ -333,8 +333,14 @@ class History(OverTime):
 class Window(OverTime):
     """Over time: the items of the last ticks."""
 
-    passes: ClassVar[Passes] = Passes.SO_FAR
     holds: ClassVar[Holds] = Holds.WINDOW
+    timed: bool = False
+    """A time of its own says of each item until which tick it is there; else all stay as long."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.EARLIER if self.timed else Passes.SO_FAR
 
 
 @final

@@ -190,7 +190,7 @@ def _streams(node: Node) -> Iterator[str]:
 
 
 def _arguments(node: Node) -> Iterator[str]:
-    for arg in node.op.args:
+    for arg in node.spec.args:
         yield from _argument(node, arg)
 
 

@@ -13,7 +13,15 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, TypeProblem
+from hydro_core.catalog.spec import (
+    NO_ARGS,
+    Aggregate,
+    Arg,
+    Args,
+    OpSpec,
+    OverFunction,
+    TypeProblem,
+)
 from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.errors import Code
 from hydro_core.functions.fn import Algebra, Fn
@@ -108,7 +116,12 @@ def _bind(
             if arg.required:
                 raise _missing(op, arg)
         entries.append((arg.name, _with_algebra(value, algebra) if arg.leading else value))
-    return Bound(Args(tuple(entries)), tuple(streams))
+    said = [name for name in op.together if given.get(name) is not None]
+    if said and len(said) < len(op.together):
+        raise _missing(op, next(a for a in op.args if a.name in {*op.together} - {*said}))
+    args = Args(tuple(entries))
+    # An operator that takes no arguments where none of them is given has none then.
+    return Bound(args if op.at(args).args else NO_ARGS, tuple(streams))
 
 
 def _with_algebra(fn: Fn, algebra: Algebra) -> Fn:
@@ -246,6 +259,7 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "schema": read_schema,
         "name": _string,
         "flag": _flag,
+        "duration": _duration,
         "columns": _columns,
         "key": _key,
         "order": _columns,
@@ -322,6 +336,13 @@ def _distance(name: str, value: Any, written: Any) -> Any:
     if isinstance(value, timedelta) and value >= timedelta():
         return value
     raise _wrong(name, "a timedelta or a number, not negative", value, written)
+
+
+def _duration(name: str, value: Any, written: Any) -> timedelta:
+    if not isinstance(value, timedelta) or value < timedelta(0):
+        wanted = "a length of time such as timedelta(days=90), not negative"
+        raise _wrong(name, wanted, value, written)
+    return value
 
 
 def _choice(arg: Arg, value: Any, written: Any) -> str:

@@ -138,7 +138,7 @@ class _Narrowing:
 
 def _stores(node: Node) -> bool:
     """Whether the node keeps rows of many ticks as they are."""
-    return node.spec.state in (State.HISTORY, State.WINDOW)
+    return node.spec.state in (State.HISTORY, State.WINDOW, State.RECENT)
 
 
 def _needed(typed: Typed) -> Mapping[Endpoint, ReadColumns]:
@@ -172,6 +172,8 @@ def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...
     if len(items) < len(node.inputs):
         return everything
     match node.cls:
+        case Window(timed=True):
+            return (_join(own, frozenset([node.args["by"]])),)
         case Sum() | History() | Window() | Before():
             return (own,) * len(items)
         case PerItem(gives) if gives is not Gives.RESULT and _asks_functions_alone(node):

@@ -268,6 +268,7 @@ def _keys_made(cls: ShapeClass, rows: float, out: float) -> float | None:
             | Linear()
             | Product()
             | Matching()
+            | AsOf()
             | Distinct()
             | Running()
             | PerPosition()

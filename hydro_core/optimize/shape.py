@@ -149,7 +149,7 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
         inputs=sorts,
         cls=node.cls,
         output=out,
-        payload=bool(node.op.args) or node.op.outputs == "ports",
+        payload=bool(spec.args) or node.op.outputs == "ports",
         op=node.op,
         linear=tuple(p.linear and not isinstance(node.cls, Sum) for p in ports),
         zero=spec.zero,
@@ -199,6 +199,8 @@ def _variant(node: Node, spec: OpSpec) -> str:
     for choice in choices:
         if node.args[choice.name] != choice.default:
             name += f":{node.args[choice.name]}"
+    if spec.state is not node.op.state:
+        name += f":{spec.state.name.lower()}"
     if not spec.zero and node.op.zero:
         name += GLOBAL
     return name

@@ -44,6 +44,8 @@ SELECTIVITY = 0.5
 SPREAD = 2.0
 """How many items come of one that may give any number."""
 HARDLY_ANY = 0.001
+TIMED_TICKS = 100.0
+"""So many ticks' rows are expected where their time says when they leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             return _placed(gives, [i.rows for i in into])
         case History():
             return into[0].rows * into[0].ticks
+        case Window(timed=True):
+            return into[0].rows * min(into[0].ticks, TIMED_TICKS)
         case Window():
             return into[0].rows * min(into[0].ticks, asked.ticks)
         case Growth() | FeedbackShape(new=True):

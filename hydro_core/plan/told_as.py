@@ -89,6 +89,8 @@ def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
         case Mode.APPEND if slot.keep is not None:
             ticks = "last tick" if slot.keep == 1 else f"last {slot.keep} ticks"
             return f"stored for {readers}, as far as the {ticks} go back"
+        case Mode.APPEND if slot.bound is not None:
+            return f"stored for {readers}, as long as {slot.bound.shown}"
         case Mode.APPEND:
             return f"stored for {readers}, from the first tick on"
         case Mode.LAST:
@@ -129,6 +131,8 @@ def _changing(node: Node) -> str:
             return "a key's rows go and come again where their places change"
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
+        case Window(timed=True):
+            return "a row comes with its tick, and goes when its time is too long ago"
         case Window():
             return "a row comes with its tick, and goes when the window has passed it"
         case AsOf():

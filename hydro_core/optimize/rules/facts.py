@@ -158,7 +158,7 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
     """
     items = tuple(types[e].item for e in node.inputs)
     output = types[Endpoint(node.id)].item
-    if not node.op.args:
+    if not node.spec.args:
         return node.id, (items, output)
     if not _aggregates(node):
         return (node.op, args, output), items

@@ -96,7 +96,7 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
             if node.id not in above or output is None or output.item != item:
                 continue
             for fact, moved, side in _before(typed, node, fn, item):
-                own = (node.args,) if node.op.args else ()
+                own = (node.args,) if node.spec.args else ()
                 on = _Asked(_filter(moved), node.inputs[side], loaded)
                 # beside others it sees items without a partner: it must have a value for each
                 if len(node.inputs) == 1 or is_total(moved, on.item, there=on.there):

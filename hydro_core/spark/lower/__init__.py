@@ -18,3 +18,4 @@ from hydro_core.spark.lower.over_time import before as before
 from hydro_core.spark.lower.over_time import commands as commands
 from hydro_core.spark.lower.over_time import growth as growth
 from hydro_core.spark.lower.over_time import history as history
+from hydro_core.spark.lower.over_time import recent as recent

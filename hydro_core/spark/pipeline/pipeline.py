@@ -222,7 +222,8 @@ class Pipeline:
                 return None
             refuse_another_program(self.directory, self.fingerprint, self.tables, now)
             self.store.recover(now)
-            noted = self._note(now, now.last, self.store.compact(now.last, self.step))
+            end = run.end if (run := self.ledger.last_run) else None
+            noted = self._note(now, now.last, self.store.compact(now.last, self.step, end))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             keep = timedelta(hours=keep_hours)
