@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
@@ -46,7 +47,9 @@ class ValueReader:
     def over_function(self, written: Any) -> OverFunction:
         """The function of `over`, its Python functions read."""
         if isinstance(written, OverFunction):
-            return bound_function(written.function, written.arguments, {}, self, written)
+            names = (p.name for p in FUNCTIONS[written.function].parameters)
+            given = dict(zip(names, written.arguments, strict=True))
+            return bound_function(written.function, (), given, self, written)
         raise no_function(getattr(written, "function", None), written)
 
     def column_or_function(self, written: Any) -> str | Fn:

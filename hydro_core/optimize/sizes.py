@@ -108,7 +108,7 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             if gives is Places.EACH:
                 return into[0].rows
             keys = _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
-            return min(into[0].rows, keys * asked.ticks)
+            return min(into[0].rows, keys * max(asked.ticks, HARDLY_ANY))
         case Positional(gives):
             return _placed(gives, [i.rows for i in into])
         case History():
