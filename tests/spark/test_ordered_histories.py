@@ -1,5 +1,5 @@
-"""Random programs that order the rows of keys: however ticks are cut, Spark gives what the reference
-says, and tells its changes as it does.
+"""Random programs that order the rows of keys: however ticks are cut, Spark gives what the
+reference says, and tells its changes as it does.
 """
 
 from __future__ import annotations
