@@ -36,10 +36,8 @@ def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
             return "{" + ", ".join(fields) + "}"
         case Decimal():
             return f"Decimal({string(str(value))})"
-        case date():
+        case date() | timedelta():
             return _moment(value)
-        case timedelta():
-            return _distance(value)
         case _:
             return repr(value)
 
@@ -49,7 +47,9 @@ def _distance(value: timedelta) -> str:
     return f"timedelta({', '.join(f'{name}={n}' for name, n in parts if n)})"
 
 
-def _moment(value: date) -> str:
+def _moment(value: date | timedelta) -> str:
+    if isinstance(value, timedelta):
+        return _distance(value)
     if not isinstance(value, datetime):
         return f"date({value.year}, {value.month}, {value.day})"
     parts = [value.year, value.month, value.day, value.hour, value.minute, value.second]

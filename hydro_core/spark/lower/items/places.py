@@ -1,4 +1,4 @@
-"""Places in an order: times and numbers as columns that are compared, and how far they are apart."""
+"""Places in an order as columns that are compared, and how far they are apart."""
 
 from __future__ import annotations
 
