@@ -8,8 +8,8 @@ known everywhere.
 The words are those of incremental view maintenance. *Linear* operators do the same with an item
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
 input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`, `Distinct`,
-`ByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
-(`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
+`ByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its
+classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
 
 What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
 `passes` on, and how much of the past its output `holds`.

@@ -23,8 +23,15 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Relation
-from hydro_core.spark.lower.bilinear.pairing import key_types
-from hydro_core.spark.lower.items.columns import convert, key_fields, key_of, make_row, named, null
+from hydro_core.spark.lower.items.columns import (
+    common,
+    convert,
+    key_fields,
+    key_of,
+    make_row,
+    named,
+    null,
+)
 from hydro_core.spark.lower.items.places import Places, places_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_of, told_by_lookups
@@ -117,16 +124,18 @@ def _keys(step: Step) -> Keys:
     on = step.arg("on")
     if not on:
         return [F.lit(0)], [F.lit(0)]
-    types = key_types(step)
-    return tuple(  # type: ignore[return-value]
+    fields = [key_fields(side.item, on) for side in step.inputs]
+    types = [common(a.type, b.type) for a, b in zip(*fields, strict=True)]
+    left, right = (
         [
             convert(column, field.type, to)
             for column, field, to in zip(
-                key_of(F.col(ITEM), side.item, on), key_fields(side.item, on), types, strict=True
+                key_of(F.col(ITEM), side.item, on), own, types, strict=True
             )
         ]
-        for side in step.inputs
+        for side, own in zip(step.inputs, fields, strict=True)
     )
+    return left, right
 
 
 def _keyed(relation: Relation, key: Sequence[Column]) -> DataFrame:
