@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from hydro_core.compile import optimized
 from hydro_core.simulation.pipelines import on_pipelines
 from tests.laws.conditions import CONDITIONS, NEAREST
-from tests.laws.keyed_histories import KeyedHistory, keyed_history
+from tests.laws.keyed_histories import BY_KEY, OVER_TIME, PER_ITEM, KeyedHistory, keyed_history
 from tests.spark.pipelines import SETTINGS
 from tests.spark.test_keyed_histories import WINDOWS, check, in_memory, seeds
 
@@ -16,7 +16,8 @@ pytestmark = pytest.mark.spark
 
 
 def program(seed: int) -> KeyedHistory:
-    return keyed_history(seed, two=NEAREST if seed % 2 else CONDITIONS)
+    two = NEAREST if seed % 2 else CONDITIONS
+    return keyed_history(seed, kinds=(OVER_TIME, BY_KEY, BY_KEY, PER_ITEM, two, two))
 
 
 @pytest.mark.parametrize("seed", seeds(4, 0, 150))

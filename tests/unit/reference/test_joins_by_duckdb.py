@@ -67,9 +67,7 @@ def theirs(query: str, db: duckdb.DuckDBPyConnection) -> list[str]:
 def test_a_condition_as_in_sql(
     on: str, where: str, how: str, db: duckdb.DuckDBPyConnection
 ) -> None:
-    program = (
-        f'l -> join(right=r, {on}how="{how}", suffix="_r", where=lambda l, r: {where}) -> out'
-    )
+    program = f'l -> join(right=r, {on}how="{how}", suffix="_r", where=lambda l, r: {where}) -> out'
     condition = f"{ONS[on]} ({WHERES[where]})"
     for seed in range(6):
         ticks = rows(seed, db)
@@ -98,7 +96,9 @@ WAYS = {
 def test_the_nearest_as_the_first_in_an_order(
     on: str, way: str, how: str, db: duckdb.DuckDBPyConnection
 ) -> None:
-    program = f'l -> join_asof(right=r, {on}{way}at="v", since="w", how="{how}", suffix="_r") -> out'
+    program = (
+        f'l -> join_asof(right=r, {on}{way}at="v", since="w", how="{how}", suffix="_r") -> out'
+    )
     condition, order = WAYS[way]
     for seed in range(6):
         ticks = rows(seed, db)
@@ -114,7 +114,9 @@ def test_the_nearest_as_the_first_in_an_order(
 
 @pytest.mark.parametrize("how", ["left", "inner"])
 def test_an_asof_join(how: str, db: duckdb.DuckDBPyConnection) -> None:
-    program = f'l -> join_asof(right=r, on={{"k": "ref"}}, at="v", since="w", how="{how}", suffix="_r")'
+    program = (
+        f'l -> join_asof(right=r, on={{"k": "ref"}}, at="v", since="w", how="{how}", suffix="_r")'
+    )
     for seed in range(6):
         ticks = rows(seed, db)
         ticks["r"] = [
@@ -125,7 +127,6 @@ def test_an_asof_join(how: str, db: duckdb.DuckDBPyConnection) -> None:
         for row in ticks["r"]:
             db.execute("insert into r values (?, ?, ?)", list(row.values()))
         query = (
-            f"select l.k, l.v, l.m, r.w, r.m from l asof {how} join r "
-            "on l.k = r.ref and l.v >= r.w"
+            f"select l.k, l.v, l.m, r.w, r.m from l asof {how} join r on l.k = r.ref and l.v >= r.w"
         )
         assert ours(f"{program} -> out", ticks) == theirs(query, db), seed

@@ -32,7 +32,7 @@ from hydro_core.spark.lower.items.columns import (
     named,
     null,
 )
-from hydro_core.spark.lower.items.places import Places, places_of
+from hydro_core.spark.lower.items.places import ComparedPlaces, places_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_of, told_by_lookups
 from hydro_core.spark.lower.relations.conditions import Keys
@@ -183,7 +183,7 @@ def _found(step: Step, lefts: DataFrame, rights: DataFrame, flags: Sequence[str]
     return both.withColumns(chosen).where(F.col(SIDE) == 1).select(*lefts.columns, *flags)
 
 
-def _choice(step: Step, places: Places, there: Column) -> Column:
+def _choice(step: Step, places: ComparedPlaces, there: Column) -> Column:
     """What a left row finds among the right rows that are there."""
     candidate = F.when(there, F.struct(F.col(AT), F.col(RIGHT)))
     key = Window.partitionBy(KEY, TICK)
