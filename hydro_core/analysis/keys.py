@@ -64,7 +64,8 @@ def _of_one_name(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]
     args = node.args.with_(on=on)
     renames = _renames(typed.types[right].item, on, of_right, node.args["suffix"])
     if "since" in args:
-        args = args.with_(since=dict((old, new) for new, old in renames).get(*[args["since"]] * 2))
+        called = {old: new for new, old in renames}
+        args = args.with_(since=called.get(args["since"], args["since"]))
     if renames:
         name = free_name(f"{node.id}_right", taken)
         taken.add(name)

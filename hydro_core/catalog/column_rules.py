@@ -133,6 +133,12 @@ def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> No
     """Refuses a condition over rows that gives something else than true, false or null."""
     if condition is None:
         return
+    if len(condition.params) != 2:
+        raise TypeProblem(
+            f"the condition is a function of two rows, not of {len(condition.params)}",
+            "one of each side: `where=lambda l, r: l.at <= r.until`",
+            place=place_of(condition),
+        )
     for item in (left, right):
         if not isinstance(item, Unknown):
             row_of(item)

@@ -165,8 +165,8 @@ JOIN_ASOF = OpSpec(
         (
             {
                 "out": [
-                    {"k": "x", "at": 5, "since": 5, "price": 9},
                     {"k": "x", "at": 1, "since": None, "price": None},
+                    {"k": "x", "at": 5, "since": 5, "price": 9},
                 ]
             },
         ),

@@ -6,11 +6,8 @@ that is asked of arguments otherwise (how many, which names, which values) is as
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from hydro_core.catalog.spec import (
@@ -29,6 +26,7 @@ from hydro_core.lang.foreign import cure_of_argument, cure_of_choice
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
+from hydro_core.types.moments import is_distance
 from hydro_core.types.values import ValueProblem, check_string, to_item
 
 Written = TypeVar("Written")
@@ -216,8 +214,8 @@ def _value(
     match arg.kind:
         case "function":
             return _function(arg.name, written, reader, returns)
-        case "condition":
-            return _condition(arg.name, written, reader)
+        case "condition" if reader.is_function(written):
+            return reader.function(written, None)
         case "key" if reader.is_function(written):
             raise _no_key(arg.name, ", not a function", written)
         case "order" if reader.is_function(written):
@@ -240,17 +238,6 @@ def _function(name: str, written: Any, reader: ArgumentReader[Any], returns: Ite
     return reader.function(written, returns)
 
 
-def _condition(name: str, written: Any, reader: ArgumentReader[Any]) -> Fn | None:
-    if not reader.is_function(written) and reader.constant(written) is None:
-        return None
-    fn = _function(name, written, reader, None)
-    if len(fn.params) != 2:
-        help_ = f"one of each side: `{name}=lambda l, r: l.at <= r.until`"
-        message = f"`{name}` is a function of two rows, not of {len(fn.params)}"
-        raise ArgumentProblem("arity", message, help_, written)
-    return fn
-
-
 def _constant(arg: Arg, value: Any, written: Any) -> Any:
     if value is None and not arg.required and arg.default is None:
         return None
@@ -266,6 +253,7 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "ports": _ports,
         "fds": _fds,
         "distance": _distance,
+        "condition": _no_condition,
     }
     if arg.kind == "choice":
         return _choice(arg, value, written)
@@ -329,13 +317,14 @@ def _flag(name: str, value: Any, written: Any) -> bool:
     return value
 
 
+def _no_condition(name: str, value: Any, written: Any) -> Any:
+    raise _wrong(name, "a function of two rows, such as `lambda l, r: …`", value, written)
+
+
 def _distance(name: str, value: Any, written: Any) -> Any:
-    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and value >= 0:
-        return value
-    if isinstance(value, timedelta) and value >= timedelta():
-        return value
-    raise _wrong(name, "a timedelta or a number, not negative", value, written)
+    if not is_distance(value):
+        raise _wrong(name, "a timedelta or a number, not negative", value, written)
+    return value
 
 
 def _duration(name: str, value: Any, written: Any) -> timedelta:

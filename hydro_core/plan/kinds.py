@@ -128,10 +128,9 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
             left, right = kinds
             padded = {0: without(left, right), 1: without(right, left)}
             return merged(met(left, right), *(padded[side] for side in keeps))
-        case Matching(wanted):
-            return met(*kinds) if wanted else without(*kinds)
-        case AsOf():
-            return without(*kinds)
+        case Matching() | AsOf():
+            meets = isinstance(cls, Matching) and cls.wanted
+            return met(*kinds) if meets else without(*kinds)
         case Distinct():
             return Kind.E if in_order and kinds[0] is not None else kinds[0]
         case ByKey() | OrderedByKey():

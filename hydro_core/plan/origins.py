@@ -225,7 +225,9 @@ def _other_side(node: Node, i: int) -> int | None:
     cls = node.cls
     if isinstance(cls, Product):
         return 1 - i if cls.meets is Meets.KEY else None
-    return 0 if isinstance(cls, Matching | AsOf) and i == 1 else None
+    if isinstance(cls, AsOf):
+        return 0 if cls.keyed and i == 1 else None
+    return 0 if isinstance(cls, Matching) and i == 1 else None
 
 
 def _keeps_a_row(node: Node) -> bool:

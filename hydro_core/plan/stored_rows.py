@@ -274,9 +274,14 @@ def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
     """The parts of the key in an item, each with where it is in an item of an input with which the
     item comes or goes: one that is padded, or only asked for, has no other field in common.
     """
-    if isinstance(node.cls, Matching | AsOf) or (
-        isinstance(node.cls, Product) and node.cls.meets is Meets.KEY
-    ):
+    cls, shared = node.cls, False
+    if isinstance(cls, Matching):
+        shared = True
+    if isinstance(cls, AsOf):
+        shared = cls.keyed
+    if isinstance(cls, Product):
+        shared = cls.meets is Meets.KEY
+    if shared:
         keys = keys_of_pairs(node)
         return dict(zip(keys[0], keys[i], strict=True))
     return {}

@@ -6,7 +6,9 @@ A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from hydro_core.types.containers import ValueProblem, describe
@@ -88,3 +90,15 @@ def print_moment(value: date | datetime) -> str:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
     return value.isoformat()
+
+
+def is_distance(value: Any) -> bool:
+    """Whether a value can be how far two times, or two numbers, are apart; it is not negative.
+
+    >>> is_distance(timedelta(hours=1)), is_distance(2.5), is_distance(-1), is_distance(True)
+    (True, True, False, False)
+    """
+    if isinstance(value, timedelta):
+        return value >= timedelta()
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0

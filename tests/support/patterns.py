@@ -57,6 +57,10 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
     """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
     given: dict[str, object] = {a.name: a.default for a in op.args}
     name = op.name.removeprefix("running_")
+    if op.name == "join_asof":
+        way, how = rng.choice(("backward", "forward", "nearest")), rng.choice(("left", "inner"))
+        given |= {"on": ("k",), "at": "v", "since": "v", "suffix": "_r"}
+        return Args(tuple((given | {"direction": way, "how": how}).items()))
     if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
     match name:
@@ -245,7 +249,7 @@ class Instance:
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
-        rows |= ON_ROWS
+        rows |= {*ON_ROWS, *(name for name in names if name.startswith("join_asof"))}
         return ROW if names & rows else PAIR
 
     def graph(self) -> Graph:

@@ -12,8 +12,7 @@ from hydro_core.reference.site import Site
 from hydro_core.types.item import BOOLEAN, ItemType
 from hydro_core.types.values import RowItem
 
-Key = Callable[[Any], Hashable]
-Names = tuple[tuple[str, ...], tuple[str, ...]]
+KeyNames = tuple[tuple[str, ...], tuple[str, ...]]
 """The key columns of both sides."""
 
 
@@ -37,7 +36,7 @@ def join_where(site: Site, left: Bag, right: Bag) -> Bag:
 
 
 def _matches(
-    site: Site, lefts: Sequence[Any], rights: Sequence[Any], names: Names
+    site: Site, lefts: Sequence[Any], rights: Sequence[Any], names: KeyNames
 ) -> list[tuple[int, int]]:
     """The positions of the rows that match."""
     mine, theirs = (join_key(site, names, i) for i in (0, 1))
@@ -61,19 +60,19 @@ MISSING = RowItem()
 """What a row that found no match is paired with."""
 
 
-def join_key(site: Site, names: Names, i: int) -> Key:
+def join_key(site: Site, names: KeyNames, i: int) -> Callable[[Any], Hashable]:
     """The key of the rows of an input: equal for rows that meet; without names all do."""
     if not names[i]:
         return lambda _: ()
     return Columns(names[i], _key_type(site, names))
 
 
-def _key_type(site: Site, names: Names) -> ItemType:
+def _key_type(site: Site, names: KeyNames) -> ItemType:
     sides = zip(site.inputs, names, strict=True)
     return compared_as(*(key_type(side.item, own) for side, own in sides))
 
 
-def row_maker(site: Site, names: Names) -> Callable[[Any, Any], RowItem]:
+def row_maker(site: Site, names: KeyNames) -> Callable[[Any, Any], RowItem]:
     """Makes the row of a pair: the key under the left's names, the left's other columns, the
     right's, with the suffix where the left has one of that name.
     """

@@ -23,9 +23,16 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Relation
-from hydro_core.spark.lower.bilinear.pairing import key_types
-from hydro_core.spark.lower.items.columns import convert, key_fields, key_of, make_row, named, null
-from hydro_core.spark.lower.items.places import Places, places_of
+from hydro_core.spark.lower.items.columns import (
+    common,
+    convert,
+    key_fields,
+    key_of,
+    make_row,
+    named,
+    null,
+)
+from hydro_core.spark.lower.items.places import ComparedPlaces, places_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_of, told_by_lookups
 from hydro_core.spark.lower.relations.conditions import Keys
@@ -117,16 +124,18 @@ def _keys(step: Step) -> Keys:
     on = step.arg("on")
     if not on:
         return [F.lit(0)], [F.lit(0)]
-    types = key_types(step)
-    return tuple(  # type: ignore[return-value]
+    fields = [key_fields(side.item, on) for side in step.inputs]
+    types = [common(a.type, b.type) for a, b in zip(*fields, strict=True)]
+    left, right = (
         [
             convert(column, field.type, to)
             for column, field, to in zip(
-                key_of(F.col(ITEM), side.item, on), key_fields(side.item, on), types, strict=True
+                key_of(F.col(ITEM), side.item, on), own, types, strict=True
             )
         ]
-        for side in step.inputs
+        for side, own in zip(step.inputs, fields, strict=True)
     )
+    return left, right
 
 
 def _keyed(relation: Relation, key: Sequence[Column]) -> DataFrame:
@@ -174,7 +183,7 @@ def _found(step: Step, lefts: DataFrame, rights: DataFrame, flags: Sequence[str]
     return both.withColumns(chosen).where(F.col(SIDE) == 1).select(*lefts.columns, *flags)
 
 
-def _choice(step: Step, places: Places, there: Column) -> Column:
+def _choice(step: Step, places: ComparedPlaces, there: Column) -> Column:
     """What a left row finds among the right rows that are there."""
     candidate = F.when(there, F.struct(F.col(AT), F.col(RIGHT)))
     key = Window.partitionBy(KEY, TICK)

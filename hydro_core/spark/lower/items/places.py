@@ -1,4 +1,4 @@
-"""Places in an order: times and numbers as columns, and how far they are apart."""
+"""Places in an order as columns that are compared, and how far they are apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY = 24 * 3600 * 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ComparedPlaces:
     """The places of the rows of two sides, which are compared as items of one type.
 
     A time is a long of microseconds.
@@ -72,11 +72,11 @@ class Places:
         return distance <= most
 
 
-def places_of(step: Step) -> Places:
+def places_of(step: Step) -> ComparedPlaces:
     """The places that a join of two sides compares."""
     names = (step.arg("at"), step.arg("since"))
     left, right = (side.item for side in step.inputs)
     types = [
         named(F.lit(None), item, name)[1] for item, name in zip((left, right), names, strict=True)
     ]
-    return Places(names, (left, right), place_type(*types) or UNKNOWN)
+    return ComparedPlaces(names, (left, right), place_type(*types) or UNKNOWN)
