@@ -20,10 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, assert_never, final
 
 from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.variants import Compares as Compares
+from hydro_core.catalog.variants import Gives as Gives
+from hydro_core.catalog.variants import Meets as Meets
+from hydro_core.catalog.variants import Places as Places
+from hydro_core.catalog.variants import Summary as Summary
 
 if TYPE_CHECKING:
     from hydro_core.catalog.spec import Args
@@ -81,18 +85,6 @@ class Output(Ends):
     """The end of a stream."""
 
 
-class Gives(Enum):
-    """What an operator that goes item by item gives for an item."""
-
-    SAME = "the item"
-    SOME = "the item, or nothing"
-    ROUTED = "the item, where this is its way, one of several"
-    ONE = "another item"
-    UP_TO_ONE = "another item, or nothing"
-    SEVERAL = "any number of items"
-    RESULT = "the result of which the item holds the parts"
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class PerItem(Linear):
@@ -144,14 +136,6 @@ class Sum(Linear):
         return Passes.NONE if self.widens else Passes.ALL
 
 
-class Meets(Enum):
-    """Which items of two inputs a product brings together."""
-
-    ALL = "each with each"
-    KEY = "those of one key"
-    SINGLE = "each of the first with the single item of the second"
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -162,15 +146,6 @@ class Product:
     meets: Meets
     keeps: frozenset[int] = frozenset()
     """The inputs whose items stay, padded, where they meet none: these are not linear."""
-
-
-class Compares(Enum):
-    """What of the items of two inputs must be equal for a match."""
-
-    ITEMS = "the items"
-    KEYS = "the keys of both"
-    BARE_KEYS = "the keys of the first with the items of the second"
-    NOTHING = "nothing: a condition over both alone decides"
 
 
 @final
@@ -203,15 +178,6 @@ class Distinct(PerKey):
 
     passes: ClassVar[Passes] = Passes.ALL
     holds: ClassVar[Holds] = Holds.INPUTS
-
-
-class Summary(Enum):
-    """What is made of the items of a key."""
-
-    FOLD = "the accumulator of a function, from a start"
-    REDUCTION = "an item, by a function of two"
-    LATEST = "the greatest item"
-    AGGREGATES = "named aggregates"
 
 
 @final
@@ -262,16 +228,6 @@ class Ordering(PerPosition):
     passes: ClassVar[Passes] = Passes.ALL
     holds: ClassVar[Holds] = Holds.INPUTS
     sorts: bool = True
-
-
-class Places(Enum):
-    """What an operator that goes by the place of an item in its stream gives."""
-
-    EACH = "an item for each"
-    FIRST = "the first items"
-    FIRST_OF_KEY = "the first item of each key"
-    PAIRS = "pairs of the items at one place"
-    PADDED_PAIRS = "pairs of the items at one place, as long as either input has one"
 
 
 @final
