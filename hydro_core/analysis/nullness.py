@@ -18,7 +18,6 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Matching,
@@ -26,16 +25,15 @@ from hydro_core.catalog.classes import (
     Ordering,
     Output,
     PerItem,
-    Places,
     Positional,
     Product,
     Projection,
     Running,
     Sum,
-    Summary,
     Window,
 )
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.variants import Gives, Places, Summary
 from hydro_core.functions.tree import MakeRow, MakeTuple
 from hydro_core.ir.graph import Graph, Node, NodeId
 

@@ -23,11 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, assert_never, final
 
 from hydro_core.catalog.properties import Holds, Passes
-from hydro_core.catalog.variants import Compares as Compares
-from hydro_core.catalog.variants import Gives as Gives
-from hydro_core.catalog.variants import Meets as Meets
-from hydro_core.catalog.variants import Places as Places
-from hydro_core.catalog.variants import Summary as Summary
+from hydro_core.catalog.variants import Compares, Gives, Meets, Places, Summary
 
 if TYPE_CHECKING:
     from hydro_core.catalog.spec import Args

@@ -21,12 +21,10 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     OpClass,
     OrderedByKey,
     Ordering,
@@ -40,6 +38,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Gives, Meets
 
 
 class Form(Enum):

@@ -15,13 +15,10 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
-    Compares,
     Ends,
-    Gives,
     History,
     Linear,
     Matching,
-    Meets,
     OverTime,
     PerItem,
     PerKey,
@@ -35,6 +32,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
+from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId

@@ -25,7 +25,6 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -41,6 +40,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.forms import Form, looks_up
 from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows_of

@@ -26,7 +26,6 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -39,6 +38,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
+from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space

@@ -15,10 +15,11 @@ from typing import ClassVar
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import Gives, OpClass, Ordering, PerItem, Sum, is_itemwise
+from hydro_core.catalog.classes import OpClass, Ordering, PerItem, Sum, is_itemwise
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, OrderRule
+from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.types.stream import Order

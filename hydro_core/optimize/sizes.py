@@ -15,16 +15,13 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
     PerItem,
-    Places,
     Positional,
     Product,
     Projection,
@@ -32,6 +29,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Gives, Meets, Places
 from hydro_core.optimize.shape import FeedbackShape, ShapeClass
 
 GROUPS_EXPONENT = 0.8

@@ -31,7 +31,6 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -43,6 +42,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup, Lookups
 from hydro_core.plan.kinds import Kind

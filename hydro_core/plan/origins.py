@@ -18,11 +18,9 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -36,6 +34,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup, PassingRows

@@ -16,9 +16,7 @@ from hydro_core.catalog.classes import (
     ByKey,
     Distinct,
     Ends,
-    Gives,
     Matching,
-    Meets,
     OrderedByKey,
     OverTime,
     PerItem,
@@ -29,6 +27,7 @@ from hydro_core.catalog.classes import (
     Sum,
 )
 from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import FoundRows, Lookup, LookupSource, MeetingRows, PassingRows

@@ -22,7 +22,6 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -35,6 +34,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Holds
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import MOST_STEPS, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind

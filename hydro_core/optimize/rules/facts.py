@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import ByKey, Matching, Summary
+from hydro_core.catalog.classes import ByKey, Matching
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import Args, functions_of
+from hydro_core.catalog.variants import Summary
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type

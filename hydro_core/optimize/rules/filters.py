@@ -11,9 +11,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
     Ends,
-    Gives,
     Linear,
-    Meets,
     OverTime,
     PerItem,
     PerKey,
@@ -22,6 +20,7 @@ from hydro_core.catalog.classes import (
     Projection,
 )
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (

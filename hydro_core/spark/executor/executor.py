@@ -25,11 +25,11 @@ from hydro_core.catalog.classes import (
     OrderedByKey,
     OverTime,
     PerPosition,
-    Places,
     Product,
     Running,
 )
 from hydro_core.catalog.forms import hands_on
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only

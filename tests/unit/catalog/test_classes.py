@@ -17,7 +17,6 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
     OpClass,
     PerItem,
     Positional,
@@ -32,6 +31,7 @@ from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.internal import INTERNAL, running
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, Barrier, Fails, OpSpec, OrderRule, State, functions_of
+from hydro_core.catalog.variants import Meets
 from hydro_core.lang.resolve import parse
 from hydro_core.types.stream import Order
 
