@@ -299,7 +299,12 @@ class _Typer:
         if isinstance(expr, Inner):
             functions[which] = expr
             return FUNCTION
+        if isinstance(expr, Attribute) and self._is_method(expr, names):
+            return FUNCTION
         return self.kind(expr, names)
+
+    def _is_method(self, expr: Attribute, names: NamedTypes) -> bool:
+        return parts.is_method(self.kind(expr.base, names), expr.name)
 
     def _call(self, expr: Call, names: NamedTypes) -> ExprType:
         return call(self._site(expr, names))
@@ -309,13 +314,15 @@ class _Typer:
 
     def _opaque(self, expr: Opaque, names: NamedTypes) -> ExprType:
         for arg in (*expr.args, *(a for _, a in expr.keywords)):
-            self.kind(arg, names)
+            # Nothing is known of what is called: it may take functions.
+            if not isinstance(arg, Inner):
+                self.kind(arg, names)
         if expr.name == FORMAT:
             return STRING
         return NULL if expr.name == RAISE else ANY
 
-    def _inner(self, _: Inner, __: NamedTypes) -> ExprType:
-        return FUNCTION
+    def _inner(self, expr: Inner, _: NamedTypes) -> ExprType:
+        raise parts.no_value(expr)
 
     def _maketuple(self, expr: MakeTuple, names: NamedTypes) -> ExprType:
         fields: list[ItemType] = []

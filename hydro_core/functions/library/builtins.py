@@ -173,6 +173,7 @@ OF_MATH: Mapping[str, LibraryFunction] = {
 }
 """The functions of `math`, which a flow in Python imports, and a text program sees."""
 
+_KEY = frozenset({"key"})
 BUILTINS: Mapping[str, LibraryFunction] = {
     "abs": LibraryFunction(abs, types.of_abs),
     "all": LibraryFunction(all, types.of_over),
@@ -184,15 +185,15 @@ BUILTINS: Mapping[str, LibraryFunction] = {
     "int": LibraryFunction(int, types.of_number(LONG), cost=_digits),
     "len": LibraryFunction(len, types.of_len),
     "list": LibraryFunction(list, types.of_list),
-    "max": LibraryFunction(max, types.of_extreme),
-    "min": LibraryFunction(min, types.of_extreme),
+    "max": LibraryFunction(max, types.of_extreme, functions=_KEY),
+    "min": LibraryFunction(min, types.of_extreme, functions=_KEY),
     "range": LibraryFunction(
         range, Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), cost=_range
     ),
     "reversed": LibraryFunction(reversed, types.of_reversed),
     "round": LibraryFunction(round, types.of_round, cost=_round),
     "set": LibraryFunction(set, types.of_set),
-    "sorted": LibraryFunction(sorted, types.of_sorted, cost=_sorted),
+    "sorted": LibraryFunction(sorted, types.of_sorted, cost=_sorted, functions=_KEY),
     "str": LibraryFunction(str, STRING, (optional(ANYTHING),) * 3, cost=_text),
     "sum": LibraryFunction(sum, types.of_sum, cost=_sum),
     "tuple": LibraryFunction(tuple, types.of_tuple),

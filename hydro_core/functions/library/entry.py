@@ -109,6 +109,8 @@ class Member:
         return self.gives(base, site) if callable(self.gives) else self.gives
 
 
+NullRule = Literal["python", "strict", "own"]
+"""What a null among the arguments gives: Python's error, or null, or what the function says."""
 CallTyping = Callable[[CallSite], ExprType]
 CallCost = Callable[[Budget, list[Any]], None]
 
@@ -125,13 +127,15 @@ class LibraryFunction:
     """Spark's expression, where it is one of the arguments' columns alone."""
     may_fail: bool = False
     cost: CallCost | None = None
+    nulls: NullRule = "python"
+    functions: frozenset[str | int] = frozenset()
+    """The arguments that are functions, by position or name."""
 
     def result(self, site: CallSite) -> ExprType:
         """The type of a call."""
-        if callable(self.gives):
-            return self.gives(site)
-        site.check(self.takes)
-        return self.gives
+        if self.takes or not callable(self.gives):
+            site.check(self.takes)
+        return self.gives(site) if callable(self.gives) else self.gives
 
 
 def method(

@@ -59,6 +59,40 @@ def test_a_wrong_call_is_refused(call: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("r.a > max", "`max` is a function, where a value is meant"),
+        ("not max", "`max` is a function"),
+        ("1 if max else 2", "`max` is a function"),
+        ("(max, 1)", "`max` is a function"),
+        ("f'{max}'", "`max` is a function"),
+        ("[max for x in r.t]", "`max` is a function"),
+        ("(m := max) == 1", "`max` is a function"),
+        ("math.sqrt > 1", "`math.sqrt` is a function"),
+        ("r.t == str.upper", "`.upper` is a function"),
+        ("r.a > (lambda x: x)", "there is a function"),
+        ("r.t.upper > 'A'", "`upper` is a method, where a value is meant"),
+        ("str(max)", "argument 1 of `str` is a function, not a value"),
+        ("coalesce(r.a, max)", "argument 2 of `coalesce` is a function"),
+        ("sorted(r.t, reverse=len)", "`reverse` of `sorted` is a function"),
+        ("r.t.join(max)", "argument 1 of `join` is a function"),
+    ],
+)
+def test_a_function_is_no_value(call: str, said: str) -> None:
+    with pytest.raises(TypeProblem) as caught:
+        result_type(text(f"lambda r: {call}"), (ROW,))
+    assert said in str(caught.value)
+    assert caught.value.help is not None
+    assert "call it" in caught.value.help
+
+
+def test_a_function_is_a_key() -> None:
+    calls = "(sorted(r.t, key=len), max(r.t, key=str.upper), min(r.t, key=r.u.find))"
+    kind = "(array<string>, string, string)"
+    assert result_type(text(f"lambda r: {calls}"), (ROW,)) == parse_ddl(kind)
+
+
+@pytest.mark.parametrize(
     ("call", "kind"),
     [
         ("math.floor(math.sqrt(r.f) * math.pi)", "long"),
