@@ -28,6 +28,16 @@ from hydro_core.functions.library.data import (
     url_part,
     uuid5,
 )
+from hydro_core.functions.library.regex import (
+    ReModule,
+    regexp_count,
+    regexp_extract,
+    regexp_extract_all,
+    regexp_like,
+    regexp_replace,
+)
+
+re = ReModule
 
 __all__ = [
     "base64_decode",
@@ -39,6 +49,12 @@ __all__ = [
     "least",
     "levenshtein",
     "md5",
+    "re",
+    "regexp_count",
+    "regexp_extract",
+    "regexp_extract_all",
+    "regexp_like",
+    "regexp_replace",
     "sha256",
     "soundex",
     "try_date",

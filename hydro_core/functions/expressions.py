@@ -114,7 +114,9 @@ class Expressions(FunctionReading):
             case Constant(value):
                 return Const(value, self.place(node))
             case Builtin(name):
-                return self._wrapped(node, scope, lambda x: Call(name, (x,), place=self.place(node)))
+                return self._wrapped(
+                    node, scope, lambda x: Call(name, (x,), place=self.place(node))
+                )
             case Definition(node=ast.Lambda(args=args) | ast.FunctionDef(args=args)):
                 params = [ast.Name(a.arg, ast.Load()) for a in args.args]
                 names = {p.id: Param(scope.new(p.id)) for p in params}

@@ -13,6 +13,7 @@ from hydro_core.functions.kinds import (
     NULL,
     DictOf,
     ExprType,
+    MatchOf,
     Mixed,
     computed_of,
     elements,
@@ -21,6 +22,7 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
+from hydro_core.functions.library.regex_types import group_kind
 from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Call, Expr, Inner, Method, Param, Place
 from hydro_core.types.item import (
@@ -31,6 +33,8 @@ from hydro_core.types.item import (
     Row,
     Tuple,
 )
+
+_OF_MODULES = {"math": "such as `math.sqrt(x)`", "re": 'such as `re.search(r"\\d+", x)`'}
 
 
 def attribute(base: ExprType, name: str, place: Place) -> ExprType:
@@ -70,6 +74,7 @@ def no_value(function: Inner) -> TypeProblem:
     name = _name_of(function)
     shown = f"`{name}` is a function" if name else "there is a function"
     cure = f"call it: `{name}(…)`" if name else "call it with its arguments, or write its result"
+    cure = _OF_MODULES.get(name or "", cure)
     return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)
 
 
@@ -134,6 +139,8 @@ def index(base: ExprType, key: ExprType, constant: Any, place: Place) -> ExprTyp
         case _ if base in (STRING, BINARY):
             _integer(base, key, place)
             return STRING if base == STRING else LONG
+        case MatchOf():
+            return group_kind(base, key, constant, place)
         case _:
             raise TypeProblem(f"{base} has no parts: `[…]` fails", place=place)
 

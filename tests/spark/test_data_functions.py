@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.engines import Options
 from hydro_core.functions.library.data import DATA_FUNCTIONS
+from hydro_core.functions.library.regex_types import OF_RE
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from tests.support.random_expressions import TEXTS
@@ -37,6 +38,11 @@ CALLS: Mapping[str, Sequence[str]] = {
     "url_param": ("r.u, 'a'", "r.u, r.t"),
     "levenshtein": ("r.t, r.u",),
     "soundex": ("r.t", "r.u"),
+    "regexp_like": (r"r.t, r'\d'",),
+    "regexp_count": (r"r.t, r'(?i)[a-c]'",),
+    "regexp_extract": (r"r.u, r'(\w+)\W'", "r.t, '.', 0"),
+    "regexp_extract_all": (r"r.t, r'(\w)'",),
+    "regexp_replace": (r"r.t, r'(\w)', r'<\1>'",),
     "date_trunc": tuple(
         f"'{unit}', r.{column}"
         for column, units in (
@@ -47,6 +53,16 @@ CALLS: Mapping[str, Sequence[str]] = {
         for unit in units
     ),
 }
+EXPRESSIONS: Mapping[str, str] = {
+    "re.search": r"(m := re.search(r'(\w)(\W)?', r.t)) and (m.groups(), m.span())",
+    "re.match": "re.match('[a-z]', r.t) is None",
+    "re.fullmatch": "(m := re.fullmatch('(?P<all>.*)', r.t)) and m.groupdict()",
+    "re.finditer": "[m.end() for m in re.finditer('.', r.t or '')]",
+    "re.findall": r"re.findall(r'(\w)(\w)', r.t)",
+    "re.split": r"re.split(r'\W', r.u)",
+    "re.sub": r"re.sub('[a-z]', lambda m: m[0].upper() + str(r.b), r.u)",
+}
+"""Of functions that give what is no item."""
 SCHEMA = (
     "i long, t string, u string, a long, b long, f double, g double, y binary, d date, e date,"
     " w timestamp, n timestamp_ntz"
@@ -76,7 +92,9 @@ ROWS = 200
 
 def test_spark_gives_what_the_interpreter_gives(spark: SparkSession) -> None:
     assert set(CALLS) == set(DATA_FUNCTIONS)
+    assert set(EXPRESSIONS) == set(OF_RE)
     calls = [f"{name}({args})" for name, forms in CALLS.items() for args in forms]
+    calls += EXPRESSIONS.values()
     columns = ", ".join(f"c{i}=lambda r: {call}" for i, call in enumerate(calls))
     graph = parse(f'a = source("{SCHEMA}")\na -> select("i", {columns}) -> out\n')
     random = Random(0)

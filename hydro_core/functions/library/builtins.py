@@ -26,6 +26,7 @@ from hydro_core.functions.library.entry import (
     constant,
     optional,
 )
+from hydro_core.functions.library.regex_types import OF_RE, RE
 from hydro_core.functions.library.times import EPOCH_DAY, pattern
 from hydro_core.types.item import (
     BOOLEAN,
@@ -204,6 +205,7 @@ BUILTINS: Mapping[str, LibraryFunction] = {
     "timezone": LibraryFunction(timezone, ZONE, (ANYTHING, optional(TEXT))),
     "Decimal": LibraryFunction(DecimalValue, types.of_decimal, cost=_digits),
     "math": MATH,
+    "re": RE,
     **DATA_FUNCTIONS,
 }
 """The names that every function sees."""
@@ -240,7 +242,7 @@ CONSTANTS: Mapping[str, Any] = {
     **MATH_CONSTANTS,
 }
 """The attributes of classes that are values."""
-FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **OF_MATH}
+FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **OF_MATH, **OF_RE}
 """All that is called by a name."""
 NAMES: Mapping[int, str] = {id(entry.function): name for name, entry in FUNCTIONS.items()}
 """The names of functions by their identities."""

@@ -11,10 +11,9 @@ import binascii
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 from uuid import uuid5 as named_uuid
@@ -29,6 +28,8 @@ from hydro_core.functions.library.entry import (
     Parameter,
     constant,
 )
+from hydro_core.functions.library.nulls import strict
+from hydro_core.functions.library.regex_types import REGEXP_FUNCTIONS
 from hydro_core.types.item import (
     BINARY,
     DATE,
@@ -40,7 +41,6 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.values import LONG_MAX, LONG_MIN, sort_key
 
-_Made = TypeVar("_Made")
 _CONTENT = Parameter("a string, or bytes", lambda kind: kind in (STRING, BINARY))
 _TIME = Parameter("a date or a time", lambda kind: kind in (DATE, TIMESTAMP, TIMESTAMP_NTZ))
 _TIMES = ("hour", "minute", "second")
@@ -51,16 +51,6 @@ _SOUNDS: Mapping[str, str] = {
     for number, letters in enumerate(("BFPV", "CGJKQSXZ", "DT", "L", "MN", "R"), 1)
     for letter in letters
 }
-
-
-def strict(function: Callable[..., _Made]) -> Callable[..., _Made | None]:
-    """The function, of which a null gives null."""
-
-    @wraps(function)
-    def of_known(*args: Any) -> _Made | None:
-        return None if None in args else function(*args)
-
-    return of_known
 
 
 def coalesce(*values: Any) -> Any:
@@ -294,6 +284,7 @@ DATA_FUNCTIONS: Mapping[str, LibraryFunction] = {
     "levenshtein": LibraryFunction(levenshtein, LONG, (TEXT, TEXT), cost=_distance),
     "soundex": LibraryFunction(soundex, STRING, (TEXT,), cost=_content),
     "date_trunc": LibraryFunction(date_trunc, _truncated),
+    **REGEXP_FUNCTIONS,
 }
 """By name; Spark runs them in Python."""
 
