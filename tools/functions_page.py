@@ -17,9 +17,32 @@ from hydro_core.functions.library.data import DATA_FUNCTIONS
 from hydro_core.functions.library.entry import LibraryFunction
 from hydro_core.functions.library.regex_types import OF_RE
 
+_SPARKS = ("coalesce", "greatest", "least")
+"""Of these the compiler of columns itself knows the expression."""
 _OF_DATA = """\
-A flow in Python takes them of `hydro_core.fn`. Of a null all but the first three give null, as in
-SQL, where Python's own fail. Spark runs them in Python.
+A flow in Python takes them of `hydro_core.fn`. A null among what they are given gives null, as in
+SQL, where Python's own fail; the docstrings of `coalesce`, `greatest`, `least`, `nullif` and
+`concat_ws` say what they make of one. Arguments may be given by their names. On Spark those marked
+`*` are expressions of Spark's own, where they are given what these know exactly; the others run in
+Python.
+
+A time zone has its name in the tz database. Where clocks are set back, a time by them that comes
+twice is the first; where they skip a time, it is as much later. `to_zone(r.at, "Europe/Berlin")`
+is a `timestamp_ntz`, so that `to_zone(…).hour` is the hour there.
+
+Windows of event time are columns, to aggregate by: of 15 minutes with `window_start(r.at, "15m")`,
+of Berlin's days as here. A row is in several windows that hop, and `hop` gives an array:
+`flat_map(lambda r: [(start, r.page) for start in hop(r.at, "1h", "30m")])`.
+
+```hydrotick
+clicks = source("at timestamp")
+clicks
+  -> with_columns(day=lambda r: window_start(r.at, "1d", zone="Europe/Berlin"))
+  -> aggregate(by="day", n=count())
+  -> map(lambda r: (r.day, r.n))
+  -> days
+# tick 0: clicks [{"at": "2026-03-01T23:40:00Z"}] gives days [["2026-03-01T23:00:00Z", 1]]
+```
 """
 _OF_RE = """\
 A flow in Python takes `re` of `hydro_core.fn`, not Python's own. A pattern is a constant in the
@@ -114,7 +137,8 @@ def _entries(entries: Mapping[str, LibraryFunction]) -> list[list[str]]:
     rows = []
     for name, entry in entries.items():
         first = " ".join(str(entry.function.__doc__).split("\n\n")[0].split())
-        rows.append([f"`{name}{_called(entry.function)}`", first.rstrip(".")])
+        mark = " \\*" if entry.column is not None or name in _SPARKS else ""
+        rows.append([f"`{name}{_called(entry.function)}`{mark}", first.rstrip(".")])
     return rows
 
 

@@ -47,6 +47,7 @@ def of_data(
     gives: ExprType | CallTyping,
     *takes: Parameter,
     column: Expression | None = None,
+    may_fail: bool = False,
     cost: CallCost | None = None,
     functions: frozenset[str | int] = frozenset(),
 ) -> LibraryFunction:
@@ -56,6 +57,7 @@ def of_data(
         gives,
         takes,
         column,
+        may_fail,
         cost=cost,
         nulls="strict",
         functions=functions,
