@@ -66,7 +66,7 @@ CALLS: Mapping[str, Sequence[str]] = {
     "parse_json": ("to_json(r), 'i long, t string, w timestamp, y binary'",),
     "try_parse_json": ("r.t, 'double'", "to_json((r.a, r.f)), '(long, double)'"),
     "to_json": ("r", "[r.t, r.u]", "(r.w, r.d, r.n, r.y)"),
-    "get_json_object": ("to_json({'a': [r]}), '$.a[0].t'", "r.t, '$.x'"),
+    "get_json_object": ("to_json({'a': [r]}), '$.a[0].t'", "r.t, '$'"),
     "date_diff": ("'day', r.d, r.e", "'month', r.d, r.e", "'hour', r.w, from_zone(r.n, 'UTC')"),
     "add_months": ("r.e, 13", "r.n, -1"),
     "last_day": ("r.d", "r.w", "r.n"),
@@ -110,7 +110,10 @@ SCHEMA = (
     "i long, t string, u string, a long, b long, f double, g double, y binary, d date, e date,"
     " w timestamp, v timestamp, n timestamp_ntz"
 )
-_WORDS = ["42", "-7", "1e3", "nan", "2026-02-29", "2024-02-29", "Ashcraft", "https://x.org/p?a=1&b"]
+_WORDS = [
+    *(" 7\n", "1_0", "\u0663", "x7", "\xa0 Yes", "unknown", "2024-W09", "20240229", "\u2003t", "-"),
+    *("42", "-7", "1e3", "nan", "2026-02-29", "2024-02-29", "Ashcraft", "https://x.org/p?a=1&b"),
+]
 VALUES: Mapping[str, Sequence[Any]] = {
     "t": [*TEXTS, *_WORDS],
     "u": [*TEXTS, *_WORDS],
@@ -131,7 +134,7 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "v": [None, "2026-03-29T00:59:59Z", "2026-10-25T01:30:00Z", "1900-01-01T00:00:00Z"],
     "n": [None, "2024-02-29T23:59:59.999999"],
 }
-ROWS = 200
+ROWS = 120
 
 
 IN_PYTHON = {

@@ -13,6 +13,7 @@ from typing import Any
 
 from hydro_core.functions.constant_limits import MOST_FORMAT, Budget, LimitError
 from hydro_core.functions.kinds import ExprType
+from hydro_core.functions.library.characters import all_of, characters
 from hydro_core.functions.library.entry import (
     TEXT,
     WHOLE,
@@ -126,27 +127,35 @@ def _form(_: Budget, args: list[Any]) -> None:
 
 
 def _int(F: Any, text: Column) -> tuple[Column, Column]:
-    """A number in plain digits, and nothing without a digit; of others Python knows."""
-    plain = F.rlike(text, F.lit("\\A[+-]?[0-9]{1,18}\\z"))
-    nothing = F.rlike(text, F.lit("\\A[\\x{0}-/:-\\x{7f}]*\\z"))
-    return F.when(plain, text.try_cast("long")), plain | nothing
+    """A number in plain digits; null of what has none, or anything else than a number has.
+
+    Of underscores, of digits beyond ASCII and of many of them Python knows.
+    """
+    digits, blanks = all_of("isdecimal"), all_of("isspace")
+    plain = F.rlike(text, F.lit("\\A[ \\t\\n]*[+-]?[0-9]{1,18}[ \\t\\n]*\\z"))
+    found = F.when(plain, F.btrim(text, F.lit(" \t\n")).try_cast("long"))
+    none = ~F.rlike(text, F.lit(f"[{digits}]")) | F.rlike(text, F.lit(f"[^{digits}{blanks}+_-]"))
+    return found, plain | none
 
 
 def _date(F: Any, text: Column, form: str | None = None) -> tuple[Column, Column] | None:
-    """A plain date, and nothing of another length than a date has; of others Python knows."""
+    """A plain date; null of what has another length than dates, or other characters.
+
+    Of weeks, and of dates without hyphens, Python knows.
+    """
     if form is not None:
         return None
     plain = F.rlike(text, F.lit("\\A[0-9]{4}-[0-9]{2}-[0-9]{2}\\z"))
     found = F.when(plain, text.try_cast("date"))
-    known = plain | ~F.length(text).isin(7, 8, 10)
-    return F.when(F.year(found) >= 1, found), known
+    none = ~F.length(text).isin(7, 8, 10) | F.rlike(text, F.lit("[^0-9W-]"))
+    return F.when(F.year(found) >= 1, found), plain | none
 
 
 def _boolean(F: Any, text: Column) -> tuple[Column, Column]:
-    """Of texts in ASCII: what is blank in others, and small, Python says."""
-    word = F.lower(F.btrim(text, F.lit(" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f")))
+    """No letter beyond ASCII is the large one of a letter of these words."""
+    word = F.lower(F.btrim(text, F.lit("".join(characters("isspace")))))
     found = F.when(word.isin(*_YES), F.lit(True)).when(word.isin(*_NO), F.lit(False))
-    return found, F.rlike(text, F.lit("\\A[\\x{0}-\\x{7f}]*\\z"))
+    return found, F.lit(True)
 
 
 _FORM = optional(constant(TEXT))
