@@ -29,7 +29,7 @@ from hydro_core.ticks.tick import Outputs
 from hydro_core.types.ddl import parse_ddl
 from tests.laws.recent_programs import RecentProgram, recent_program
 from tests.spark.pipelines import SETTINGS
-from tests.support.stored import FEW, MODES, stored_outputs
+from tests.support.stored import FEW, stored_outputs
 
 pytestmark = pytest.mark.spark
 
@@ -99,8 +99,11 @@ def test_stored(seed: int, mode: str, spark: SparkSession, tmp_path: Path) -> No
     ticks = list(read_ticks(compiled.typed, made.ticks, DAYS))
     wanted = list(run_items(compiled, ticks, Options(optimized=False)))
     found = stored_outputs(tmp_path, compiled, ticks, mode, spark)
-    assert repr(found) == repr(wanted), made.text
-    assert mode in MODES
+    assert _as_bags(found) == _as_bags(wanted), made.text
+
+
+def _as_bags(ticks: Sequence[Outputs]) -> list[dict[str, list[str]]]:
+    return [{name: sorted(map(repr, items)) for name, items in tick.items()} for tick in ticks]
 
 
 @pytest.mark.parametrize("seed", _seeds(3, 3000, 3030))
@@ -164,6 +167,4 @@ def test_the_state_is_bounded(spark: SparkSession, tmp_path: Path) -> None:
     assert commit is not None
     assert pipeline.store.row_count(state.name) <= 4 * 3
     pipeline.run_tick(16, {}, window=DAYS.times(16, 16)[16])
-    assert pipeline.store.rows(pipeline.output_tables["counts"].name, 16, 16)["n"].to_pylist() == [
-        6
-    ]
+    assert pipeline.output("counts")["n"].to_pylist() == [3]
