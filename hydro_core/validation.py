@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
 from decimal import Decimal as DecimalValue
+from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
