@@ -148,7 +148,7 @@ def _output(
     return dg.AssetSpec(
         asset_key(flow, output.name),
         deps=_deps(flow, output.parents),
-        description=flow.outputs.get(output.name)
+        description=flow.described(output.name)
         or about.comments.of(output.place)
         or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},

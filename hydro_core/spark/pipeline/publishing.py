@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,8 +21,13 @@ from hydro_core.errors import HydroError
 from hydro_core.plan.versions import keys_of
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.ledger import Commit
-from hydro_core.spark.store.net_changes import net_changes
-from hydro_core.spark.store.published import PUBLISHED, PublishedTable, published_path
+from hydro_core.spark.store.net_changes import difference, net_changes
+from hydro_core.spark.store.published import (
+    PUBLISHED,
+    PublishedTable,
+    published_path,
+    shown_sequence,
+)
 from hydro_core.spark.store.schema import TableSpec, recorded_table
 from hydro_core.spark.store.store import Store
 
@@ -66,9 +72,21 @@ class Published:
         """Joins the files of the tables, and removes those that were replaced long ago."""
         commit = self._pipeline.ledger.last
         self.follow(commit)
-        for spec in specs_of(commit) if commit and self.wanted else ():
-            if spec.of in (self.wanted or ()) and commit is not None:
-                PublishedTable(self._pipeline.directory, spec).compact(keep_hours, commit)
+        for table in self._there(commit):
+            table.compact(keep_hours)
+            self._pipeline.step(f"compacted the table {table.spec.of}")
+
+    def erase(self) -> None:
+        """Removes all that the tables held before, and do not hold now."""
+        for table in self._there(self._pipeline.ledger.last):
+            table.erase()
+            self._pipeline.step(f"erased the table {table.spec.of}")
+
+    def _there(self, commit: Commit | None) -> Iterator[PublishedTable]:
+        for spec in specs_of(commit) if commit is not None else ():
+            table = PublishedTable(self._pipeline.directory, spec)
+            if table.opened() is not None:
+                yield table
 
     def _table(self, commit: Commit) -> Callable[[TableSpec], PublishedTable]:
         keys = self._keys if commit.plan == self._pipeline.fingerprint else {}
@@ -153,3 +171,43 @@ def specs_of(commit: Commit) -> Iterator[TableSpec]:
     for name, record in commit.tables.items():
         if record["role"] == "output" and name in commit.versions:
             yield recorded_table(name, record)
+
+
+def compared(directory: Path, commit: Commit) -> tuple[list[str], list[str]]:
+    """What is wrong with the tables below a pipeline's directory, and what is worth a word.
+
+    Each is compared with the output as of the last committed tick, row by row.
+    """
+    problems, notes = [], []
+    for spec in specs_of(commit):
+        table = PublishedTable(directory, spec)
+        if not table.path.exists():
+            continue
+        shown = table.sequence()
+        if shown != commit.sequence:
+            notes.append(
+                f"the table {table.path} is not at the last commit: something is being written, or "
+                "was cut off, and the next tick brings it there"
+            )
+            continue
+        store = Store(directory, [spec])
+        store.tables[spec.name].look_at(commit.versions[spec.name])
+        now = rows_now(store, spec, commit.last).select(table.names)
+        differing = difference(now, table.rows(), table.columns).copies
+        if differing:
+            problems.append(
+                f"the table {table.path} differs in {differing:,} rows from its output as of the "
+                "last tick: remove it, and the next tick makes it again"
+            )
+    return problems, notes
+
+
+def behind(directory: Path, commit: Commit | None, wanted: Iterable[str]) -> tuple[str, ...]:
+    """The outputs among these whose tables do not show a commit, the last one."""
+    specs = {spec.of: spec for spec in specs_of(commit)} if commit is not None else {}
+    sequence = None if commit is None else commit.sequence
+    return tuple(
+        name
+        for name in wanted
+        if name in specs and shown_sequence(published_path(directory, specs[name])) != sequence
+    )

@@ -23,6 +23,7 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.files.parquet import parquet_format
 from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.erased import erase_log
 from hydro_core.spark.store.net_changes import (
     Columns,
     NetChanges,
@@ -49,7 +50,7 @@ _COMPARED_AT_MOST = 5_000_000
 _SMALL_FILE = 1 << 20
 _SMALL_FILES = 16
 _OP, _DELETE, _INSERT = "hydrotick_op", "delete", "insert"
-_DAYS_OF_READERS = 7 * 24
+_CHANGES = "_change_data"
 
 
 def published_path(directory: Path, spec: TableSpec) -> Path:
@@ -136,7 +137,7 @@ class PublishedTable:
             pass
         else:
             return self._replace_some(table, net, commit, total)
-        self._tidy(table, commit)
+        self._tidy(table)
         return True
 
     def _merge_by_key(self, table: DeltaTable, net: NetChanges, commit: Commit) -> bool:
@@ -204,7 +205,7 @@ class PublishedTable:
             .when_not_matched_insert(values, f"s.{_OP} = '{_INSERT}'")
             .execute()
         )
-        self._tidy(table, commit)
+        self._tidy(table)
         return True
 
     def _replace_all(self, there: pa.Table, net: NetChanges, commit: Commit) -> bool:
@@ -253,20 +254,29 @@ class PublishedTable:
             [], "append", table.schema(), commit_properties=_properties(commit)
         )
 
-    def _tidy(self, table: DeltaTable, commit: Commit) -> None:
+    def _tidy(self, table: DeltaTable) -> None:
         """Joins small files, where there are many."""
         table.update_incremental()
         sizes: Any = pa.table(table.get_add_actions(flatten=True))["size_bytes"]
         if sum(size < _SMALL_FILE for size in sizes.to_pylist()) >= _SMALL_FILES:
             with suppress(DeltaError):  # what was written stands, and the next time will do
-                table.optimize.compact(commit_properties=_properties(commit))
+                table.optimize.compact()
 
-    def compact(self, keep_hours: int, commit: Commit) -> None:
+    def compact(self, keep_hours: int) -> None:
         """Joins its files, and removes those that no version of the last hours holds."""
         table = self.opened()
         if table is not None:
-            table.optimize.compact(commit_properties=_properties(commit))
+            table.optimize.compact()
             table.vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
+
+    def erase(self) -> None:
+        """Removes what it held before, and what has changed since: its files, and its log of it."""
+        table = self.opened()
+        if table is None:
+            return
+        table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
+        shutil.rmtree(self.path / _CHANGES, ignore_errors=True)
+        erase_log(self.path, DeltaTable(self.path).version())
 
     def _read(self, table: DeltaTable, where: ds.Expression | None) -> pa.Table:
         paths = [str(self.path / file["path"]) for file in data_files(table, "path")]
