@@ -17,8 +17,8 @@ from hydro_core.project.flow_asset import (
     FlowAsset,
     FlowOutput,
     FlowSpark,
-    Landing,
     KeptOutput,
+    Landing,
     Shards,
     Ticks,
 )

@@ -154,9 +154,9 @@ class FlowAsset:
     `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
     each output, which the UI shows, or how it is kept. `sample_keys` says for how many keys of each
-    output a tick is judged by what the program, run over all that is landed, gives; 0 switches it off. `shards` cuts
-    the program into so many. `spark` says how Spark runs it. `params` are constants that the
-    program names; with other ones it is another program.
+    output a tick is judged by what the program, run over all that is landed, gives; 0 switches it
+    off. `shards` cuts the program into so many. `spark` says how Spark runs it. `params`
+    are constants that the program names; with other ones it is another program.
     """
 
     name: str

@@ -310,8 +310,8 @@ class Pipeline:
                 f"the committed ticks are 0 to {last}" if last >= 0 else "run tick 0 first",
             )
         self.store.check(commit)
-        asked = last if as_of is None else as_of
-        return (0 if every or spec.kind is Kind.H else asked), asked
+        last = last if as_of is None else as_of
+        return (0 if every or spec.kind is Kind.H else last), last
 
     def _prepare(self, first: int, last: int, batches: Batches, times: Times) -> Prepared:
         self.refuse_unless_next(first)
@@ -334,10 +334,7 @@ class Pipeline:
         if self.ledger.exists:
             return
         if any(table.exists for table in self.store.tables.values()):
-            raise state_error(
-                f"the pipeline in {self.directory} has tables but no ledger",
-                RESTORE,
-            )
+            raise state_error(f"{self._name} has tables but no ledger", RESTORE)
         self.ledger.create()
 
     def _inputs(self, batches: Batches, first: int, last: int) -> Mapping[str, Batch]:
