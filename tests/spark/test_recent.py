@@ -23,7 +23,9 @@ from hydro_core.simulation.pipelines import on_pipelines
 from hydro_core.simulation.simulate import Simulation, Subject
 from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.frames.few_rows import few_rows_session
+from hydro_core.spark.pipeline.alive import alive_rows
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
 from hydro_core.types.ddl import parse_ddl
@@ -162,6 +164,11 @@ def test_the_state_is_bounded(spark: SparkSession, tmp_path: Path) -> None:
         pipeline.run_tick(tick, table(tick), window=DAYS.times(tick, tick)[tick])
         sizes.append(pipeline.store.row_count(state.name))
     assert max(sizes) <= 3 * 3 * 3, sizes
+    run = RangeRequest(16, 16, DAYS.times(16, 16), "", ())
+    looked_at = alive_rows(made, pipeline.store, pipeline.state_tables, run, (["counts"], 100))
+    assert [rows.num_rows for rows in looked_at.values()] == [3], "what leaves, and nothing else"
+    whole = alive_rows(made, pipeline.store, pipeline.state_tables, run, ([], 100))
+    assert [rows.num_rows for rows in whole.values()] == [6], "what is there"
     assert pipeline.output("counts")["n"].to_pylist() == [6]
     commit = pipeline.compact(keep_hours=0)
     assert commit is not None
