@@ -133,6 +133,13 @@ class Flows:
         reads, last = ledger.last_reads(), ledger.last_tick
         return tuple(read.name for read in reads if last in read.empty)
 
+    def table_of(self, flow: FlowAsset, output: str) -> Path:
+        """Where an output is as a table of its own."""
+        from hydro_core.spark.store.names import directory_names
+
+        names = directory_names(self.plan(flow).graph.sinks)
+        return self.directory(flow) / "tables" / names.get(output, output)
+
     def behind(self, flow: FlowAsset) -> tuple[str, ...]:
         """The outputs whose tables do not show the last commit."""
         if not flow.tables:

@@ -6,6 +6,7 @@ says, or, after a kill between the two, what it said before.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,9 +23,11 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import FlowAsset, KeptOutput
+from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.published import PUBLISHED
 from hydrotick.cli.ticking import run_ticks
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import rewrite
@@ -315,5 +318,35 @@ def test_it_stays_right_where_somebody_else_has_written(tmp_path: Path) -> None:
     table = DeltaTable(runner.directory(flow) / PUBLISHED / "totals")
     table.delete("user = 'ann'")
     assert verify(runner.directory(flow)).notes
+    list(run_ticks(flow, runner, 2, lambda _: None))
+    assert_same(flow, runner)
+
+
+def test_in_shards_and_in_the_ui(tmp_path: Path) -> None:
+    program = PROGRAM.replace("payments -> persist() -> aggregate(mean=avg", "# ")
+    program = program.replace("payments -> sort_by_key", "# ")
+    flow, runner = opened(tmp_path, shards=2)
+    rewrite(flow, program)
+    flow = replace(flow, expect={}, outputs={"totals": TABLE, "lately": TABLE, "everything": "All"})
+    list(run_ticks(flow, runner, 3, lambda _: None, together=2))
+    assert_same(flow, runner)
+    [tick] = [
+        a for a in project_definitions([flow], runner).assets or () if "totals" in str(a.keys)
+    ]
+    specs = {spec.key.path[-1]: spec for spec in tick.specs}
+    place = runner.directory(flow) / PUBLISHED / "totals"
+    assert specs["totals"].metadata["table"].value == str(place)
+    assert "table" not in specs["everything"].metadata
+
+
+def test_copies_leave_them_out_and_the_next_tick_makes_them(tmp_path: Path) -> None:
+    flow, runner = begun(tmp_path / "home")
+    list(run_ticks(flow, runner, 1, lambda _: None))
+    directory = runner.directory(flow)
+    copy_pipeline(directory, tmp_path / "copy")
+    assert (tmp_path / "copy" / "outputs").exists()
+    assert not (tmp_path / "copy" / PUBLISHED).exists()
+    shutil.rmtree(directory / PUBLISHED)
+    assert set(runner.behind(flow)) == set(OUTPUTS)
     list(run_ticks(flow, runner, 2, lambda _: None))
     assert_same(flow, runner)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Columns = Sequence[tuple[str, ItemType]]
-"""Columns and the types of what they hold."""
+TypedColumns = Sequence[tuple[str, ItemType]]
+"""TypedColumns and the types of what they hold."""
 
 _ALIKE = frozenset(SCALARS) - frozenset(FLOATS)
 """Types of which two values are equal in any reader where they are equal in the language."""
@@ -53,7 +53,7 @@ class NetChanges:
 
 
 def net_changes(
-    rows: pa.Table, counts: npt.NDArray[np.int64] | Sequence[int], columns: Columns
+    rows: pa.Table, counts: npt.NDArray[np.int64] | Sequence[int], columns: TypedColumns
 ) -> NetChanges:
     """Rows with counts, equal ones together, without those that cancel out."""
     import numpy as np
@@ -65,7 +65,7 @@ def net_changes(
     return NetChanges(_taken(rows, firsts[there]), total[there])
 
 
-def difference(now: pa.Table, before: pa.Table, columns: Columns) -> NetChanges:
+def difference(now: pa.Table, before: pa.Table, columns: TypedColumns) -> NetChanges:
     """By what one bag of rows differs from another."""
     import numpy as np
 
@@ -82,7 +82,7 @@ def repeated(rows: pa.Table, counts: npt.NDArray[np.int64]) -> pa.Table:
     return _taken(rows, np.repeat(np.arange(len(rows)), counts.clip(min=0)))
 
 
-def agreeing(rows: pa.Table, others: pa.Table, columns: Columns) -> npt.NDArray[np.bool_]:
+def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> npt.NDArray[np.bool_]:
     """Which of some rows agree with one of others in these columns."""
     import numpy as np
 
@@ -92,7 +92,7 @@ def agreeing(rows: pa.Table, others: pa.Table, columns: Columns) -> npt.NDArray[
     return np.isin(ids[: len(rows)], ids[len(rows) :])
 
 
-def distinct(rows: pa.Table, columns: Columns) -> pa.Table:
+def distinct(rows: pa.Table, columns: TypedColumns) -> pa.Table:
     """The different combinations of these columns."""
     _, firsts = groups(rows, columns)
     return _taken(rows.select([name for name, _ in columns]), firsts)

@@ -25,7 +25,7 @@ from hydro_core.files.parquet import parquet_format
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.erased import erase_log
 from hydro_core.spark.store.net_changes import (
-    Columns,
+    TypedColumns,
     NetChanges,
     agreeing,
     are_alike,
@@ -66,7 +66,7 @@ class PublishedTable:
         self.path = published_path(directory, spec)
         self.spec = spec
         place = ((spec.place, LONG),) if spec.place else ()
-        self.columns: Columns = [(n, stored(t)) for n, t in (*spec.items, *place)]
+        self.columns: TypedColumns = [(n, stored(t)) for n, t in (*spec.items, *place)]
         types = dict(self.columns)
         self._key = [(n, types[n]) for n in key] if all(are_alike(types[n]) for n in key) else []
 
@@ -215,7 +215,7 @@ class PublishedTable:
         self._replace(rows, commit)
         return True
 
-    def _matches(self, source: pa.Table, table: DeltaTable, by: Columns) -> str:
+    def _matches(self, source: pa.Table, table: DeltaTable, by: TypedColumns) -> str:
         """That a row of the table agrees with one of the source; nulls agree."""
         parts = []
         for name, _ in by:
@@ -313,7 +313,7 @@ def _row_count(table: DeltaTable) -> int:
     return pc.sum(counts["num_records"]).as_py() or 0 if counts.num_rows else 0
 
 
-def _after(there: pa.Table, net: NetChanges, columns: Columns) -> pa.Table | None:
+def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table | None:
     """The rows that are left of some; None where more go than there are."""
     import numpy as np
 
@@ -323,7 +323,7 @@ def _after(there: pa.Table, net: NetChanges, columns: Columns) -> pa.Table | Non
     return left.coming() if left.is_growth else None
 
 
-def _may_agree(rows: pa.Table, by: Columns) -> ds.Expression | None:
+def _may_agree(rows: pa.Table, by: TypedColumns) -> ds.Expression | None:
     """What surely holds of the rows that agree with one of some: files tell it of many rows.
 
     Files that are merged tell of texts in a form that Arrow does not compare with others.
