@@ -22,7 +22,7 @@ from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Const, Spread
 from hydro_core.functions.views import View, ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.plan.bound import Bound
+from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types import item as items
@@ -220,7 +220,7 @@ class Decoder:
             mode=Mode(record["mode"]),
             semantic_hash=record["semantic_hash"],
             keep=record["keep"],
-            bound=Bound(*record["bound"]) if "bound" in record else None,
+            bound=TimeBound(*record["bound"]) if "bound" in record else None,
         )
 
 

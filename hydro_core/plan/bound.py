@@ -15,7 +15,7 @@ LONGEST = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class TimeBound:
     """Rows matter as long as the time in a column is later than a tick's end minus a length."""
 
     column: str
@@ -23,12 +23,12 @@ class Bound:
     """The length, in microseconds."""
 
     @staticmethod
-    def of(node: Node) -> Bound | None:
+    def of(node: Node) -> TimeBound | None:
         """That of an operator whose rows leave by their time."""
         if node.spec.state is not State.RECENT:
             return None
         length: timedelta = node.args["for_"]
-        return Bound(node.args["by"], min(length // MICROSECOND, LONGEST))
+        return TimeBound(node.args["by"], min(length // MICROSECOND, LONGEST))
 
     def since(self, end: datetime) -> int:
         """The time, in microseconds since 1970, up to which rows are gone at a tick's end."""
@@ -40,7 +40,7 @@ class Bound:
         return f"`{self.column}` is within {timedelta(microseconds=self.micros)} of the tick's end"
 
 
-def longer(bounds: Iterable[Bound | None]) -> Bound | None:
+def longer(bounds: Iterable[TimeBound | None]) -> TimeBound | None:
     """The bound of rows that several look at: the longest of one column; None: there is none."""
     known = list(bounds)
     found = [bound for bound in known if bound is not None]

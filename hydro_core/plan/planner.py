@@ -21,7 +21,7 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
-from hydro_core.plan.bound import Bound, longer
+from hydro_core.plan.bound import TimeBound, longer
 from hydro_core.plan.changes import (
     changes_suffice,
     given_as_changes,
@@ -151,7 +151,7 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
             mode,
             key,
             keep,
-            Bound.of(node),
+            TimeBound.of(node),
         )
         slots[key] = _shared(slots[key], new) if key in slots else new
     names = Counter(slot.id for slot in slots.values() if slot.mode is not Mode.CHANGES)

@@ -8,7 +8,7 @@ from random import Random
 
 from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
@@ -94,7 +94,8 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             given["how"] = how.partition(":")[2] or "inner"
         case "limit":
             given["n"] = rng.randint(0, 2)
-    return Args(tuple(given.items()))
+    args = Args(tuple(given.items()))
+    return args if op.at(args).args else NO_ARGS
 
 
 def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
@@ -371,7 +372,8 @@ class Instance:
 
     def _arguments(self, pattern: Pat, op: OpSpec) -> Args:
         if pattern.payload is None:
-            return Args(tuple((a.name, a.default) for a in op.args))
+            args = Args(tuple((a.name, a.default) for a in op.args))
+            return args if op.at(args).args else NO_ARGS
         name = pattern.payload.name
         if name not in self.payloads:
             made = arguments(op, self.rng, pattern.shape.removesuffix("!"))

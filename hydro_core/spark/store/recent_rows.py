@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from hydro_core.plan.bound import Bound
+from hydro_core.plan.bound import TimeBound
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.table import DataFile, StoredTable
 
@@ -32,7 +32,7 @@ class Alive:
     Moments are microseconds since 1970.
     """
 
-    bound: Bound
+    bound: TimeBound
     after: int
     upto: int | None = None
 

@@ -20,7 +20,7 @@ from pyspark.sql import types as spark
 
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.plan.bound import Bound
+from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.frames.types import spark_type
@@ -59,7 +59,7 @@ class TableSpec:
     """How the rows are to be read: those of the tick itself, or those up to it."""
     semantic_hash: str
     """The same in every program that stores the same in it."""
-    bound: Bound | None = None
+    bound: TimeBound | None = None
     """How long rows of state matter, by a time of theirs; others may be gone."""
 
     @property

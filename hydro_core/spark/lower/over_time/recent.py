@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame
 
-from hydro_core.plan.bound import Bound
+from hydro_core.plan.bound import TimeBound
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.paths import quoted
@@ -26,13 +26,13 @@ _LEAVES = "leaves"
 @lowers("persist")
 def persist(step: Step) -> Relation:
     """`Σ_{s≤t} a_s`: stored additions and new rows, each with its tick."""
-    bound = Bound.of(step.node)
+    bound = TimeBound.of(step.node)
     if bound is None:
         return step.relation(Kind.H, additions(step))
     return _recent(step, bound)
 
 
-def _recent(step: Step, bound: Bound) -> Relation:
+def _recent(step: Step, bound: TimeBound) -> Relation:
     """Additions that are there until the first tick whose end is `bound` after their time, or more.
 
     Those that are too old when they come, and those without a time, are never there.
@@ -47,7 +47,7 @@ def _recent(step: Step, bound: Bound) -> Relation:
     return told(step, rows, lambda: coming_and_going(added, step.first, step.last))
 
 
-def _with_ends(step: Step, bound: Bound) -> DataFrame:
+def _with_ends(step: Step, bound: TimeBound) -> DataFrame:
     """The additions (item, t, until) that were there before the range, or may be in it."""
     at = F.unix_micros(F.col(ITEM).getField(bound.column).cast("timestamp"))
     found = additions(step if step.clock else step.with_(past=_stored(step, bound))).withColumn(
@@ -65,7 +65,7 @@ def _with_ends(step: Step, bound: Bound) -> DataFrame:
     return found.where(is_known).select(ITEM, TICK, until.cast("long").alias(UNTIL))
 
 
-def _stored(step: Step, bound: Bound) -> DataFrame | None:
+def _stored(step: Step, bound: TimeBound) -> DataFrame | None:
     """The stored rows that are there before the range; if only changes are asked for, that leave.
 
     Spark asks the files' statistics for such rows.
@@ -78,7 +78,7 @@ def _stored(step: Step, bound: Bound) -> DataFrame | None:
     return found.where(at <= _moment(step, bound, ends[-1])) if step.changes_alone else found
 
 
-def _moment(step: Step, bound: Bound, end: int) -> Column:
+def _moment(step: Step, bound: TimeBound, end: int) -> Column:
     """The latest time of rows that have left at an end."""
     moment = F.timestamp_micros(F.lit(end - bound.micros))
     item = step.item.column(bound.column) if isinstance(step.item, Row) else None
