@@ -25,8 +25,8 @@ from hydro_core.files.parquet import parquet_format
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.erased import erase_log
 from hydro_core.spark.store.net_changes import (
-    TypedColumns,
     NetChanges,
+    TypedColumns,
     agreeing,
     are_alike,
     difference,
