@@ -114,6 +114,7 @@ class Story:
         self.deployed = [PROGRAM]
         self.monkeypatch = monkeypatch
         self.told: list[str] = []
+        self.vacuumed = False
         land(self.runner.project, self.rows)
         self.served()
 
@@ -195,14 +196,19 @@ class Story:
         self.runner.pipeline(self.flow).compact()
 
     def rewind(self) -> None:
+        if self.vacuumed or len(self.deployed) > 1:
+            return
         ledger = self.runner.pipeline(self.flow).ledger
         ends = [c.last for c in ledger.commits() if c.ticks and c.last < self.done - 1]
-        if ends and len(self.deployed) == 1 and ledger.commit_of(ends[-1]).last == ends[-1]:  # type: ignore[union-attr]
+        there = ledger.commit_of(ends[-1]) if ends else None
+        if there is not None and there.last == ends[-1]:
             self.runner.pipeline(self.flow).rewind(ends[-1])
 
     def compact(self) -> None:
         if self.done:
-            self.runner.pipeline(self.flow).compact(keep_hours=self.rng.choice((0, 24)))
+            hours = self.rng.choice((0, 24))
+            self.vacuumed |= hours == 0
+            self.runner.pipeline(self.flow).compact(keep_hours=hours)
 
     def as_log(self) -> None:
         """An output is a log again, and then a table."""
