@@ -38,7 +38,7 @@ def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator
         file = Path(base, fragment.path)
 
         def leaf(path: FieldPath, file: Path = file) -> pa.Array[Any]:
-            return held.column(file, *_named(schema, met.item, path))
+            return held.column(file, *stored_leaf(schema, met.item, path))
 
         ticks = held.column(file, (TICK,), schema.field(TICK).type).to_numpy()
         places = met.places(leaf, ticks)
@@ -46,7 +46,7 @@ def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator
             yield _at(fragment, schema, places)
 
 
-def _named(
+def stored_leaf(
     schema: pa.Schema, item: ItemType, path: FieldPath
 ) -> tuple[tuple[str, ...], pa.DataType]:
     """The names by which Arrow knows a leaf of the column `item`, and its type."""

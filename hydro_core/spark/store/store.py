@@ -29,6 +29,7 @@ from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in_files
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
+from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import DataFile, StoredTable
@@ -62,8 +63,10 @@ class Store:
         *,
         checkpoint_interval: int = 100,
         compact_every: int = 16,
+        lookup_bytes: int = 0,
     ) -> None:
         self.directory = directory
+        self.lookup_files = LookupFiles(directory, lookup_bytes)
         self._compact_every = compact_every
         self.tables = {
             spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
@@ -137,7 +140,8 @@ class Store:
             with ThreadPoolExecutor(_WRITERS, thread_name_prefix="hydrotick-commit") as pool:
                 for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
                     pass
-        self._compact_one(ticks[0] - 1)
+        if self._compact_one(ticks[0] - 1):
+            self._keep_lookup_files()
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
@@ -162,6 +166,7 @@ class Store:
         for name, table in self.tables.items():
             table.vacuum(keep_hours)
             step(f"vacuumed {name}")
+        self._keep_lookup_files()
         return {name: table.version for name, table in self.tables.items()}
 
     def _summed_up(self, table: StoredTable, tick: int) -> bool:
@@ -178,10 +183,14 @@ class Store:
         table.sum_up(summed(log, table.spec, tick), tick)
         return True
 
-    def _compact_one(self, before: int) -> None:
+    def _keep_lookup_files(self) -> None:
+        """Removes those of files that no table holds any more."""
+        self.lookup_files.keep(file for table in self.tables.values() for file in table.files())
+
+    def _compact_one(self, before: int) -> bool:
         """Joins the small files of the table that needs it most, so that a tick stays short.
 
-        `before` is the last tick that is not being written.
+        `before` is the last tick that is not being written. Tells whether any were joined.
         """
         need = {table: table.small_files() for table in self.tables.values()}
         full = [table for table in need if need[table] >= self._compact_every]
@@ -190,12 +199,14 @@ class Store:
         fit = (table for table in neediest if not table.has_int96())
         most = next(fit, None)
         if most is None:
-            return
+            return False
         try:
             if not self._summed_up(most, before):
                 most.compact(self._compact_every)
         except DeltaError:  # what was appended stands, and the next tick will try again
             most.forget()
+            return False
+        return True
 
     def frame(self, spark: SparkSession, name: str, first: int, last: int) -> DataFrame | None:
         """The stored rows of the ticks `first` to `last`; None where there are none."""
@@ -231,15 +242,19 @@ class Store:
         """
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
-        base, stored = str(table.path), _dataset(table, files)
+        schema = table.spec.arrow_schema
+        looked_up = {file.path: self.lookup_files.met(file, schema, met) for file in files}
+        found = [rows for rows in looked_up.values() if rows is not None]
+        rest = [file for file in files if looked_up[file.path] is None]
+        base, stored = str(table.path), _dataset(table, rest)
         with _told(table):
             held = HELD.rows(base, stored, stored.schema.names)
             if held is stored:
-                found = list(met_in_files(base, stored, met, HELD))
+                found += met_in_files(base, stored, met, HELD)
             else:
                 batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
-                found = [met.of(rows) for rows in batches]
-        return pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
+                found += map(met.of, batches)
+        return pa.concat_tables([schema.empty_table(), *found])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
