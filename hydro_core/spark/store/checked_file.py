@@ -126,6 +126,11 @@ class CheckedFile:
         if found != self._stat:
             raise DamagedError(self._file)
 
+    @property
+    def pages_checked(self) -> int:
+        """How many pages were looked at."""
+        return int(self._checked.sum())
+
     def size(self, place: int) -> int:
         """The bytes of a buffer."""
         return self._buffers[place][1]
@@ -180,9 +185,9 @@ class CheckedFile:
             self._checked[page] = True
 
 
-def buffer_of(part: memoryview) -> pa.Buffer | None:
-    """A part of a file as Arrow's, without a copy; None where it has no bytes."""
-    return pa.py_buffer(part) if len(part) else None
+def buffer_of(part: memoryview) -> pa.Buffer:
+    """A part of a file as Arrow's, without a copy."""
+    return pa.py_buffer(part if len(part) else b"")
 
 
 def left_behind(directory: Path, seconds: float, now: float) -> Iterator[Path]:

@@ -64,6 +64,8 @@ _ABANDONED = 3600.0
 
 _Leaf = tuple[tuple[str, ...], pa.DataType]
 """The names at which a leaf stands in a file, and its type."""
+_Asked = Mapping[tuple[_Leaf, ...], "Hashes"]
+"""The hashes that are looked for, by the leaves of which."""
 
 
 class LookupFiles:
@@ -80,20 +82,34 @@ class LookupFiles:
         self._open: dict[Path, CheckedFile] = {}
         self._refused: set[Path] = set()
 
-    def met(self, file: DataFile, schema: pa.Schema, met: Met) -> pa.Table | None:
-        """The rows of a data file that are met; None where it is to be gone through.
+    def met(
+        self, files: Sequence[DataFile], schema: pa.Schema, met: Met
+    ) -> tuple[pa.Table, Sequence[DataFile]]:
+        """The rows of data files that are met, and the files that are to be gone through for more.
 
         Args:
-            file: the file.
-            schema: its columns.
+            files: the files.
+            schema: their columns.
             met: which rows are met.
         """
-        rows = file.rows or 0
-        if not self._most or rows < INDEXED_ROWS or file.path in self._refused:
-            return None
-        asked = _asked(met, schema) if is_copied(schema) else None
+        large = [file for file in files if self._is_looked_up(file)]
+        asked = _asked(met, schema) if large and is_copied(schema) else None
         if asked is None:
-            return None
+            return schema.empty_table(), files
+        found = {file.path: self._read(file, schema, asked, met) for file in large}
+        rows = [table for table in found.values() if table is not None]
+        rest = [file for file in files if found.get(file.path) is None]
+        if not any(table.num_rows for table in rows):
+            return schema.empty_table(), rest
+        return met.of(pa.concat_tables(rows).combine_chunks()), rest
+
+    def _is_looked_up(self, file: DataFile) -> bool:
+        rows = file.rows or 0
+        return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused
+
+    def _read(self, file: DataFile, schema: pa.Schema, asked: _Asked, met: Met) -> pa.Table | None:
+        """The rows that may be met, and some others; None where the file is to be gone through."""
+        rows = file.rows or 0
         try:
             copy = self._copy(file, schema)
             places = [
@@ -101,7 +117,7 @@ class LookupFiles:
             ]
             if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
                 places.append(_of_tick(copy, schema, met.whole_tick))
-            return met.of(rows_at(copy, schema, rows, _united(places)))
+            return rows_at(copy, schema, rows, _united(places))
         except DamagedError:
             self._remove(self._names(file))
         except (OSError, pa.ArrowInvalid):
@@ -190,8 +206,8 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def _asked(met: Met, schema: pa.Schema) -> Mapping[tuple[_Leaf, ...], Hashes] | None:
-    """The hashes that are looked for, by the leaves of which; None where there are no such."""
+def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
+    """What is looked for; None where some rows are met for another reason."""
     import numpy as np
 
     found: dict[tuple[_Leaf, ...], list[Hashes]] = {}
@@ -251,4 +267,6 @@ def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:
 def _united(places: Sequence[Numbers]) -> Numbers:
     import numpy as np
 
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *places]))
+    if len(places) > 1:
+        return np.unique(np.concatenate(places))
+    return np.sort(places[0]) if places else np.zeros(0, np.int64)

@@ -165,7 +165,7 @@ def _read(file: CheckedFile, of: Any, rows: int, places: Numbers, number: count[
     return pa.Array.from_buffers(of, rows, [validity, *buffers])
 
 
-def _of_text(file: CheckedFile, offsets: int, data: int, places: Numbers) -> list[pa.Buffer | None]:
+def _of_text(file: CheckedFile, offsets: int, data: int, places: Numbers) -> list[pa.Buffer]:
     import numpy as np
 
     file.check(offsets, places * 4, places * 4 + 8)
@@ -174,6 +174,6 @@ def _of_text(file: CheckedFile, offsets: int, data: int, places: Numbers) -> lis
     return [buffer_of(file.unchecked(offsets)), buffer_of(file.unchecked(data))]
 
 
-def _checked(file: CheckedFile, place: int, values: Numbers, width: int) -> pa.Buffer | None:
+def _checked(file: CheckedFile, place: int, values: Numbers, width: int) -> pa.Buffer:
     file.check(place, values * width, (values + 1) * width)
     return buffer_of(file.unchecked(place))

@@ -243,9 +243,8 @@ class Store:
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
         schema = table.spec.arrow_schema
-        looked_up = {file.path: self.lookup_files.met(file, schema, met) for file in files}
-        found = [rows for rows in looked_up.values() if rows is not None]
-        rest = [file for file in files if looked_up[file.path] is None]
+        looked_up, rest = self.lookup_files.met(files, schema, met)
+        found = [looked_up]
         base, stored = str(table.path), _dataset(table, rest)
         with _told(table):
             held = HELD.rows(base, stored, stored.schema.names)
@@ -254,7 +253,7 @@ class Store:
             else:
                 batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
                 found += map(met.of, batches)
-        return pa.concat_tables([schema.empty_table(), *found])
+        return pa.concat_tables(found)
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
