@@ -1,5 +1,5 @@
-"""Rows of large files found by hashes beside the tables: those of a look at all, whatever has become
-of the files by which they are found.
+"""Rows of large files found by hashes beside the tables: those of a look at all rows, whatever has
+become of the files by which they are found.
 """
 
 from __future__ import annotations
