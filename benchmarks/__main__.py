@@ -24,6 +24,7 @@
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
 | `tpch.load` | all rows of TPC-H as one tick with PySpark that writes the same by hand |
+| `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
@@ -64,6 +65,7 @@ BENCHMARKS = (
     "optimizer",
     "tpch",
     "tpch.load",
+    "ordered",
     "nexmark",
 )
 

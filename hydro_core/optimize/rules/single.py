@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
-    Gives,
     Matching,
-    Meets,
+    OrderedByKey,
     OverTime,
     PerItem,
     PerPosition,
@@ -26,6 +26,7 @@ from hydro_core.catalog.classes import (
     Sum,
 )
 from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.tree import Param
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
@@ -84,7 +85,9 @@ def _keys(loaded: Loaded, node: Node) -> Keys | None:
                 if isinstance(c, str)
             }
             return frozenset(made[key] for key in before) if before <= made.keys() else None
-        case PerItem() | Product() | Sum() | Distinct() | ByKey() | Running():
+        case PerItem() | Product() | Sum() | Distinct() | AsOf() | OrderedByKey():
+            return None
+        case ByKey() | Running():
             return None
         case Ends() | PerPosition() | OverTime():
             return None

@@ -23,6 +23,27 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+_SEARCHED_AT_ONCE = 1 << 20
+"""So many rows of a table are searched at once."""
+
+
+def met_in(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
+    """The rows (item, t, …) of a table that are met, held in memory where they fit.
+
+    Args:
+        base: the directory of the table.
+        files: the table, as Arrow reads its files.
+        met: which rows are met.
+        held: what holds rows, or the columns that are compared.
+    """
+    rows = held.rows(base, files, files.schema.names)
+    if rows is files:
+        yield from met_in_files(base, files, met, held)
+        return
+    for batch in rows.to_batches(batch_size=_SEARCHED_AT_ONCE):
+        yield met.of(pa.table(batch))
+
+
 def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
     """The rows (item, t, …) that are met, of each file that has some.
 

@@ -42,7 +42,7 @@ from hydro_core.spark.store.rows_copy import (
     rows_at,
     schema_width,
 )
-from hydro_core.spark.store.table import DataFile
+from hydro_core.spark.store.table import DataFile, StoredTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,6 +124,10 @@ class LookupFiles:
             # Whoever goes through the data file tells what is wrong with it.
             self._refused.add(file.path)
         return None
+
+    def keep_of(self, tables: Iterable[StoredTable]) -> None:
+        """Removes what belongs to files that none of these tables holds."""
+        self.keep(file for table in tables for file in table.files())
 
     def keep(self, files: Iterable[DataFile]) -> None:
         """Removes what belongs to other data files than these, or was never finished."""

@@ -29,17 +29,17 @@ def passing_items(filters: Iterable[Fn], items: Column, item: ItemType) -> tuple
 
     Args:
         filters: pure functions of items.
-        items: the items, as a column.
+        items: the items, as a column; one without items may have any type.
         item: their type.
     """
-    asked = []
-    for fn in filters:
+    asked: list[Fn] = []
+    for fn in filters if len(items) else ():
         passing = may_pass(fn, items, item)
         if passing is None:
             asked.append(fn)
         else:
             items = items.filter(passing)
-    if len(items) > ASKED or not asked:
+    if not len(items) or len(items) > ASKED or not asked:
         return items, item
     places = [i for i, x in enumerate(from_arrow(items, item)) if _may_pass(asked, x)]
     return items.take(pa.array(places, pa.int64())), item

@@ -8,6 +8,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hydro_core.errors import HydroError
@@ -52,6 +53,11 @@ def test_of_many_rows_none_is_asked() -> None:
 def test_of_any_number_of_rows_columns_are_asked() -> None:
     rows = [{"k": k, "s": "a"} for k in (1, 2)] * ASKED
     assert passed("0 < r.k <= 1 and r.s == 'a'", rows=rows) == rows[::2]
+
+
+def test_an_input_to_which_nothing_came_has_a_column_of_no_type() -> None:
+    nothing = pa.nulls(0)
+    assert passing_items([function("lambda r: r.k == 1")], nothing, ROW) == (nothing, ROW)
 
 
 @pytest.mark.parametrize("rows", [[], ROWS])
