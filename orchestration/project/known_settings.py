@@ -82,6 +82,7 @@ class FileSettings:
         "spark", "shuffle_partitions", _number_of("partitions")
     )
     spark_conf: Mapping[str, Any] | None = _setting("spark", "conf", wrong_conf)
+    lookups: str | None = _setting("spark", "lookups", _text(wrong_memory))
     range_ticks: int | None = _setting("ticks", "range", _number_of("ticks"))
     home: str | None = _setting("paths", "home", _text(wrong_directory))
     landing: str | None = _setting("paths", "landing", _text(wrong_directory))

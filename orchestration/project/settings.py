@@ -12,7 +12,7 @@ from pathlib import Path
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
-from hydro_core.settings import Settings
+from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.spark_conf import conf_of
 
 from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
@@ -66,6 +66,7 @@ class ProjectSettings:
     spark_memory: str | None = None
     shuffle_partitions: int | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
+    lookups: str | None = None
     range_ticks: int = _RANGE
     why_rows: int = 100_000
     sample_keys: int = 8
@@ -96,9 +97,12 @@ class ProjectSettings:
             "master": self.spark_master,
             "memory": self.spark_memory,
             "shuffle_partitions": self.shuffle_partitions,
+            "lookup_bytes": None if self.lookups is None else size_in_bytes(self.lookups),
             "extra": tuple(sorted({**self.spark_conf, **conf}.items())),
         }
-        return Settings().with_(**{name: value for name, value in wanted.items() if value})
+        return Settings().with_(
+            **{name: value for name, value in wanted.items() if value not in (None, ())}
+        )
 
     def url_of(self, file: Path) -> str | None:
         """Where a file of the project is on the web; None where that is not known."""
@@ -159,6 +163,7 @@ def project_settings(
         spark_memory=said.spark_memory,
         shuffle_partitions=said.shuffle_partitions,
         spark_conf=conf_of(said.spark_conf or {}),
+        lookups=said.lookups,
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else said.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),

@@ -5,6 +5,7 @@
 master = "local[4]"
 memory = "4g"
 shuffle_partitions = 8
+lookups = "4g"
 conf = {"spark.executor.memory" = "4g"}
 
 [ticks]

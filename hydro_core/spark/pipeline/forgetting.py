@@ -145,6 +145,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         shutil.rmtree(directory / scratch, ignore_errors=True)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
+    pipeline.store.lookup_files.remove_all()
     versions = {}
     for name, table in pipeline.store.tables.items():
         versions[name] = erase_files(table)

@@ -36,12 +36,12 @@ from hydro_core.spark.pipeline.kept_plan import (
     can_be_kept,
 )
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
 from hydro_core.spark.session.quick import quick_session
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.searched import StoredSearch
-from hydro_core.spark.store.snapshots import summed
 from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
@@ -63,11 +63,6 @@ _QUICK_STATE = 64 * MEBIBYTE
 
 SEARCHED_ROWS = 10_000_000
 """State of more rows is left to Spark: to search them here would take longer than a job does."""
-
-KEPT_ROWS = 2_000
-"""Changes of which no more are found are handed to Spark as they are: to sum them up is no gain."""
-SUMMED_ROWS = 1_000_000
-"""Up to so many changes are summed up here, so that each item is one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +90,10 @@ class RangeJobs:
     def _lookups(self) -> Mapping[str, Needed]:
         # Whoever only looks at a pipeline runs nothing.
         return lookups(self.plan, self.plan.graph.sinks)
+
+    @cached_property
+    def _whole_results(self) -> Sequence[StateSlot]:
+        return tuple(whole_results(self.plan))
 
     @cached_property
     def made_of(self) -> Mapping[str, frozenset[str]]:
@@ -166,14 +165,16 @@ class RangeJobs:
         search = StoredSearch(
             self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
         )
-        found = dict(alive)
-        for name, rows in search.rows(batches).items():
-            slot, some = self.plan.slot(name), rows
-            if min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
-                some = summed(rows, self.tables.state[name], ticks_read(slot, run.first)[1])
-            if some.num_rows <= few:
-                found[name] = some
-        return found
+        found = dict(search.rows(batches))
+        for slot in self._whole_results:
+            table = self.tables.state[slot.id].name
+            if slot.id not in {*found, *alive} and self.store.tables[table].rows <= SUMMED_ROWS:
+                found[slot.id] = self.store.arrow(table, *ticks_read(slot, run.first))
+        some = {
+            name: as_it_is(rows, self.plan.slot(name), self.tables.state[name], run.first, few)
+            for name, rows in found.items()
+        }
+        return {**alive, **{name: rows for name, rows in some.items() if rows.num_rows <= few}}
 
     @property
     def added(self) -> list[str]:

@@ -84,6 +84,7 @@ class Pipeline:
             self.tables,
             checkpoint_interval=self.settings.spark.checkpoint_interval,
             compact_every=self.settings.spark.compact_every,
+            lookup_bytes=self.settings.spark.lookup_bytes,
         )
         self.ledger = Ledger(directory, self.store.forget)
         self._jobs = RangeJobs(plan, named, self.store, self.settings)

@@ -28,8 +28,9 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
-from hydro_core.spark.store.large_files import met_in_files
+from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
+from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
@@ -43,9 +44,6 @@ _WORTH_SUMMING = 2
 
 _SUMMED_AT_MOST = 20_000_000
 """Logs with more rows are not: summing up happens in this process."""
-
-_SEARCHED_AT_ONCE = 1 << 20
-"""So many rows of a table are searched at once."""
 
 ALWAYS = 1 << 60
 """Later than every tick."""
@@ -64,8 +62,10 @@ class Store:
         *,
         checkpoint_interval: int = 100,
         compact_every: int = 16,
+        lookup_bytes: int = 0,
     ) -> None:
         self.directory = directory
+        self.lookup_files = LookupFiles(directory, lookup_bytes)
         self._compact_every = compact_every
         self.tables = {
             spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
@@ -147,6 +147,7 @@ class Store:
                 for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
                     pass
         self._compact_one(ticks[0] - 1, before)
+        self.lookup_files.keep_of(self.tables.values())
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
@@ -173,6 +174,7 @@ class Store:
         for name, table in self.tables.items():
             table.vacuum(keep_hours)
             step(f"vacuumed {name}")
+        self.lookup_files.keep_of(self.tables.values())
         return {name: table.version for name, table in self.tables.items()}
 
     def _summed_up(self, table: StoredTable, tick: int) -> bool:
@@ -257,15 +259,13 @@ class Store:
         """
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
-        base, stored = str(table.path), _dataset(table, files)
+        schema = table.spec.arrow_schema
+        looked_up, rest = self.lookup_files.met(files, schema, met)
+        found = [looked_up]
+        base, stored = str(table.path), _dataset(table, rest)
         with _told(table):
-            held = HELD.rows(base, stored, stored.schema.names)
-            if held is stored:
-                found = list(met_in_files(base, stored, met, HELD))
-            else:
-                batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
-                found = [met.of(rows) for rows in batches]
-        return pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
+            found += met_in(base, stored, met, HELD)
+        return pa.concat_tables(found)
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
