@@ -11,9 +11,12 @@ from pathlib import Path
 
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings
 from hydro_core.spark_conf import conf_of
+from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
 from .logs import TEXT
@@ -58,6 +61,7 @@ class ProjectSettings:
     server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
 
     Processes log as `log_format` says [HYDROTICK_LOG_FORMAT]: `text` or `json`.
+    `storage` says how object stores are reached.
     `worker` says which service runs ticks [HYDROTICK_WORKER, HYDROTICK_WORKER_TOKEN].
     """
 
@@ -83,6 +87,7 @@ class ProjectSettings:
     openlineage_namespace: str = "default"
     openlineage_key: str | None = field(default=None, repr=False)
     log_format: str = TEXT
+    storage: StorageSettings = field(default_factory=StorageSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
@@ -110,6 +115,11 @@ class ProjectSettings:
     def landing(self) -> Path:
         """Tables that outside systems write."""
         return self.landing_at or self.home / "landing"
+
+    def landed(self, path: str) -> Place:
+        """Where an input lands: its path from the landing on, or what it is a URL of."""
+        place = place_at(path, self.storage)
+        return place if isinstance(place, Remote) else self.landing / place
 
     @property
     def pipelines(self) -> Path:
@@ -169,6 +179,7 @@ def project_settings(
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,
         root=root,
+        storage=_storage(said).where(environ),
         worker=WorkerSettings(
             said.worker_address,
             worker_token(environ, _below(base, said.worker_token_file)),
@@ -176,6 +187,17 @@ def project_settings(
             said.worker_memory,
             said.worker_metrics,
         ),
+    )
+
+
+def _storage(said: FileSettings) -> StorageSettings:
+    """How stores are reached, as far as the file says."""
+    return StorageSettings(
+        said.storage_endpoint,
+        said.storage_region,
+        said.storage_profile,
+        said.storage_anonymous or False,
+        said.storage_patience or PATIENCE,
     )
 
 

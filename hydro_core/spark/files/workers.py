@@ -18,10 +18,11 @@ from hydro_core.errors import DataError
 from hydro_core.files.pieces import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.storage.remote import Place
 
 
 def read_in_workers(
-    session: SparkSession, files: Sequence[Path], form: FileForm, wanted: WantedColumns
+    session: SparkSession, files: Sequence[Place], form: FileForm, wanted: WantedColumns
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""
     here = Path.cwd()
@@ -36,7 +37,7 @@ def read_in_workers(
 
 
 def survey(
-    session: SparkSession, files: Sequence[Path], found: Callable[[Path], bytes]
+    session: SparkSession, files: Sequence[Place], found: Callable[[Place], bytes]
 ) -> list[bytes | DataError]:
     """What `found` says of each file, or the error that it raises."""
     here = Path.cwd()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -233,7 +234,7 @@ class Store:
         files = [] if met.ticks is None else _existing(table, *met.ticks)
         base, stored = str(table.path), _dataset(table, files)
         with _told(table):
-            held = HELD.rows(base, stored, stored.schema.names)
+            held = HELD.rows(partial(Path, base), stored, stored.schema.names)
             if held is stored:
                 found = list(met_in_files(base, stored, met, HELD))
             else:

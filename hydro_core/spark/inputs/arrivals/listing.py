@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE
+from hydro_core.storage.remote import Place, Remote, name_below
 from hydro_core.ticks.tick_range import Numbers
 
 LISTINGS = "_landings"
@@ -91,27 +92,28 @@ class Entry:
 class Listing:
     """Files by their paths below a folder; `read_as` names the columns that hashes are of."""
 
-    base: Path
+    base: Place
     entries: Mapping[str, Entry] = field(default_factory=dict)
     read_as: str = ""
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> list[Place]:
         """The files."""
         return [self.base / path for path in self.entries]
 
-    def changed(self, files: Iterable[Path]) -> Path | None:
+    def changed(self, files: Iterable[Place]) -> Place | None:
         """The first of some of its files that is not what it was; None: all are."""
-        for file in files:
-            if not self.entries[_name(file, self.base)].is_like(_entry(file)):
-                return file
-        return None
+        now = entries_now(files, self.base)
+        return next((file for file, one in now if not self._entry_of(file).is_like(one)), None)
+
+    def _entry_of(self, file: Place) -> Entry:
+        return self.entries[_name(file, self.base)]
 
     def described(
         self,
         before: Listing | None,
-        bounds: Callable[[Path], tuple[int | None, int | None]],
-        hashed: Callable[[Path], Hashed | None],
+        bounds: Callable[[Place], tuple[int | None, int | None]],
+        hashed: Callable[[Place], Hashed | None],
     ) -> Listing:
         """The same with what is kept of each file; what is known is taken from a list of before.
 
@@ -182,16 +184,16 @@ def save(table: pa.Table, directory: Path) -> str:
     return name
 
 
-def listing_of(files: Sequence[Path], base: str, read_as: str) -> Listing:
+def listing_of(files: Sequence[Place], base: Place, read_as: str) -> Listing:
     """The files as they are now; what went away meanwhile is not among them."""
-    found = ((_name(file, Path(base)), _entry(file)) for file in files)
-    return Listing(Path(base), {name: entry for name, entry in found if entry}, read_as)
+    found = ((_name(file, base), _entry(file)) for file in files)
+    return Listing(base, {name: entry for name, entry in found if entry}, read_as)
 
 
-def saved_listing(directory: Path, name: str, base: str) -> Listing | None:
+def saved_listing(directory: Path, name: str, base: Place) -> Listing | None:
     """A list that was saved below a pipeline's directory; None: it is not there any more."""
     found = _saved(directory / LISTINGS / f"{name}.parquet")
-    return None if found is None else replace(found, base=Path(base))
+    return None if found is None else replace(found, base=base)
 
 
 def clear_listings(directory: Path, needed: Collection[str | None]) -> None:
@@ -242,7 +244,19 @@ def _digest(table: pa.Table) -> str:
     return found.hexdigest()
 
 
-def _entry(file: Path) -> Entry | None:
+def entries_now(files: Iterable[Place], base: Place) -> Iterator[tuple[Place, Entry | None]]:
+    """Files with what they are by now; those of a store by one listing, however many there are."""
+    if not isinstance(base, Remote):
+        yield from ((file, _entry(file)) for file in files)
+        return
+    wanted = list(files)
+    there: dict[Place, Entry | None] = {}
+    if wanted:
+        there = {file: _entry(file) for file in base.files()}
+    yield from ((file, there.get(file)) for file in wanted)
+
+
+def _entry(file: Place) -> Entry | None:
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -250,5 +264,5 @@ def _entry(file: Path) -> Entry | None:
     return Entry(found.st_size, found.st_mtime_ns)
 
 
-def _name(file: Path, base: Path) -> str:
-    return str(file.relative_to(base))
+def _name(file: Place, base: Place) -> str:
+    return name_below(file, base)
