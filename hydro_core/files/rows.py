@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
@@ -120,6 +120,9 @@ def rows_of_file(
             )
             at += len(piece)
             yield _made(piece, wanted, places)
+    except InfrastructureError:
+        # No row of it is at fault: the store does not answer.
+        raise
     except DataError as error:
         told = error.diagnostics[0]
         yield _failed(wanted, number, at, told.message, told.help)

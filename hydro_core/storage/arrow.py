@@ -74,7 +74,7 @@ class _WithEnd(RemoteFile):
 
 def opened(place: Place) -> Any:
     """What Arrow reads a file by: its path, or its bytes in a store."""
-    return opened_in_store(place) if isinstance(place, Remote) else str(place)
+    return opened_in_store(place) if isinstance(place, Remote) else place
 
 
 def opened_in_store(place: Remote) -> pa.NativeFile:

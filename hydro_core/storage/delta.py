@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from hydro_core.storage.problems import problem
+from hydro_core.storage.problems import is_of_store, problem
 from hydro_core.storage.remote import Place, Remote, RemoteStat
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def delta_table(place: Place, version: int | None = None) -> DeltaTable:
     except TableNotFoundError:
         raise
     except (DeltaError, OSError) as error:
-        # The store may be at fault: it is asked, and what it says is told instead.
-        (place / "_delta_log").is_dir()
-        if "Generic " in str(error) and "error performing" in str(error).lower():
+        if is_of_store(str(error)):
+            # If it is asked by itself, it may say more.
+            (place / "_delta_log").is_dir()
             raise problem(str(error), str(place), place.bucket, "read") from None
         raise
 

@@ -19,6 +19,13 @@ _WRONG_KEYS = frozenset(
     {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken"}
 )
 _UNREACHABLE = re.compile(r"error sending request|[Cc]onnect|dns error|HTTP error|timed out")
+_OF_A_STORE = re.compile(
+    r"error performing|Generic \w+ error|<Code>|lacked the necessary", re.IGNORECASE
+)
+"""What libraries say where a store is at fault, and not what is in it."""
+_REFUSED = re.compile(
+    r"lacked the necessary (privileges|credentials)|lacked valid auth", re.IGNORECASE
+)
 _AGAIN = "then run it again; what was committed stands"
 
 Case = tuple[Code, str, str]
@@ -51,6 +58,11 @@ def told(url: str, bucket: str, doing: str) -> Iterator[None]:
         raise problem(str(error), url, bucket, doing) from None
 
 
+def is_of_store(said: str) -> bool:
+    """Whether what a library says is about the store, and not about what is in it."""
+    return _OF_A_STORE.search(said) is not None
+
+
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
     """The error for people of what a library says; nothing else of it is kept."""
     code, what, cure = _case(said, bucket, doing)
@@ -68,7 +80,7 @@ def _case(said: str, bucket: str, doing: str) -> Case:
     if answer in ("PermanentRedirect", "AuthorizationHeaderMalformed") or status in (301, 307):
         cure = "write the bucket's `region` in `[storage]` of hydrotick.toml, or set AWS_REGION"
         return "config", f"the bucket `{bucket}` is in another region", cure
-    if status in (401, 403):
+    if status in (401, 403) or answer == "AccessDenied" or _REFUSED.search(said):
         cure = f"give whoever runs this the right to {doing} there"
         return "config", f"these credentials have not the right to {doing} it", cure
     return _of_the_way(said, status, answer, bucket)

@@ -117,7 +117,7 @@ class Remote:
 
     def exists(self) -> bool:
         """Whether there is a file, or a folder with one."""
-        return self.is_file() or self.is_dir()
+        return self.is_dir() or self.is_file()
 
     def is_file(self) -> bool:
         """Whether there is a file."""
@@ -219,6 +219,12 @@ def name_below(file: Place, base: Place) -> str:
             return str(file.relative_to(base))
         case _:
             raise ValueError(f"{file} is not below {base}")
+
+
+def file_known(base: Place, name: str, size: int, written: int) -> Place:
+    """A file below a folder, of which a listing has told what `stat` tells."""
+    file = base / name
+    return replace(file, listed=RemoteStat(size, written)) if isinstance(file, Remote) else file
 
 
 def is_remote(text: str) -> bool:

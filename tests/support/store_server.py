@@ -94,7 +94,7 @@ def _handler(server: StoreServer, behind: tuple[str, int]) -> type[BaseHTTPReque
             if not head:
                 self.wfile.write(content)
 
-        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _pass
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _pass  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             """Nothing is printed."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.pieces import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
@@ -48,6 +48,8 @@ def survey(
             try:
                 with chdir(here):
                     said = found(files[number])
+            except InfrastructureError:
+                raise
             except DataError as error:
                 problem, cure = error.diagnostics[0].message, error.diagnostics[0].help
             columns: list[Any] = [pa.array([number]), pa.array([said], pa.binary())]

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.storage.remote import Place, Remote, name_below
+from hydro_core.storage.remote import Place, Remote, file_known, name_below
 from hydro_core.ticks.tick_range import Numbers
 
 LISTINGS = "_landings"
@@ -127,7 +127,8 @@ class Listing:
         left = _MOST_ROWS
         found: dict[str, Entry] = {}
         for path, entry in latest:
-            old, file = known.get(path), self.base / path
+            old = known.get(path)
+            file = file_known(self.base, path, entry.size, entry.written)
             one = entry if old is None or not entry.is_like(old) else old
             if left <= 0 or entry.size > _LARGEST:
                 one = one.without_rows()

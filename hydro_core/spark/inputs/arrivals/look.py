@@ -28,7 +28,7 @@ from hydro_core.spark.inputs.arrivals.judged import Arrivals, CameFile, Judge, L
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import Place, file_known
 
 _COMPARED = 128 * MEBIBYTE
 """Files of a Delta table of more bytes than this, on either side, are not compared by row."""
@@ -136,7 +136,7 @@ class Look:
         )
 
     def _came_file(self, now: Listing, path: str, entry: Entry, *, replaces: bool) -> CameFile:
-        file = now.base / path
+        file = file_known(now.base, path, entry.size, entry.written)
         identity = (path, entry.size, entry.written)
         return CameFile(
             self._arrived, file, identity, self._source.bounds(self._arrived, file), replaces
