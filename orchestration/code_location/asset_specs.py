@@ -178,8 +178,8 @@ def input_specs(
         said = about.comments.of(place)
         # A program that begins without an empty line says there what it is about.
         said = "" if said == about.comments.head else f"{said}\n\n"
-        place = place_at(landing.path, StorageSettings())
-        kind = kind_of(place if isinstance(place, Remote) else root / place)
+        landed = place_at(landing.path, StorageSettings())
+        kind = kind_of(landed if isinstance(landed, Remote) else root / landed)
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
             group_name=flow.name,

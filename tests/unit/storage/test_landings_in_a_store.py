@@ -8,6 +8,7 @@ from random import Random
 from typing import NoReturn
 
 import pytest
+from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.spark.inputs.arrivals import source
@@ -139,7 +140,7 @@ def test_a_file_that_is_written_anew_within_a_second_and_is_as_long_is_told(
     read = place.inputs.read(0, UNTIL - 1, seen)["x"].read
     server.put("rows/2.csv", b'"day","user","v"\n2026-01-02,"b",2\n')
     found = place.inputs.landings.look(UNTIL, [read])["x"].arrivals
-    assert (found.late, [(c.first, c.last) for c in found.changed]) == ({1: 1}, [(1, 1)])
+    assert [(change.first, change.last) for change in found.changed] == [(1, 1)]
     server.put("rows/2.csv", b'"day","user","v"\n2026-01-02,"b",1\n')
     assert place.inputs.landings.look(UNTIL, [read])["x"].arrivals == Arrivals()
 
@@ -155,7 +156,7 @@ def test_a_file_that_is_written_while_it_is_read_is_told(
         place.inputs.read(0, 0, seen)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "whole", "partitioned"])
+@pytest.mark.parametrize("kind", ["parquet", "whole"])
 def test_a_warm_look_asks_for_as_much_however_many_files_there_are(
     server: StoreServer, tmp_path: Path, kind: str
 ) -> None:
@@ -164,13 +165,16 @@ def test_a_warm_look_asks_for_as_much_however_many_files_there_are(
         place = InStore(server, opened(tmp_path / str(files), kind), f"rows{number}")
         for _ in range(files):
             place.local.add([(UNTIL, "a", 1)])
+        if kind != "parquet":
+            # As writers do by themselves now and then: what came before is not gone through again.
+            DeltaTable(place.local.path).create_checkpoint()
         read = place.read(0, UNTIL - 1)
         place.local.add([(UNTIL, "b", 1)])
         place.sync()
         seen = place.inputs.landings.look(UNTIL, [read])
         place.inputs.read(UNTIL + 2, UNTIL + 2, seen)
         asked.append(len(server.asked))
-    assert abs(asked[1] - asked[0]) <= (10 if kind == "parquet" else 16), asked
+    assert abs(asked[1] - asked[0]) <= 2, asked
 
 
 def test_a_look_at_what_is_unchanged_reads_no_file(
