@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import boto3
 import pytest
@@ -24,6 +25,29 @@ BUCKET = "landing"
 
 Fault = Callable[[int, str, str], tuple[int, str] | None]
 """What becomes of a request, by its number, method and path: a status and a code, or nothing."""
+
+
+class Mirror:
+    """A directory whose files are in a bucket as they are in it, whenever that is asked for."""
+
+    def __init__(self, server: StoreServer, directory: Path, name: str) -> None:
+        self.server, self.directory, self.name = server, directory, name
+        self._there: dict[str, tuple[int, int]] = {}
+
+    def sync(self) -> None:
+        """Writes what has changed in the directory, and removes what is there no more."""
+        now = {
+            str(file.relative_to(self.directory)): (file.stat().st_size, file.stat().st_mtime_ns)
+            for file in self.directory.rglob("*")
+            if file.is_file()
+        }
+        for name, stat in now.items():
+            if self._there.get(name) != stat:
+                self.server.put(f"{self.name}/{name}", (self.directory / name).read_bytes())
+        gone = [f"{self.name}/{name}" for name in self._there if name not in now]
+        self.server.at(self.name).store.delete(gone)
+        self._there = now
+        self.server.asked.clear()
 
 
 @dataclass

@@ -17,7 +17,7 @@ from hydro_core.spark.inputs.arrivals.look import Arrivals
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import InputRead
-from tests.support.store_server import StoreServer
+from tests.support.store_server import Mirror, StoreServer
 from tests.unit.spark.test_arrivals import (
     CALENDAR,
     ITEM,
@@ -41,7 +41,7 @@ class InStore:
 
     def __init__(self, server: StoreServer, local: Files | Delta, name: str = "rows") -> None:
         self.server, self.local, self.name = server, local, name
-        self.there: dict[str, tuple[int, int]] = {}
+        self.mirror = Mirror(server, local.path, name)
         self.inputs = self.reading()
 
     def reading(self, column: str | None = "day") -> InputBatches:
@@ -54,19 +54,7 @@ class InStore:
         )
 
     def sync(self) -> None:
-        base = self.local.path
-        now = {
-            str(file.relative_to(base)): (file.stat().st_size, file.stat().st_mtime_ns)
-            for file in base.rglob("*")
-            if file.is_file()
-        }
-        for name, stat in now.items():
-            if self.there.get(name) != stat:
-                self.server.put(f"{self.name}/{name}", (base / name).read_bytes())
-        gone = [f"{self.name}/{name}" for name in self.there if name not in now]
-        self.server.at(self.name).store.delete(gone)
-        self.there = now
-        self.server.asked.clear()
+        self.mirror.sync()
 
     def read(self, first: int, last: int, before: Sequence[InputRead] = ()) -> InputRead:
         self.sync()
@@ -135,7 +123,6 @@ def test_a_file_that_is_written_anew_within_a_second_and_is_as_long_is_told(
 ) -> None:
     place = landed(server, tmp_path, "csv")
     server.put("rows/2.csv", b'"day","user","v"\n2026-01-02,"b",1\n')
-    place.there["2.csv"] = (0, 0)
     seen = place.inputs.landings.look(0)
     read = place.inputs.read(0, UNTIL - 1, seen)["x"].read
     server.put("rows/2.csv", b'"day","user","v"\n2026-01-02,"b",2\n')
