@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 
 _NOT_IN_PATHS = re.compile(r"[\[\]|^\\%]")
 """What delta-rs makes another path of, or panics at."""
 
 
-def refuse_path(directory: Place) -> None:
+def refuse_path(directory: DataPlace) -> None:
     """Refuses a directory whose name the library of the tables cannot take.
 
     Raises:

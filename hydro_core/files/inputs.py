@@ -14,7 +14,7 @@ from typing import NoReturn
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.landed import misfit
 from hydro_core.files.local_path import place_at
-from hydro_core.storage.remote import Place, is_remote
+from hydro_core.storage.remote import DataPlace, is_remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.item import (
     DATE,
@@ -46,7 +46,7 @@ class InputFile:
     """How the store is reached that the path is in, if it is in one."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> DataPlace:
         """Where the path leads."""
         return place_at(self.path, self.storage) if is_remote(self.path) else Path(self.path)
 
@@ -118,15 +118,15 @@ def demands(of: ItemType) -> bool:
             return False
 
 
-Lacking = Mapping[str, Place]
+Lacking = Mapping[str, DataPlace]
 """Columns that a file lacks, each with the first such file."""
 
 
 def first_lacking(
-    columns: Iterable[str], files: Iterable[tuple[Place, Collection[str]]]
+    columns: Iterable[str], files: Iterable[tuple[DataPlace, Collection[str]]]
 ) -> Lacking:
     """The columns that a file lacks; `files` have the names that each has, none if it is empty."""
-    found: dict[str, Place] = {}
+    found: dict[str, DataPlace] = {}
     wanted = list(columns)
     for file, names in files:
         for name in wanted if names else ():
@@ -176,7 +176,7 @@ def require_ticks(file: InputFile, types: Mapping[str, ItemType] | None) -> None
 class FileRow:
     """A row: its file, and its number in it from 0 on."""
 
-    file: Place
+    file: DataPlace
     row: int
 
 

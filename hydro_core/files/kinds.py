@@ -24,7 +24,7 @@ from hydro_core.files.unreadable import (
 )
 from hydro_core.storage.arrow import file_system, name_of
 from hydro_core.storage.patterns import WILD, fixed_part, matching
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
@@ -57,7 +57,7 @@ def wanted_of(declared: Declared, tick_column: str | None) -> ReadNames:
     return frozenset((*declared, tick_column)) if declared else None
 
 
-def is_delta(path: Place) -> bool:
+def is_delta(path: DataPlace) -> bool:
     """Whether a Delta table is there.
 
     Raises:
@@ -69,7 +69,7 @@ def is_delta(path: Place) -> bool:
     return there
 
 
-def files_at(path: Place) -> tuple[str, list[Place]]:
+def files_at(path: DataPlace) -> tuple[str, list[DataPlace]]:
     """The files at a path and what they all are: Parquet, CSV or JSON lines."""
     files = _files(path)
     kinds = {_kind(file) for file in files}
@@ -81,12 +81,12 @@ def files_at(path: Place) -> tuple[str, list[Place]]:
     return kinds.pop(), files
 
 
-def is_pattern(path: Place) -> bool:
+def is_pattern(path: DataPlace) -> bool:
     """Whether the path is a glob and not the name of something that is there."""
     return bool(WILD & set(str(path))) and not path.exists()
 
 
-def _files(path: Place) -> list[Place]:
+def _files(path: DataPlace) -> list[DataPlace]:
     files = _files_in_store(path) if isinstance(path, Remote) else _files_here(path)
     if not files:
         refuse(
@@ -96,24 +96,24 @@ def _files(path: Place) -> list[Place]:
     return files
 
 
-def _files_in_store(place: Remote) -> list[Place]:
+def _files_in_store(place: Remote) -> list[DataPlace]:
     if is_pattern(place):
-        return list[Place](sorted(matching(place)))
+        return list[DataPlace](sorted(matching(place)))
     found = list(place.files())
     for file in found:
         if "_delta_log" in file.relative_to(place).parts[:-1]:
             _refuse_inner(file.parent.parent)
     if not found and place.is_file():
         return [place]
-    return list[Place](
+    return list[DataPlace](
         sorted(f for f in found if not any(p[0] in "_." for p in f.relative_to(place).parts))
     )
 
 
-def _files_here(path: Path) -> list[Place]:
+def _files_here(path: Path) -> list[DataPlace]:
     # Path.glob knows no absolute patterns.
     matched = glob.glob(str(path), recursive=True) if is_pattern(path) else [path]  # noqa: PTH207
-    return list[Place](sorted(file for place in map(Path, matched) for file in _within(place)))
+    return list[DataPlace](sorted(file for place in map(Path, matched) for file in _within(place)))
 
 
 def _within(place: Path) -> Iterable[Path]:
@@ -130,14 +130,14 @@ def _within(place: Path) -> Iterable[Path]:
     )
 
 
-def _refuse_inner(table: Place) -> NoReturn:
+def _refuse_inner(table: DataPlace) -> NoReturn:
     refuse(
         f"there is a Delta table at `{table}`, some of whose files count no more",
         "name the table by itself",
     )
 
 
-def _kind(file: Place) -> str:
+def _kind(file: DataPlace) -> str:
     suffixes = [s for s in file.suffixes if s != ".gz"]
     kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
@@ -148,7 +148,7 @@ def _kind(file: Place) -> str:
     return kind
 
 
-def parquet_file(file: Place, base: Place) -> Dataset:
+def parquet_file(file: DataPlace, base: DataPlace) -> Dataset:
     """A Parquet file, whose columns are also those that folders below `base` name."""
     from pyarrow.dataset import dataset
 
@@ -166,7 +166,7 @@ def among(names: Iterable[str], wanted: ReadNames) -> list[str]:
     return [name for name in names if wanted is None or name in wanted]
 
 
-def base_of(path: Place) -> Place:
+def base_of(path: DataPlace) -> DataPlace:
     """The folder itself, or the one that a glob begins with: `a=1` below it names a column."""
     if path.is_dir():
         return path
@@ -194,7 +194,7 @@ def csv_options(
     )
 
 
-def header_of(file: Place, wanted: ReadNames) -> list[str]:
+def header_of(file: DataPlace, wanted: ReadNames) -> list[str]:
     """The names of the columns of a CSV file, each of which that is read stands there once."""
     with text_of(file) as lines:
         header = next(csv.reader(lines), [])
@@ -219,7 +219,7 @@ def csv_type(name: str, item: ItemType) -> pa.DataType:
     return pa.string()
 
 
-def common_schema(path: Place, schemas: list[pa.Schema]) -> pa.Schema:
+def common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of several files, in the types that hold what is in all of them."""
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
@@ -227,7 +227,7 @@ def common_schema(path: Place, schemas: list[pa.Schema]) -> pa.Schema:
         refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
 
 
-def json_lines(file: Place) -> Iterator[dict[str, Any]]:
+def json_lines(file: DataPlace) -> Iterator[dict[str, Any]]:
     """The objects of a file, a line each."""
     try:
         with text_of(file, strict=False) as lines:
@@ -238,7 +238,7 @@ def json_lines(file: Place) -> Iterator[dict[str, Any]]:
         refuse_file(file, problem)
 
 
-def _json_object(file: Place, number: int, line: str) -> dict[str, Any]:
+def _json_object(file: DataPlace, number: int, line: str) -> dict[str, Any]:
     if not is_utf8(line):
         refuse_not_utf8(file, number)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.storage.remote import Place, is_remote, remote_at
+from hydro_core.storage.remote import DataPlace, is_remote, remote_at
 from hydro_core.storage.settings import StorageSettings
 
 _URL = re.compile(r"file:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -43,7 +43,7 @@ def local_path(text: str) -> Path:
     return Path(unquote(url.path))
 
 
-def place_at(text: str, storage: StorageSettings) -> Place:
+def place_at(text: str, storage: StorageSettings) -> DataPlace:
     """The place that a text names: a path, what a `file:` URL stands for, or a place in a store.
 
     Raises:

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.parquet import opened_parquet
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import Array, ItemType, Row, Tuple
@@ -40,7 +40,7 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 class OutputFolders:
     """The folders of a run's outputs; put in their places when it ends without an exception."""
 
-    def __init__(self, directory: Place, outputs: Mapping[str, StreamType]) -> None:
+    def __init__(self, directory: DataPlace, outputs: Mapping[str, StreamType]) -> None:
         _check_names(outputs)
         for name, stream in outputs.items():
             _check_columns(name, stream)
@@ -90,7 +90,7 @@ class OutputFolders:
 class OutputFiles(OutputFolders):
     """The outputs of a run as files, written tick by tick."""
 
-    def __init__(self, directory: Place, outputs: Mapping[str, StreamType]) -> None:
+    def __init__(self, directory: DataPlace, outputs: Mapping[str, StreamType]) -> None:
         super().__init__(directory, outputs)
         self._files = {name: _File(self.folder(name), stream) for name, stream in outputs.items()}
 
@@ -224,7 +224,7 @@ def _put(folder: Path, place: Remote) -> None:
     place.store.delete(sorted(before))
 
 
-def _check_place(place: Place) -> None:
+def _check_place(place: DataPlace) -> None:
     if isinstance(place, Remote):
         ours = not place.is_file() and all(map(_is_ours, place.files()))
     elif place.exists():
@@ -241,7 +241,7 @@ def _check_place(place: Place) -> None:
         )
 
 
-def _is_ours(file: Place) -> bool:
+def _is_ours(file: DataPlace) -> bool:
     if file.suffix != ".parquet" or not file.is_file():
         return False
     try:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _UNIT = "us"
 
 
-def opened_parquet(file: Place) -> pq.ParquetFile:
+def opened_parquet(file: DataPlace) -> pq.ParquetFile:
     """A file, to be read by itself."""
     return pq.ParquetFile(opened(file), coerce_int96_timestamp_unit=_UNIT)
 

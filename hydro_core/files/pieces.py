@@ -38,7 +38,7 @@ from hydro_core.files.unreadable import (
     refuse_untyped,
 )
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
@@ -53,16 +53,16 @@ class FileForm:
     """How the files of an input are read."""
 
     kind: str
-    base: Place
+    base: DataPlace
     declared: Declared
     wanted: ReadNames
     schema: pa.Schema | None = None
     """The columns as all files together have them; None: of JSON lines, or not known yet."""
-    constants: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
+    constants: Mapping[DataPlace, Mapping[str, Any]] = field(default_factory=dict)
     """Columns that a file does not hold, since they are the same in all of its rows."""
 
 
-def pieces(file: Place, form: FileForm) -> Iterator[Landed]:
+def pieces(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
@@ -80,7 +80,7 @@ def pieces(file: Place, form: FileForm) -> Iterator[Landed]:
 
 
 @contextmanager
-def damage_told(files: Sequence[Place], form: FileForm) -> Iterator[None]:
+def damage_told(files: Sequence[DataPlace], form: FileForm) -> Iterator[None]:
     """Where files that are read together cannot be read: which one it is, and why.
 
     Raises:
@@ -97,7 +97,7 @@ def damage_told(files: Sequence[Place], form: FileForm) -> Iterator[None]:
         raise
 
 
-def _parquet(file: Place, form: FileForm) -> Iterator[Landed]:
+def _parquet(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
     names = [name for name in data.schema.names if name not in constants]
@@ -109,7 +109,7 @@ def _parquet(file: Place, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
 
 
-def _csv(file: Place, form: FileForm) -> Iterator[Landed]:
+def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     header = header_of(file, form.wanted)
     types = {field.name: field.type for field in form.schema or ()}
     options = csv_options(
@@ -121,7 +121,9 @@ def _csv(file: Place, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(table, form.schema), header)
 
 
-def _opened_csv(file: Place, options: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
+def _opened_csv(
+    file: DataPlace, options: pyarrow.csv.ConvertOptions
+) -> pyarrow.csv.CSVStreamingReader:
     # One thread knows the number of a row that has too many fields, or too few.
     one_thread = pyarrow.csv.ReadOptions(use_threads=False)
     return pyarrow.csv.open_csv(opened(file), read_options=one_thread, convert_options=options)
@@ -139,13 +141,13 @@ def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 
-def _json(file: Place) -> Iterator[JsonRows]:
+def _json(file: DataPlace) -> Iterator[JsonRows]:
     objects = json_lines(file)
     while piece := list(islice(objects, ROWS)):
         yield JsonRows(piece)
 
 
-def surveyed_csv(file: Place, form: FileForm) -> pa.Schema:
+def surveyed_csv(file: DataPlace, form: FileForm) -> pa.Schema:
     """The wanted columns of a CSV file and their types: those that all of its rows have."""
     try:
         return _csv_schema(file, form)
@@ -153,7 +155,7 @@ def surveyed_csv(file: Place, form: FileForm) -> pa.Schema:
         refuse_csv(file, problem)
 
 
-def _csv_schema(file: Place, form: FileForm) -> pa.Schema:
+def _csv_schema(file: DataPlace, form: FileForm) -> pa.Schema:
     header = header_of(file, form.wanted)
     declared = {name: csv_type(name, t) for name, t in form.declared.items() if name in header}
     columns = among(header, form.wanted) if form.wanted else header
@@ -195,7 +197,7 @@ _CHAIN: tuple[pa.DataType, ...] = (
 _LOOSER: dict[pa.DataType, pa.DataType] = dict(pairwise(_CHAIN))
 
 
-def surveyed_json(file: Place) -> tuple[ItemType, list[str]]:
+def surveyed_json(file: DataPlace) -> tuple[ItemType, list[str]]:
     """What the rows of a file of JSON lines have in common, and all of their columns."""
     names = dict[str, None]()
     types: list[ItemType] = []

@@ -44,7 +44,7 @@ from hydro_core.files.unreadable import (
 )
 from hydro_core.storage.arrow import file_system, name_of, names_of
 from hydro_core.storage.delta import delta_table, sizes_in, table_file
-from hydro_core.storage.remote import Place, Remote, name_below
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import ValueProblem
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 class FoundFiles:
     """The files of an input, and what is known of their columns."""
 
-    files: Sequence[Place]
+    files: Sequence[DataPlace]
     form: FileForm
     names: Sequence[str]
     """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
@@ -84,7 +84,7 @@ class FoundFiles:
     """
 
     @property
-    def by_name(self) -> Callable[[str], Place]:
+    def by_name(self) -> Callable[[str], DataPlace]:
         """Gives the files by the names that a dataset knows them by: within a Delta table, else by
         all of their paths.
         """
@@ -95,15 +95,15 @@ class FoundFiles:
         return known.__getitem__
 
 
-Ask = Callable[[Place], bytes]
+Ask = Callable[[DataPlace], bytes]
 """What is asked of a file."""
-Survey = Callable[[Sequence[Place], Ask], Sequence[bytes | DataError]]
+Survey = Callable[[Sequence[DataPlace], Ask], Sequence[bytes | DataError]]
 """Asks it of many files: what each answers, or the error that it raises."""
 
 DELTA = "Delta table"
 
 
-def survey_here(files: Sequence[Place], found: Ask) -> Sequence[bytes | DataError]:
+def survey_here(files: Sequence[DataPlace], found: Ask) -> Sequence[bytes | DataError]:
     """A survey by this process alone."""
     return [found(file) for file in files]
 
@@ -114,7 +114,7 @@ def find(
     survey: Survey = survey_here,
     *,
     version: int | None = None,
-    only: Collection[Place] | None = None,
+    only: Collection[DataPlace] | None = None,
 ) -> FoundFiles:
     """What lies at the path of an input.
 
@@ -146,7 +146,9 @@ def find(
             return _json(survey, files, form)
 
 
-def _delta(path: Place, declared: Declared, wanted: ReadNames, version: int | None) -> FoundFiles:
+def _delta(
+    path: DataPlace, declared: Declared, wanted: ReadNames, version: int | None
+) -> FoundFiles:
     try:
         table = delta_table(path, version)
         names = [field.name for field in table.schema().fields]
@@ -163,11 +165,13 @@ def _delta(path: Place, declared: Declared, wanted: ReadNames, version: int | No
     return FoundFiles(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
 
 
-def _constants(path: Place, rows: Any, sizes: Mapping[str, int]) -> dict[Place, Mapping[str, Any]]:
+def _constants(
+    path: DataPlace, rows: Any, sizes: Mapping[str, int]
+) -> dict[DataPlace, Mapping[str, Any]]:
     """The files of a Delta table, and the columns that its log has for them."""
     from pyarrow.dataset import get_partition_keys
 
-    found: dict[Place, Mapping[str, Any]] = {}
+    found: dict[DataPlace, Mapping[str, Any]] = {}
     for fragment in rows.get_fragments():
         keys = get_partition_keys(fragment.partition_expression)
         of = {name: pa.scalar(key, rows.schema.field(name).type) for name, key in keys.items()}
@@ -189,11 +193,11 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: Place, files: Sequence[Place], form: FileForm) -> FoundFiles:
+def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
     from pyarrow import dataset
 
     found: list[_Stored] = []
-    first: list[Place] = []
+    first: list[DataPlace] = []
     for file in files:
         try:
             stored = _stored(file, form, found[-1] if found else None)
@@ -224,7 +228,7 @@ def _parquet(path: Place, files: Sequence[Place], form: FileForm) -> FoundFiles:
     )
 
 
-def _stored(file: Place, form: FileForm, before: _Stored | None) -> _Stored:
+def _stored(file: DataPlace, form: FileForm, before: _Stored | None) -> _Stored:
     """The columns of a file; those of the one `before` it, if they are the same: mostly they are.
 
     A landing may have thousands of files, so each is opened once.
@@ -243,7 +247,7 @@ def _stored(file: Place, form: FileForm, before: _Stored | None) -> _Stored:
     return _Stored(own, whole, wanted, plain)
 
 
-def _item_types(place: Place, columns: pa.Schema) -> Mapping[str, ItemType]:
+def _item_types(place: DataPlace, columns: pa.Schema) -> Mapping[str, ItemType]:
     """The types of columns; one that no item has is refused."""
     types = {}
     for column in columns:
@@ -269,7 +273,7 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(survey: Survey, files: Sequence[Place], form: FileForm) -> FoundFiles:
+def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
     for name, declared in form.declared.items():
         csv_type(name, declared)
     headers = [_header(file, form.wanted) for file in files]
@@ -292,18 +296,18 @@ def _csv(survey: Survey, files: Sequence[Place], form: FileForm) -> FoundFiles:
     )
 
 
-def _header(file: Place, wanted: ReadNames) -> list[str]:
+def _header(file: DataPlace, wanted: ReadNames) -> list[str]:
     try:
         return header_of(file, wanted)
     except UNREADABLE as problem:
         refuse_text(file, problem)
 
 
-def _surveyed_csv(file: Place, form: FileForm) -> bytes:
+def _surveyed_csv(file: DataPlace, form: FileForm) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(survey: Survey, files: Sequence[Place], form: FileForm) -> FoundFiles:
+def _json(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
     if form.declared:
         return FoundFiles(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
@@ -316,7 +320,7 @@ def _json(survey: Survey, files: Sequence[Place], form: FileForm) -> FoundFiles:
     return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
-def _surveyed_json(file: Place) -> bytes:
+def _surveyed_json(file: DataPlace) -> bytes:
     return pickle.dumps(surveyed_json(file))
 
 
@@ -326,5 +330,5 @@ def _told(answer: bytes | DataError) -> bytes:
     return answer
 
 
-def _size(files: Sequence[Place]) -> int:
+def _size(files: Sequence[DataPlace]) -> int:
     return sum(file.stat().st_size for file in files)

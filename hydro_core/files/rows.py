@@ -20,7 +20,7 @@ from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
 from hydro_core.files.plain import item_type
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
@@ -102,7 +102,7 @@ class RowPlaces:
 
 
 def rows_of_file(
-    path: Place, number: int, form: FileForm, wanted: WantedColumns
+    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
     seen = dict[str, None]()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hydro_core.storage.remote import Place, Remote, RemoteFile
+from hydro_core.storage.remote import DataPlace, Remote, RemoteFile
 
 if TYPE_CHECKING:
     from pyarrow.fs import PyFileSystem
@@ -72,7 +72,7 @@ class _WithEnd(RemoteFile):
         return len(found)
 
 
-def opened(place: Place) -> Any:
+def opened(place: DataPlace) -> Any:
     """What Arrow reads a file by: its path, or its bytes in a store."""
     return opened_in_store(place) if isinstance(place, Remote) else place
 
@@ -82,17 +82,17 @@ def opened_in_store(place: Remote) -> pa.NativeFile:
     return pa.PythonFile(_WithEnd(place), mode="r")
 
 
-def names_of(files: Sequence[Place]) -> list[str]:
+def names_of(files: Sequence[DataPlace]) -> list[str]:
     """The names by which a dataset of Arrow knows the files; see `file_system`."""
     return [name_of(file) for file in files]
 
 
-def name_of(place: Place) -> str:
+def name_of(place: DataPlace) -> str:
     """The same of one file, or of the folder that they are in."""
     return place.key if isinstance(place, Remote) else str(place)
 
 
-def file_system(files: Sequence[Place]) -> PyFileSystem | None:
+def file_system(files: Sequence[DataPlace]) -> PyFileSystem | None:
     """The file system in which a dataset finds the files; None: that of this machine."""
     remote = {file.key: file for file in files if isinstance(file, Remote)}
     if not remote:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from hydro_core.storage.problems import is_of_store, problem
-from hydro_core.storage.remote import Place, Remote, RemoteStat
+from hydro_core.storage.remote import DataPlace, Remote, RemoteStat
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-def delta_table(place: Place, version: int | None = None) -> DeltaTable:
+def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
     """A Delta table at a version, or as it is.
 
     Raises:
@@ -43,7 +43,7 @@ def _url(place: Remote) -> str:
     return f"{'s3' if place.kind == 's3' else place.scheme}://{place.bucket}/{place.key}"
 
 
-def sizes_in(place: Place, table: DeltaTable) -> Mapping[str, int]:
+def sizes_in(place: DataPlace, table: DeltaTable) -> Mapping[str, int]:
     """The bytes of a table's files by its log, which spares asking a store for each of them; of a
     directory none, since it is asked as fast.
     """
@@ -57,7 +57,7 @@ def sizes_in(place: Place, table: DeltaTable) -> Mapping[str, int]:
     return {unquote(str(path)): int(size or 0) for path, size in known}
 
 
-def table_file(place: Place, path: str, sizes: Mapping[str, int]) -> Place:
+def table_file(place: DataPlace, path: str, sizes: Mapping[str, int]) -> DataPlace:
     """A file of a table, whose size is known where the log says it."""
     file = place / path
     size = sizes.get(path)

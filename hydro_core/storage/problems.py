@@ -28,7 +28,7 @@ _REFUSED = re.compile(
 )
 _AGAIN = "then run it again; what was committed stands"
 
-Case = tuple[Code, str, str]
+ToldAnswer = tuple[Code, str, str]
 """A code, what is wrong, and a cure."""
 
 
@@ -69,7 +69,7 @@ def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError
     return InfrastructureError(Diagnostic(code, f"{url}: {what}", help=cure))
 
 
-def _case(said: str, bucket: str, doing: str) -> Case:
+def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
     found = _CODE.search(said)
     answer, status = found[1] if found else "", _status(said)
     if answer == "NoSuchBucket":
@@ -86,7 +86,7 @@ def _case(said: str, bucket: str, doing: str) -> Case:
     return _of_the_way(said, status, answer, bucket)
 
 
-def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> Case:
+def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> ToldAnswer:
     """What is wrong with the store, or on the way to it."""
     if "169.254.169.254" in said or "credential" in said.lower():
         return "config", "there are no credentials for it", CURE
@@ -103,7 +103,7 @@ def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> Case
     return "runtime", f"the store says {told}", f"see what is wrong with it, {_AGAIN}"
 
 
-def _no_bucket(bucket: str) -> Case:
+def _no_bucket(bucket: str) -> ToldAnswer:
     cure = "make it, or write the name of one that is there"
     return "config", f"there is no bucket `{bucket}`", cure
 

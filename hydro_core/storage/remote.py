@@ -18,7 +18,7 @@ from typing import Any, Literal
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.storage.options import HADOOP_SCHEMES, KINDS, for_delta
 from hydro_core.storage.settings import StorageSettings
-from hydro_core.storage.store import Store, StoredFile, bucket_store
+from hydro_core.storage.store import FileStore, StoredFile, bucket_store
 
 _URL = re.compile(r"([a-z0-9]+)://([^/]*)(?:/(.*))?", re.IGNORECASE | re.DOTALL)
 _SECOND = 1_000_000_000
@@ -59,7 +59,7 @@ class Remote:
         return KINDS[self.scheme]
 
     @property
-    def store(self) -> Store:
+    def store(self) -> FileStore:
         """The bucket."""
         return bucket_store(self.kind, self.scheme, self.bucket, self.settings)
 
@@ -206,11 +206,11 @@ class RemoteFile(io.RawIOBase):
 _PIECE = 1024 * 1024
 """Bytes that are asked for at once, of a file that is read from its start to its end."""
 
-Place = Path | Remote
+DataPlace = Path | Remote
 """Where a file or a folder is."""
 
 
-def name_below(file: Place, base: Place) -> str:
+def name_below(file: DataPlace, base: DataPlace) -> str:
     """The name of a file below a folder."""
     match file, base:
         case (Remote(), Remote()):
@@ -221,7 +221,7 @@ def name_below(file: Place, base: Place) -> str:
             raise ValueError(f"{file} is not below {base}")
 
 
-def file_known(base: Place, name: str, size: int, written: int) -> Place:
+def file_known(base: DataPlace, name: str, size: int, written: int) -> DataPlace:
     """A file below a folder, of which a listing has told what `stat` tells."""
     file = base / name
     return replace(file, listed=RemoteStat(size, written)) if isinstance(file, Remote) else file

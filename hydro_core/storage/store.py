@@ -35,7 +35,7 @@ class StoredFile:
     """What changes whenever the file is written."""
 
 
-class Store:
+class FileStore:
     """A bucket or a directory.
 
     Args:
@@ -177,15 +177,15 @@ class Store:
         return f"{self._url}/{name}" if name else self._url
 
 
-def directory_store(directory: Path) -> Store:
+def directory_store(directory: Path) -> FileStore:
     """The store that a directory is; it must be there."""
     from obstore.store import LocalStore
 
-    return Store(str(directory), str(directory), LocalStore(prefix=directory), directory)
+    return FileStore(str(directory), str(directory), LocalStore(prefix=directory), directory)
 
 
 @lru_cache(maxsize=64)
-def bucket_store(kind: str, scheme: str, bucket: str, settings: StorageSettings) -> Store:
+def bucket_store(kind: str, scheme: str, bucket: str, settings: StorageSettings) -> FileStore:
     """The store that a bucket is; nothing is asked of it yet.
 
     Raises:
@@ -203,7 +203,7 @@ def bucket_store(kind: str, scheme: str, bucket: str, settings: StorageSettings)
                 ask = AzureStore.from_url(url, **given)
             case _:
                 ask = GCSStore(bucket, **given)
-    return Store(url, bucket, ask)
+    return FileStore(url, bucket, ask)
 
 
 def _stored(found: Any) -> StoredFile:

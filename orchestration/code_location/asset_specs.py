@@ -20,7 +20,7 @@ from hydro_core.errors import HydroError
 from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.feed import Feed
 
@@ -201,7 +201,7 @@ def _cut_by(column: str | None) -> Mapping[str, str]:
     return {column: "tells the tick that a row is of"} if column else {}
 
 
-def kind_of(landed: Place) -> str | None:
+def kind_of(landed: DataPlace) -> str | None:
     """The kind of what has landed, by Dagster's name for it; None where nothing has. A store is not
     asked: whoever loads the code need not reach it.
     """

@@ -18,7 +18,7 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
 
@@ -169,7 +169,7 @@ class Flows:
         flow = fitted(flow, plan)
         landings: dict[str, LandingTable] = {}
         items: dict[str, ItemType] = {}
-        place: Place
+        place: DataPlace
         for name in plan.graph.sources if names is None else names:
             node = plan.graph.sources[name]
             where = flow.inputs[name]

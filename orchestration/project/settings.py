@@ -15,7 +15,7 @@ from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings
 from hydro_core.spark_conf import conf_of
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
@@ -116,7 +116,7 @@ class ProjectSettings:
         """Tables that outside systems write."""
         return self.landing_at or self.home / "landing"
 
-    def landed(self, path: str) -> Place:
+    def landed(self, path: str) -> DataPlace:
         """Where an input lands: its path from the landing on, or what it is a URL of."""
         place = place_at(path, self.storage)
         return place if isinstance(place, Remote) else self.landing / place

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 
 from ..flows.looking import LandingReads, look
 from ..flows.noticed import noticed
@@ -45,7 +45,7 @@ class TheirLanding:
     """What an input's landing has of the rows."""
 
     theirs: Theirs
-    files: Mapping[Place, int]
+    files: Mapping[DataPlace, int]
     is_delta: bool
     by_flow: str = ""
     """The flow whose output it is."""

@@ -60,7 +60,12 @@ def _java_knows(spark: SparkSession) -> Iterator[None]:
     given = {"aws.accessKeyId": KEY, "aws.secretAccessKey": SECRET}
     for name, value in given.items():
         jvm.System.setProperty(name, value)
+    workers = spark.sparkContext.environment
+    before = dict(workers)
+    workers |= {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
     yield
+    workers.clear()
+    workers |= before
     for name in given:
         jvm.System.clearProperty(name)
 

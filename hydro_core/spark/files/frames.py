@@ -46,7 +46,7 @@ from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.stores import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import TickRange, micros
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (
@@ -241,7 +241,7 @@ def first_misfit(rows: DataFrame, tick: Column) -> Misfit | None:
     return None if found is None else Misfit(*found)
 
 
-def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Place]) -> None:
+def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]) -> None:
     """Refuses files that cannot be read, columns that are missing, rows that are of no tick.
 
     Args:
@@ -265,7 +265,7 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Place]) ->
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
     if arrived.found.form.declared:
-        read: dict[Place, dict[str, None]] = {}
+        read: dict[DataPlace, dict[str, None]] = {}
         for each in names:
             read.setdefault(files[each[FILE]], {}).update(dict.fromkeys(each[NAMES].split("\n")))
         require_read(arrived, arrived.columns, read)

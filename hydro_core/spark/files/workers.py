@@ -18,11 +18,11 @@ from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.pieces import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 
 
 def read_in_workers(
-    session: SparkSession, files: Sequence[Place], form: FileForm, wanted: WantedColumns
+    session: SparkSession, files: Sequence[DataPlace], form: FileForm, wanted: WantedColumns
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""
     here = Path.cwd()
@@ -37,7 +37,7 @@ def read_in_workers(
 
 
 def survey(
-    session: SparkSession, files: Sequence[Place], found: Callable[[Place], bytes]
+    session: SparkSession, files: Sequence[DataPlace], found: Callable[[DataPlace], bytes]
 ) -> list[bytes | DataError]:
     """What `found` says of each file, or the error that it raises."""
     here = Path.cwd()

@@ -17,14 +17,14 @@ from hydro_core.spark.frames.paths import escaped, literal
 from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.ready import store_made_ready
 from hydro_core.storage.options import for_hadoop
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 
 _UNQUOTED = "/=@!$&'()*+,;:~-._"
 _MARK = "hydrotick.stores"
 """The property of the JVM that names the stores whose jars it has."""
 
 
-def spark_name(session: SparkSession, place: Place) -> str:
+def spark_name(session: SparkSession, place: DataPlace) -> str:
     """The name of a place that Spark knows it by, with nothing in it that it takes for a pattern;
     from then on the session reaches the store that it is in.
 
@@ -37,7 +37,7 @@ def spark_name(session: SparkSession, place: Place) -> str:
     return escaped(place.for_spark)
 
 
-def unpatterned(session: SparkSession, place: Place) -> str:
+def unpatterned(session: SparkSession, place: DataPlace) -> str:
     """The same where Spark takes no patterns: of a table, or of the folder that files are in."""
     if not isinstance(place, Remote):
         return str(place.absolute())
@@ -45,7 +45,7 @@ def unpatterned(session: SparkSession, place: Place) -> str:
     return place.for_spark
 
 
-def uri_of(place: Place) -> str:
+def uri_of(place: DataPlace) -> str:
     """The URI by which Spark tells of a file that it has read."""
     if isinstance(place, Remote):
         scheme, _, rest = place.for_spark.partition("://")

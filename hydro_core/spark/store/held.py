@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.settings import MEBIBYTE
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 
 
 class Held:
@@ -33,7 +33,7 @@ class Held:
         self._lock = Lock()
 
     def rows(
-        self, named: Callable[[str], Place], files: ds.Dataset, columns: Collection[str]
+        self, named: Callable[[str], DataPlace], files: ds.Dataset, columns: Collection[str]
     ) -> ds.Dataset:
         """Columns of the rows of a Delta table, in memory; its files, where these are too large.
 
@@ -68,7 +68,7 @@ class Held:
         told = repr((tuple(path), str(of)))
         return self._of_file(file, told, lambda: _column(file, path, of))["column"].combine_chunks()
 
-    def _of_file(self, file: Place, what: str, read: Callable[[], pa.Table]) -> pa.Table:
+    def _of_file(self, file: DataPlace, what: str, read: Callable[[], pa.Table]) -> pa.Table:
         stat = file.stat()
         key = str(file), stat.st_size, stat.st_mtime_ns, what
         held = self._held(key)

@@ -8,18 +8,18 @@ import pytest
 
 from hydro_core.errors import InfrastructureError
 from hydro_core.storage.settings import StorageSettings
-from hydro_core.storage.store import Store, bucket_store, directory_store
+from hydro_core.storage.store import FileStore, bucket_store, directory_store
 from tests.support.store_server import BUCKET, SECRET, StoreServer, with_credentials
 
 
 @pytest.fixture(params=["bucket", "directory"])
-def store(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -> Store:
+def store(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -> FileStore:
     if request.param == "directory":
         return directory_store(tmp_path)
     return server.at("x").store
 
 
-def test_what_is_written_is_there_as_a_whole(store: Store) -> None:
+def test_what_is_written_is_there_as_a_whole(store: FileStore) -> None:
     store.write("a/one", b"first")
     assert (store.read("a/one"), store.read_range("a/one", 1, 3)) == (b"first", b"irs")
     assert (store.exists("a/one"), store.exists("a/two"), store.exists("a")) == (True, False, False)
@@ -30,13 +30,13 @@ def test_what_is_written_is_there_as_a_whole(store: Store) -> None:
     assert (found.name, found.size) == ("a/one", 6)
 
 
-def test_of_two_who_write_if_absent_one_does(store: Store) -> None:
+def test_of_two_who_write_if_absent_one_does(store: FileStore) -> None:
     assert store.write_if_absent("lease", b"mine") is not None
     assert store.write_if_absent("lease", b"yours") is None
     assert store.read("lease") == b"mine"
 
 
-def test_what_has_changed_meanwhile_is_not_replaced(store: Store) -> None:
+def test_what_has_changed_meanwhile_is_not_replaced(store: FileStore) -> None:
     first = store.write("lease", b"1")
     second = store.replace_if("lease", first, b"2")
     assert second is not None
@@ -46,7 +46,7 @@ def test_what_has_changed_meanwhile_is_not_replaced(store: Store) -> None:
     assert not store.exists("gone")
 
 
-def test_files_are_listed_below_a_folder(store: Store) -> None:
+def test_files_are_listed_below_a_folder(store: FileStore) -> None:
     for name in ("b/1", "b/2", "b/c/3", "bb/4"):
         store.write(name, name.encode())
     assert sorted(file.name for file in store.list("b")) == ["b/1", "b/2", "b/c/3"]
@@ -54,7 +54,7 @@ def test_files_are_listed_below_a_folder(store: Store) -> None:
     assert len(list(store.list())) == 4
 
 
-def test_files_are_copied_and_removed(store: Store) -> None:
+def test_files_are_copied_and_removed(store: FileStore) -> None:
     store.write("a/1", b"one")
     store.copy("a/1", "b/1")
     store.delete(["a/1", "a/never"])

@@ -35,7 +35,7 @@ from hydro_core.spark.inputs.arrivals.displaced import present, rows_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Hashed
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.store.input_reads import ChangedRange
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.ddl import to_ddl
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class CameFile:
     """
 
     at: Arrived
-    path: Place
+    path: DataPlace
     identity: tuple[str, int, int]
     ends: tuple[int | None, int | None]
     replaces: bool

@@ -15,7 +15,7 @@ from hydro_core.spark.inputs.arrivals.seen import Seen, again, as_read, looked_a
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.storage.remote import Place, Remote
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.item import ItemType
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class LandingTable:
     """Where the rows of an input land, and which column tells their tick."""
 
-    path: Place
+    path: DataPlace
     column: str | None = None
     numbered: Calendar | None = None
     """Whose ticks the column has the numbers of; None: those of who reads."""
@@ -133,7 +133,7 @@ def _known(source: LandingSource, read: InputRead, directory: Path) -> KnownLand
     return known_of(source, read, directory) or KnownLanding(Snapshot(read.kind or ""))
 
 
-def _storage(place: Place) -> StorageSettings:
+def _storage(place: DataPlace) -> StorageSettings:
     """How the store is reached that a place is in."""
     return place.settings if isinstance(place, Remote) else StorageSettings()
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.storage.remote import Place, Remote, file_known, name_below
+from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
 from hydro_core.ticks.tick_range import Numbers
 
 LISTINGS = "_landings"
@@ -92,28 +92,28 @@ class Entry:
 class Listing:
     """Files by their paths below a folder; `read_as` names the columns that hashes are of."""
 
-    base: Place
+    base: DataPlace
     entries: Mapping[str, Entry] = field(default_factory=dict)
     read_as: str = ""
 
     @property
-    def files(self) -> list[Place]:
+    def files(self) -> list[DataPlace]:
         """The files."""
         return [self.base / path for path in self.entries]
 
-    def changed(self, files: Iterable[Place]) -> Place | None:
+    def changed(self, files: Iterable[DataPlace]) -> DataPlace | None:
         """The first of some of its files that is not what it was; None: all are."""
         now = entries_now(files, self.base)
         return next((file for file, one in now if not self._entry_of(file).is_like(one)), None)
 
-    def _entry_of(self, file: Place) -> Entry:
+    def _entry_of(self, file: DataPlace) -> Entry:
         return self.entries[_name(file, self.base)]
 
     def described(
         self,
         before: Listing | None,
-        bounds: Callable[[Place], tuple[int | None, int | None]],
-        hashed: Callable[[Place], Hashed | None],
+        bounds: Callable[[DataPlace], tuple[int | None, int | None]],
+        hashed: Callable[[DataPlace], Hashed | None],
     ) -> Listing:
         """The same with what is kept of each file; what is known is taken from a list of before.
 
@@ -185,13 +185,13 @@ def save(table: pa.Table, directory: Path) -> str:
     return name
 
 
-def listing_of(files: Sequence[Place], base: Place, read_as: str) -> Listing:
+def listing_of(files: Sequence[DataPlace], base: DataPlace, read_as: str) -> Listing:
     """The files as they are now; what went away meanwhile is not among them."""
     found = ((_name(file, base), _entry(file)) for file in files)
     return Listing(base, {name: entry for name, entry in found if entry}, read_as)
 
 
-def saved_listing(directory: Path, name: str, base: Place) -> Listing | None:
+def saved_listing(directory: Path, name: str, base: DataPlace) -> Listing | None:
     """A list that was saved below a pipeline's directory; None: it is not there any more."""
     found = _saved(directory / LISTINGS / f"{name}.parquet")
     return None if found is None else replace(found, base=base)
@@ -245,19 +245,21 @@ def _digest(table: pa.Table) -> str:
     return found.hexdigest()
 
 
-def entries_now(files: Iterable[Place], base: Place) -> Iterator[tuple[Place, Entry | None]]:
+def entries_now(
+    files: Iterable[DataPlace], base: DataPlace
+) -> Iterator[tuple[DataPlace, Entry | None]]:
     """Files with what they are by now; those of a store by one listing, however many there are."""
     if not isinstance(base, Remote):
         yield from ((file, _entry(file)) for file in files)
         return
     wanted = list(files)
-    there: dict[Place, Entry | None] = {}
+    there: dict[DataPlace, Entry | None] = {}
     if wanted:
         there = {file: _entry(file) for file in base.files()}
     yield from ((file, there.get(file)) for file in wanted)
 
 
-def _entry(file: Place) -> Entry | None:
+def _entry(file: DataPlace) -> Entry | None:
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -265,5 +267,5 @@ def _entry(file: Place) -> Entry | None:
     return Entry(found.st_size, found.st_mtime_ns)
 
 
-def _name(file: Place, base: Place) -> str:
+def _name(file: DataPlace, base: DataPlace) -> str:
     return name_below(file, base)

@@ -28,7 +28,7 @@ from hydro_core.spark.inputs.arrivals.judged import Arrivals, CameFile, Judge, L
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.storage.remote import Place, file_known
+from hydro_core.storage.remote import DataPlace, file_known
 
 _COMPARED = 128 * MEBIBYTE
 """Files of a Delta table of more bytes than this, on either side, are not compared by row."""
@@ -162,7 +162,7 @@ class Look:
     def _at(self, version: int) -> Arrived:
         return self._source.arrived(Snapshot(self._now.kind, version))
 
-    def _path(self, path: str) -> Place:
+    def _path(self, path: str) -> DataPlace:
         return self._source.file.place / path
 
 
@@ -217,5 +217,5 @@ def _hashes(entries: Collection[Entry], until: int) -> Hashed:
     return Hashed(ticks[is_committed], hashes[is_committed])
 
 
-def _bytes(files: Sequence[Place]) -> int:
+def _bytes(files: Sequence[DataPlace]) -> int:
     return sum(file.stat().st_size for file in files)

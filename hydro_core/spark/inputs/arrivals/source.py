@@ -30,7 +30,7 @@ from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
 from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.storage.delta import delta_table
-from hydro_core.storage.remote import Place
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
@@ -90,7 +90,7 @@ class LandingSource:
         return bool(set("*?[") & set(self.file.path)) or self.file.place.exists()
 
     @property
-    def base(self) -> Place:
+    def base(self) -> DataPlace:
         """The folder that names of its files are below."""
         return base_of(self.file.place)
 
@@ -154,7 +154,7 @@ class LandingSource:
         """Some ticks, as the tick column tells them."""
         return TickRange(first, last, self.calendar, self.numbered)
 
-    def rows(self, arrived: Arrived, files: Sequence[Place], ticks: TickBounds) -> pa.Table:
+    def rows(self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds) -> pa.Table:
         """The rows (item, t) of some files that are of some ticks, or of all."""
         if not self._has(files, ticks):
             nothing: Any = pa.array([], arrow_type(self.item))
@@ -163,14 +163,14 @@ class LandingSource:
         return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
 
     def many(
-        self, arrived: Arrived, files: Sequence[Place], ticks: TickBounds
+        self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
         if not self._has(files, ticks):
             return self.rows(arrived, [], ticks), Counter()
         return read_by_pieces(self.spark, arrived, self._made, files, self._within(ticks))
 
-    def hashed(self, arrived: Arrived, files: Sequence[Place], ticks: TickBounds) -> Hashed:
+    def hashed(self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds) -> Hashed:
         """The hashes of the same rows."""
         table = self.rows(arrived, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
@@ -178,7 +178,7 @@ class LandingSource:
     def described(self, arrived: Arrived, now: Listing, before: Listing | None) -> Listing:
         """A list of files with what is kept of each."""
 
-        def hashed(file: Place) -> Hashed | None:
+        def hashed(file: DataPlace) -> Hashed | None:
             try:
                 return self.hashed(arrived, [file], None)
             except InfrastructureError:
@@ -189,7 +189,7 @@ class LandingSource:
 
         return now.described(before, lambda file: self.bounds(arrived, file), hashed)
 
-    def bounds(self, arrived: Arrived, file: Place) -> tuple[int | None, int | None]:
+    def bounds(self, arrived: Arrived, file: DataPlace) -> tuple[int | None, int | None]:
         """The first and the last tick that a file may hold, as far as that is told outside of its
         rows: by the log, the names of folders, or Parquet's statistics.
         """
@@ -235,7 +235,7 @@ class LandingSource:
         """The tick of what the tick column holds."""
         return None if value is None else tick_told(value, self.calendar, self.numbered)
 
-    def _has(self, files: Sequence[Place], ticks: TickBounds) -> bool:
+    def _has(self, files: Sequence[DataPlace], ticks: TickBounds) -> bool:
         """Whether some of the files may have rows of the ticks: without a column, all is of 0."""
         return bool(files) and (self.file.column is not None or ticks is None or ticks[0] == 0)
 
@@ -282,7 +282,7 @@ def _distinct(values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def _statistics(file: Place, column: str) -> tuple[Any, Any]:
+def _statistics(file: DataPlace, column: str) -> tuple[Any, Any]:
     """The least and the greatest value of a column, by a Parquet file's footer."""
     metadata = opened_parquet(file).metadata
     names = [metadata.schema.column(i).path for i in range(len(metadata.schema))]
