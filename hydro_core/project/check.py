@@ -12,6 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from hydro_core.environment import wrong_master
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.similar import did_you_mean
@@ -151,6 +152,9 @@ def _spark_conf(flow: FlowAsset) -> Problems:
     wrong = wrong_conf(flow.spark.conf)
     if wrong is not None:
         yield _wrong(flow, "spark", f"`conf` is {wrong[0]}", wrong[1])
+    wrong = None if flow.spark.master is None else wrong_master(flow.spark.master)
+    if wrong is not None:
+        yield _wrong(flow, "spark", f"`master` is {wrong[0]}", wrong[1])
 
 
 def _sample(flow: FlowAsset) -> Problems:

@@ -21,6 +21,7 @@ from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, StoredFile, bucket_store
 
 _URL = re.compile(r"([a-z0-9]+)://([^/]*)(?:/(.*))?", re.IGNORECASE | re.DOTALL)
+_BUCKET = re.compile(r"([^@]*@)?[A-Za-z0-9][A-Za-z0-9._-]*")
 _SECOND = 1_000_000_000
 
 
@@ -249,7 +250,7 @@ def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> Remot
     found = _URL.fullmatch(text)
     assert found is not None
     scheme, bucket, key = found[1].lower(), found[2], (found[3] or "").strip("/")
-    if not bucket or "//" in key or {".", ".."} & set(key.split("/")):
+    if not _BUCKET.fullmatch(bucket) or "//" in key or {".", ".."} & set(key.split("/")):
         cure = f"write `{scheme}://BUCKET/FOLDER`"
         raise ProgramError(Diagnostic("config", f"{_shown(text)} names no place", help=cure))
     if "@" in bucket and KINDS[scheme] != "azure":

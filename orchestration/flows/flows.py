@@ -52,7 +52,7 @@ class Flows:
 
     def settings_for(self, flow: FlowAsset) -> Settings:
         """The core's settings for a flow, which may have settings of Spark of its own."""
-        return self.project.core_with(flow.spark.conf)
+        return self.project.core_with(flow.spark.conf, flow.spark.master)
 
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""

@@ -95,13 +95,17 @@ class ProjectSettings:
         """The settings of the core, as the project changes them."""
         return self.core_with({})
 
-    def core_with(self, conf: Mapping[str, str]) -> Settings:
-        """The same with further settings of Spark's own, which win over those of the project."""
+    def core_with(self, conf: Mapping[str, str], master: str | None = None) -> Settings:
+        """The same with further settings of Spark's own, which win over those of the project, and
+        perhaps another master.
+        """
+        # As a setting of its own: a session of another master is another session.
+        where = {} if master is None else {"spark.master": master}
         wanted = {
-            "master": self.spark_master,
+            "master": master or self.spark_master,
             "memory": self.spark_memory,
             "shuffle_partitions": self.shuffle_partitions,
-            "extra": tuple(sorted({**self.spark_conf, **conf}.items())),
+            "extra": tuple(sorted({**self.spark_conf, **conf, **where}.items())),
         }
         return Settings().with_(**{name: value for name, value in wanted.items() if value})
 
