@@ -105,7 +105,7 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
         ),
         (
             {"inputs": {"payments": Landing("s3a://[bucket/payments", "day")}},
-            "`inputs.payments.path`: s3a://[bucket/payments names no place | write a path",
+            "`inputs.payments.path`: s3a://[bucket/payments names no place | write `s3a://BUCKET/FOLDER`",
         ),
         (
             {"inputs": {"payments": Landing("payments", "day", optional=("amont",))}},
