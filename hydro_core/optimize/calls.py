@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import ByKey, Meets, Product, Sum, Summary
+from hydro_core.catalog.classes import ByKey, Product, Sum
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Fails, functions_of
+from hydro_core.catalog.variants import Meets, Summary
 from hydro_core.optimize.semi_naive import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, classes_read, own_nodes

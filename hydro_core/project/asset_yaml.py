@@ -18,6 +18,7 @@ from hydro_core.project.flow_asset import (
     FlowAsset,
     FlowOutput,
     FlowSpark,
+    KeptOutput,
     Landing,
     Shards,
     Ticks,
@@ -139,6 +140,18 @@ def _params(document: Document, value: YamlValue) -> Mapping[str, Any]:
         return {}
 
 
+def _outputs(document: Document, value: YamlValue) -> dict[str, str | KeptOutput]:
+    outputs: dict[str, str | KeptOutput] = {}
+    for name, said in document.mapping(value, "`outputs`").items():
+        what = f"the output `{name}`"
+        if not isinstance(said.of, dict):
+            outputs |= document.fields({name: said}, {name: _text}, what)
+            continue
+        made = document.fields(document.mapping(said, what), _OUTPUT, what)
+        outputs[name] = KeptOutput(**{"as_" if n == "as" else n: x for n, x in made.items()})
+    return outputs
+
+
 def _texts(document: Document, value: YamlValue) -> dict[str, str]:
     found = document.mapping(value, "this")
     return document.fields(found, dict.fromkeys(found, _text), "this")
@@ -204,6 +217,12 @@ def _choices(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _kept_as(value: Any) -> str:
+    if value not in ("log", "table", "append"):
+        raise ValueError("log, table or append", "`table` is the output as of the last tick")
+    return str(value)
+
+
 def _names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
@@ -247,6 +266,7 @@ _OF_TYPES: Mapping[Any, Callable[[Any], Any]] = {
 }
 _TICKS, _LANDING, _FLOW_OUTPUT = _of_fields(Ticks), _of_fields(Landing), _of_fields(FlowOutput)
 _EXPECT = _of_fields(Expect)
+_OUTPUT: Kinds = {"as": _kept_as, "description": _text}
 _SHARDS: Kinds = {"count": _count, "replicate": _names}
 _SAID: Kinds = {
     "program": _program,
@@ -262,6 +282,6 @@ _READ = {
     "inputs": _inputs,
     "expect": _expect,
     "schemas": _texts,
-    "outputs": _texts,
+    "outputs": _outputs,
 }
 _PARTS = (*_SAID, *_READ)

@@ -150,7 +150,7 @@ def _output(
     return dg.AssetSpec(
         asset_key(flow, output.name),
         deps=_deps(flow, output.parents),
-        description=flow.outputs.get(output.name)
+        description=flow.described(output.name)
         or about.comments.of(output.place)
         or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},
@@ -159,11 +159,19 @@ def _output(
                 output.columns, _sources(output, about.columns.outputs[output.name])
             ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
+            **_table(about, output.name),
             **shown,
             **about.link(output.place),
         },
         **common,
     )
+
+
+def _table(about: About, output: str) -> Mapping[str, Any]:
+    """Where the output is as a table of its own, if it is one."""
+    if output not in about.tables:
+        return {}
+    return {"table": dg.MetadataValue.path(str(about.tables[output]))}
 
 
 def input_specs(

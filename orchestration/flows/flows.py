@@ -76,6 +76,7 @@ class Flows:
             plan, where = deployed.deployment.plan, self.directory(flow)
             known = pipeline_of(where, plan, deployed.name, self.settings_for(flow), places)
             self._pipelines[flow.name] = known
+        known.published.wanted = frozenset(flow.tables)
         return known
 
     def asset(self, flow: FlowAsset) -> FlowAsset:
@@ -131,6 +132,21 @@ class Flows:
         ledger = self.deployments.ledger(flow)
         reads, last = ledger.last_reads(), ledger.last_tick
         return tuple(read.name for read in reads if last in read.empty)
+
+    def table_of(self, flow: FlowAsset, output: str) -> Path:
+        """Where an output is as a table of its own."""
+        from hydro_core.spark.store.names import directory_names
+
+        names = directory_names(self.plan(flow).graph.sinks)
+        return self.directory(flow) / "tables" / names.get(output, output)
+
+    def behind(self, flow: FlowAsset) -> tuple[str, ...]:
+        """The outputs whose tables do not show the last commit."""
+        if not flow.tables:
+            return ()
+        from hydro_core.spark.pipeline.publishing import behind
+
+        return behind(self.directory(flow), self.deployments.commit(flow), flow.tables)
 
     def landings(self, flow: FlowAsset) -> Landings:
         """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import ByKey, Matching, Summary
+from hydro_core.catalog.classes import ByKey, Matching
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import Args, functions_of
+from hydro_core.catalog.variants import Summary
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
@@ -84,7 +85,7 @@ def _of_streams(loaded: Loaded, facts: _Facts) -> None:
 
 
 def _join(on: tuple[str, ...] | None, how: str) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _of_uses(loaded: Loaded, facts: _Facts) -> None:
@@ -158,7 +159,7 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
     """
     items = tuple(types[e].item for e in node.inputs)
     output = types[Endpoint(node.id)].item
-    if not node.op.args:
+    if not node.spec.args:
         return node.id, (items, output)
     if not _aggregates(node):
         return (node.op, args, output), items

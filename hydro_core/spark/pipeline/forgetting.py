@@ -165,6 +165,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     )
     pipeline.ledger.append(noted)
     pipeline.step("noted")
+    pipeline.published.erase()
     for name, version in versions.items():
         erase_log(directory / name, version)
         pipeline.store.tables[name].forget()

@@ -27,6 +27,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.pipeline.alive import alive_rows
 from hydro_core.spark.pipeline.kept_plan import (
     KEPT_PLANS,
     KeptPlan,
@@ -154,17 +155,18 @@ class RangeJobs:
     def _found(self, run: RangeRequest, inputs: Mapping[str, Batch]) -> Mapping[str, pa.Table]:
         """The rows that the batches meet of slots of which they meet few, by the slots' ids."""
         few = self.settings.spark.few_rows
+        alive = alive_rows(self.plan, self.store, self.tables.state, run, (self.added, few))
         batches = {
             name: (batch.rows[ITEM].combine_chunks(), batch.item)
             for name, batch in inputs.items()
             if isinstance(batch.rows, pa.Table)
         }
         if _rows_at_hand(inputs) > few:
-            return {}
+            return alive
         search = StoredSearch(
             self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
         )
-        found = {}
+        found = dict(alive)
         for name, rows in search.rows(batches).items():
             slot, some = self.plan.slot(name), rows
             if min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
@@ -172,6 +174,12 @@ class RangeJobs:
             if some.num_rows <= few:
                 found[name] = some
         return found
+
+    @property
+    def added(self) -> list[str]:
+        """The outputs that store what they add, or change."""
+        outputs = self.tables.outputs
+        return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
 
     def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
         """The stored rows of a slot that are met; None where too many would be looked at."""
@@ -289,19 +297,13 @@ class _Range:
             settings=self.of.settings,
             times=self.run.times,
             materialize=materialized_within(self._bound),
-            added=self._added,
+            added=self.of.added,
         )
 
     @property
     def _past(self) -> CommittedPast:
         names = {slot: spec.name for slot, spec in self.of.tables.state.items()}
         return CommittedPast(self.of.store, names, self.session, self.run.first, self.past)
-
-    @property
-    def _added(self) -> list[str]:
-        """The outputs that store what they add, or change."""
-        outputs = self.of.tables.outputs
-        return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
 
     def kept_plan(self) -> KeptPlan:
         """The plan of the tick, for this one and those after it."""
@@ -313,7 +315,7 @@ class _Range:
             {},
             settings=self.settings,
             materialize=materialized_within(self._bound),
-            added=self._added,
+            added=self.of.added,
         )
         return KeptPlan(
             self.plan,
