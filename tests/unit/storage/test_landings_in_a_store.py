@@ -243,3 +243,21 @@ def test_a_read_that_is_refused_at_any_request_is_an_error_for_people(
         with server.failing(lambda number, *_, at=at: (503, "SlowDown") if number == at else None):
             found = place.reading().read(0, LAST)["x"].read
             assert (found.rows, found.counts) == (expected.rows, expected.counts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whether_a_row_of_the_next_tick_has_landed(
+    server: StoreServer, tmp_path: Path, kind: str
+) -> None:
+    place = landed(server, tmp_path, kind)
+    place.sync()
+    source_of = place.inputs.landings.sources["x"]
+    assert source_of.latest() == place.local.inputs.landings.sources["x"].latest()
+    place.local.add([(LAST + 3, "a", 1)])
+    place.sync()
+    assert source_of.latest() == place.local.inputs.landings.sources["x"].latest()
+    if kind in ("parquet", "whole"):
+        # Footers that are known are not asked for again.
+        server.asked.clear()
+        source_of.latest()
+        assert not [path for _, path in server.asked if path.endswith(".parquet")]

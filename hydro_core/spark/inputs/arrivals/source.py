@@ -30,7 +30,7 @@ from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
 from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.storage.delta import delta_table
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
@@ -257,6 +257,9 @@ def _tick_values(arrived: Arrived, column: str) -> list[Any]:
     """Values of the tick column, with the last one among them."""
     rows = arrived.found.dataset
     if rows is not None and is_exact(arrived, {}):
+        told = _told_by_statistics(arrived, column)
+        if told is not None:
+            return told
         try:
             latest = [pc.max(batch[column]).as_py() for batch in rows.to_batches(columns=[column])]
             return [value for value in latest if value is not None]
@@ -266,6 +269,23 @@ def _tick_values(arrived: Arrived, column: str) -> list[Any]:
             # Which file cannot be read, and why, its pieces tell.
             pass
     return [value for values in _pieces_of(arrived, column) for value in _distinct(values)]
+
+
+def _told_by_statistics(arrived: Arrived, column: str) -> list[Any] | None:
+    """The greatest value of each file in a store, by its footer, which is held: to look whether
+    rows of a tick have landed is not to read them all. None: a footer does not tell.
+    """
+    found = []
+    for file in arrived.found.files:
+        if not isinstance(file, Remote) or arrived.found.form.kind != "Parquet":
+            return None
+        constant = arrived.found.form.constants.get(file, {}).get(column)
+        greatest = _statistics(file, column)[1] if constant is None else constant.as_py()
+        # Of texts, a footer may have the beginning alone.
+        if greatest is None or isinstance(greatest, str | bytes):
+            return None
+        found.append(greatest)
+    return found
 
 
 def _pieces_of(arrived: Arrived, column: str) -> Iterator[Sequence[Any]]:
