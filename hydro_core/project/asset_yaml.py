@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from hydro_core.environment import wrong_master
 from hydro_core.errors import ProgramError, Span
 from hydro_core.lang.params import params_of
 from hydro_core.project.flow_asset import (
@@ -112,16 +113,21 @@ def _shards(document: Document, value: YamlValue) -> Shards | None:
 
 def _spark(document: Document, value: YamlValue) -> FlowSpark:
     found = document.mapping(value, "`spark`")
-    document.known(found, ("conf",), "`spark`")
-    if "conf" not in found:
+    document.known(found, ("conf", "master"), "`spark`")
+    master = found["master"].plain if "master" in found else None
+    wrong = None if master is None else wrong_master(str(master))
+    if wrong is not None:
+        document.wrong(found["master"], f"`master` is {wrong[0]}", wrong[1])
         return FlowSpark()
+    if "conf" not in found:
+        return FlowSpark(master=master)
     conf = document.mapping(found["conf"], "`conf` of `spark`")
     said = {name: inner.plain for name, inner in conf.items()}
     wrong = wrong_conf(said)
     if wrong is not None:
         document.wrong(found["conf"], f"`conf` is {wrong[0]}", wrong[1])
         return FlowSpark()
-    return FlowSpark(conf_of(said))
+    return FlowSpark(conf_of(said), master)
 
 
 def _params(document: Document, value: YamlValue) -> Mapping[str, Any]:

@@ -129,9 +129,12 @@ class Shards:
 
 @dataclass(frozen=True, slots=True)
 class FlowSpark:
-    """How Spark runs a flow: `conf` has settings of its own, which win over the project's."""
+    """How Spark runs a flow: `conf` has settings of its own, which win over the project's; `master`
+    is where it does, if not where the project's flows run.
+    """
 
     conf: Mapping[str, str] = field(default_factory=dict)
+    master: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

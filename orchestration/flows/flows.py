@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.faults import told_faults
-from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
 
@@ -52,7 +52,7 @@ class Flows:
 
     def settings_for(self, flow: FlowAsset) -> Settings:
         """The core's settings for a flow, which may have settings of Spark of its own."""
-        return self.project.core_with(flow.spark.conf)
+        return self.project.core_with(flow.spark.conf, flow.spark.master)
 
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""
@@ -183,7 +183,9 @@ class Flows:
         from hydro_core.spark.inputs.arrivals.landings import LandingTable
 
         flow = fitted(flow, plan)
-        landings, items = {}, {}
+        landings: dict[str, LandingTable] = {}
+        items: dict[str, ItemType] = {}
+        place: DataPlace
         for name in plan.graph.sources if names is None else names:
             node = plan.graph.sources[name]
             where = flow.inputs[name]
@@ -193,7 +195,7 @@ class Flows:
                 place, committed = self.deployments.output_of(flow, name, columns)
                 optional = frozenset[str]()
             else:
-                place = self.project.landing / local_path(where.path)
+                place = self.project.landed(where.path)
                 optional, committed = frozenset(where.optional), None
             numbered = flow.numbered_by(name)
             landings[name] = LandingTable(place, where.column, numbered, optional, committed)

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.spark_conf import conf_of
+from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
 from .logs import TEXT
@@ -58,6 +61,7 @@ class ProjectSettings:
     server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
 
     Processes log as `log_format` says [HYDROTICK_LOG_FORMAT]: `text` or `json`.
+    `storage` says how object stores are reached.
     `worker` says which service runs ticks [HYDROTICK_WORKER, HYDROTICK_WORKER_TOKEN].
     """
 
@@ -84,6 +88,7 @@ class ProjectSettings:
     openlineage_namespace: str = "default"
     openlineage_key: str | None = field(default=None, repr=False)
     log_format: str = TEXT
+    storage: StorageSettings = field(default_factory=StorageSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
@@ -91,14 +96,18 @@ class ProjectSettings:
         """The settings of the core, as the project changes them."""
         return self.core_with({})
 
-    def core_with(self, conf: Mapping[str, str]) -> Settings:
-        """The same with further settings of Spark's own, which win over those of the project."""
+    def core_with(self, conf: Mapping[str, str], master: str | None = None) -> Settings:
+        """The same with further settings of Spark's own, which win over those of the project, and
+        perhaps another master.
+        """
+        # As a setting of its own: a session of another master is another session.
+        where = {} if master is None else {"spark.master": master}
         wanted = {
-            "master": self.spark_master,
+            "master": master or self.spark_master,
             "memory": self.spark_memory,
             "shuffle_partitions": self.shuffle_partitions,
             "lookup_bytes": None if self.lookups is None else size_in_bytes(self.lookups),
-            "extra": tuple(sorted({**self.spark_conf, **conf}.items())),
+            "extra": tuple(sorted({**self.spark_conf, **conf, **where}.items())),
         }
         return Settings().with_(
             **{name: value for name, value in wanted.items() if value not in (None, ())}
@@ -114,6 +123,11 @@ class ProjectSettings:
     def landing(self) -> Path:
         """Tables that outside systems write."""
         return self.landing_at or self.home / "landing"
+
+    def landed(self, path: str) -> DataPlace:
+        """Where an input lands: its path from the landing on, or what it is a URL of."""
+        place = place_at(path, self.storage)
+        return place if isinstance(place, Remote) else self.landing / place
 
     @property
     def pipelines(self) -> Path:
@@ -174,6 +188,7 @@ def project_settings(
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,
         root=root,
+        storage=_storage(said).where(environ),
         worker=WorkerSettings(
             said.worker_address,
             worker_token(environ, _below(base, said.worker_token_file)),
@@ -181,6 +196,17 @@ def project_settings(
             said.worker_memory,
             said.worker_metrics,
         ),
+    )
+
+
+def _storage(said: FileSettings) -> StorageSettings:
+    """How stores are reached, as far as the file says."""
+    return StorageSettings(
+        said.storage_endpoint,
+        said.storage_region,
+        said.storage_profile,
+        said.storage_anonymous or False,
+        said.storage_patience or PATIENCE,
     )
 
 

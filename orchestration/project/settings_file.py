@@ -30,6 +30,13 @@ namespace = "shop"
 [logs]
 format = "json"
 
+[storage]
+endpoint = "https://minio.acme.com:9000"
+region = "eu-central-1"
+profile = "shop"
+anonymous = false
+patience = 150
+
 [worker]
 address = "10.0.0.5:7077"
 token_file = "/run/secrets/worker"

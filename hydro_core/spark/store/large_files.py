@@ -36,7 +36,7 @@ def met_in(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Ta
         met: which rows are met.
         held: what holds rows, or the columns that are compared.
     """
-    rows = held.rows(base, files, files.schema.names)
+    rows = held.rows(Path(base).joinpath, files, files.schema.names)
     if rows is files:
         yield from met_in_files(base, files, met, held)
         return
