@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from pyspark.sql import SparkSession
@@ -24,6 +28,10 @@ from tests.support.store_server import (
 )
 
 pytestmark = pytest.mark.spark
+ROOT = Path(__file__).parents[2]
+PROGRAM = """payments = source("user string, amount long")
+payments -> persist() -> aggregate(by="user", total=sum("amount")) -> totals
+"""
 
 
 @pytest.fixture
@@ -104,3 +112,51 @@ def test_a_store_that_fails_in_a_tick_leaves_what_was_committed(
     with server.failing(lambda number, *_: (503, "SlowDown") if number % 3 == 1 else None):
         late.ran((2, 2))
     assert late.contents != before
+
+
+ASSET = """program: p.hydro
+ticks: {start: 2026-01-01, every: 1d, end: 2026-01-05}
+inputs:
+  payments: {path: "s3://landing/rows", column: day, wait: landed}
+"""
+
+
+@pytest.mark.dagster
+def test_from_the_command_line(server: StoreServer, tmp_path: Path) -> None:
+    folder = tmp_path / "assets" / "small"
+    folder.mkdir(parents=True)
+    (folder / "p.hydro").write_text(PROGRAM)
+    (folder / "asset.yaml").write_text(ASSET)
+    said = f'[storage]\nendpoint = "{server.url}"\nregion = "us-east-1"\npatience = 5\n'
+    (tmp_path / "hydrotick.toml").write_text(said + '[spark]\nmaster = "local[2]"\n')
+    for day in (1, 2, 3, 4):
+        server.put(f"rows/{day}.csv", f"day,user,amount\n2026-01-0{day},ann,{day}\n".encode())
+
+    def hydrotick(*words: str, env: Mapping[str, str] = MappingProxyType({})) -> tuple[int, str]:
+        known = {n: v for n, v in os.environ.items() if not n.startswith("HYDROTICK")}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", "hydro_core.cli.main", *words],
+            cwd=tmp_path,
+            env={**known, "PYTHONPATH": str(ROOT), **env},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    wrong = {"AWS_SECRET_ACCESS_KEY": SECRET + "wrong"}
+    told = [hydrotick("doctor", "--no-spark")]
+    with server.failing(lambda *_: (403, "SignatureDoesNotMatch")):
+        told.append(hydrotick("backfill", "small", env=wrong))
+    told += [hydrotick("backfill", "small"), hydrotick("show", "small", "totals", "--limit", "9")]
+    server.put("rows/late.csv", b"day,user,amount\n2026-01-02,bob,7\n")
+    told.append(hydrotick("status", "small"))
+    assert [code for code, _ in told] == [0, 1, 0, 0, 0], told
+    assert "the credentials are not those of anybody it knows" in told[1][1]
+    assert "10" in told[3][1]
+    assert "1 late" in told[4][1] or "late" in told[4][1], told[4]
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) > 20
+    assert [str(f) for f in files if SECRET.encode() in f.read_bytes()] == []
+    assert not any(SECRET in text for _, text in told)

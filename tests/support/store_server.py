@@ -132,10 +132,18 @@ def store_server() -> Iterator[StoreServer]:
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
     behind = moto.get_host_and_port()
-    given = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET}
-    boto3.client(
-        "s3", endpoint_url=f"http://127.0.0.1:{behind[1]}", region_name="us-east-1", **given
-    ).create_bucket(Bucket=BUCKET)
+    client = boto3.client(
+        "s3",
+        endpoint_url=f"http://127.0.0.1:{behind[1]}",
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+    )
+    client.create_bucket(Bucket=BUCKET)
+    # What was written to a server of before is there still: it is kept by the process.
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+        for found in page.get("Contents", ()):
+            client.delete_object(Bucket=BUCKET, Key=found["Key"])
     server = StoreServer("")
     before = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server, ("127.0.0.1", behind[1])))
     before.daemon_threads = True
