@@ -14,18 +14,17 @@ from enum import Enum
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     OpClass,
     OrderedByKey,
     Ordering,
@@ -39,6 +38,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Gives, Meets
 
 
 class Form(Enum):
@@ -84,6 +84,8 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return None if takes_back or meets is Meets.SINGLE else wanted
         case Matching(wanted=matched):
             return wanted if matched or not grows else None
+        case AsOf(keyed):
+            return Form.CHANGES if keyed and not grows else None
         case Distinct():
             return wanted
         case Before():
@@ -111,6 +113,8 @@ def _looked_up_in(cls: OpClass) -> Form | None:
             return Form.LOOKED_UP if keyed else None
         case Product(Meets.KEY):
             return Form.LOOKED_UP
+        case AsOf(keyed):
+            return Form.LOOKED_UP if keyed else None
         case History():
             return Form.VALUES
         case Given() | Empty() | Output() | Product() | Running() | Ordering():
@@ -153,7 +157,9 @@ def reads_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
-        case Matching() | Distinct() | ByKey() | OrderedByKey() | Ordering() | Positional():
+        case Matching() | AsOf() | Distinct() | ByKey() | OrderedByKey() | Ordering():
+            return False
+        case Positional():
             return False
         case History() | Window() | Before() | Commands():
             return False
@@ -166,6 +172,8 @@ def looks_up(cls: OpClass) -> bool:
     match cls:
         case Product() | Matching() | Distinct():
             return True
+        case AsOf(keyed):
+            return keyed
         case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return keyed
         case Given() | Empty() | Output() | Linear() | Running():
@@ -186,7 +194,9 @@ def takes_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
             return False
-        case Distinct() | ByKey() | Running() | OrderedByKey() | Ordering() | Positional():
+        case AsOf() | Distinct() | ByKey() | Running() | OrderedByKey() | Ordering():
+            return False
+        case Positional():
             return False
         case History() | Window() | Commands():
             return False

@@ -13,14 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import (
-    ByKey,
-    Gives,
-    OrderedByKey,
-    PerItem,
-    Running,
-    Summary,
-)
+from hydro_core.catalog.classes import ByKey, OrderedByKey, PerItem, Running
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.inputs import LINEAR, WHOLE
 from hydro_core.catalog.ordered import TOP
@@ -36,6 +29,7 @@ from hydro_core.catalog.spec import (
     State,
 )
 from hydro_core.catalog.tails import RUNNING_OVER
+from hydro_core.catalog.variants import Gives, Summary
 
 _PAIRS = {"a": "(string, long)"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydro_core.catalog import lineage_rules
-from hydro_core.catalog.classes import OrderedByKey, Places
+from hydro_core.catalog.classes import OrderedByKey
 from hydro_core.catalog.inputs import WHOLE
 from hydro_core.catalog.over_functions import Over, needs_order, over_type
 from hydro_core.catalog.spec import (
@@ -22,6 +22,7 @@ from hydro_core.catalog.spec import (
     TypeProblem,
 )
 from hydro_core.catalog.type_rules import Types, columns_of, given_by, row_of, twice
+from hydro_core.catalog.variants import Places
 from hydro_core.functions.fn import Fn
 from hydro_core.types.item import OPEN, Field, ItemType, Row, Unknown
 

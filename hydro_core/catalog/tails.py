@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog.aggregates import aggregate_type, argument_type
-from hydro_core.catalog.classes import OrderedByKey, Places, Running
+from hydro_core.catalog.classes import OrderedByKey, Running
 from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.over_functions import aggregate_of, argument, looks_of
 from hydro_core.catalog.parts import merging, running_parts
@@ -28,6 +28,7 @@ from hydro_core.catalog.spec import (
     State,
 )
 from hydro_core.catalog.type_rules import Types, columns_of
+from hydro_core.catalog.variants import Places
 from hydro_core.types.item import LONG, Decimal, Field, ItemType, Row
 
 MOST_ROWS = 1000

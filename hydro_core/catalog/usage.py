@@ -28,7 +28,7 @@ def usage(op: OpSpec) -> str:
 
     >>> from hydro_core.catalog.registry import lookup
     >>> usage(lookup("join"))
-    'join(right=stream, [on=…], [how=…], [suffix=…])'
+    'join(right=stream, [on=…], [how=…], [suffix=…], [where=…])'
     """
     parts = [f"{port.keyword}=stream" for port in op.inputs if port.keyword]
     parts += [_argument(arg) for arg in op.args]

@@ -236,6 +236,7 @@ class Encoder:
             "mode": slot.mode.value,
             "semantic_hash": slot.semantic_hash,
             "keep": slot.keep,
+            **({"bound": [slot.bound.column, slot.bound.micros]} if slot.bound else {}),
         }
 
 

@@ -14,8 +14,9 @@ from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
+from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
-from hydro_core.lang.signature import ArgumentProblem, Bound, bind, read_schema
+from hydro_core.lang.signature import Bound, bind
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 from hydro_core.lang.syntax import ArgumentText, Element

@@ -17,7 +17,7 @@ from hydro_core.catalog.over_functions import (
 )
 from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.functions.fn import Fn
-from hydro_core.lang.signature import ArgumentProblem
+from hydro_core.lang.constant_arguments import ArgumentProblem
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.values import ValueProblem, to_item
 

@@ -190,7 +190,7 @@ def _streams(node: Node) -> Iterator[str]:
 
 
 def _arguments(node: Node) -> Iterator[str]:
-    for arg in node.op.args:
+    for arg in node.spec.args:
         yield from _argument(node, arg)
 
 
@@ -258,7 +258,7 @@ def _text(arg: Arg, value: Any) -> str:
     match arg.kind:
         case "schema":
             return schema_text(value)
-        case "order" if isinstance(value, Fn):
+        case "order" | "condition" if isinstance(value, Fn):
             return _typed(value)
         case "key" if isinstance(value[0], tuple):
             return literal(dict(value))

@@ -10,9 +10,9 @@ from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
 from hydro_core.lang.arguments import NEITHER, check_count, with_returns
+from hydro_core.lang.constant_arguments import ArgumentProblem
 from hydro_core.lang.over_functions import bound_function, no_function
 from hydro_core.lang.place import of_function
-from hydro_core.lang.signature import ArgumentProblem
 from hydro_core.types.item import ItemType
 
 

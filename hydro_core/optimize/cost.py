@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -24,7 +25,6 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -40,6 +40,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.forms import Form, looks_up
 from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows_of
@@ -267,6 +268,7 @@ def _keys_made(cls: ShapeClass, rows: float, out: float) -> float | None:
             | Linear()
             | Product()
             | Matching()
+            | AsOf()
             | Distinct()
             | Running()
             | PerPosition()
@@ -332,6 +334,7 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             | Projection()
             | Product()
             | Matching()
+            | AsOf()
             | Distinct()
             | ByKey()
             | Running()

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -30,7 +31,6 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
     OrderedByKey,
     Ordering,
     Output,
@@ -42,6 +42,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import FoundRows, LateRows, Lookup, Lookups
 from hydro_core.plan.kinds import Kind
@@ -183,8 +184,8 @@ class _Analysis:
                 found = self._handed_on(node, i)
             case Product():
                 found = self._paired(node, i, cls)
-            case Matching():
-                found = self._matched(node, i, cls)
+            case Matching() | AsOf():
+                found = self._matched(node, i, wanted=isinstance(cls, Matching) and cls.wanted)
             case (
                 Given() | Empty() | Ordering() | Positional() | Running()
                 | History() | Window() | Before() | Commands()
@@ -206,10 +207,10 @@ class _Analysis:
             return self._of_new_matches(node, i, cls.keeps)
         return _united((self._on_side(node, i), met)) if self._origins.tells(node) else None
 
-    def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
+    def _matched(self, node: Node, i: int, *, wanted: bool) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
-        if of_events[0] or (of_events[1] and cls.wanted):
+        if of_events[0] or (of_events[1] and wanted):
             return self._met(*sides(node, i))
         return self._of_new_matches(node, i, (0,))
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -70,21 +71,28 @@ def _because(node: Node, ordered: bool) -> str | None:
     """Why rows that stay over several ticks are taken in each of them; None where they are not."""
     cls = node.cls
     match cls:
-        case Positional():
+        case Positional() | OrderedByKey(keyed=False):
             return "its result depends on the place of an item among all"
-        case Running(changes=True):
-            return None
-        case History() | Window() | Running():
+        case History() | Window() | Running(changes=False):
             return "what is there is added anew in every tick"
         case Commands():
             return "commands that are there are given anew in every tick"
         case Distinct():
             return "it follows their order" if ordered else None
-        case OrderedByKey(keyed=keyed):
-            return None if keyed else "its result depends on the place of an item among all"
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case Ends() | Linear() | Product() | Matching() | Ordering() | Before() | Growth():
+        case (
+            Running()
+            | OrderedByKey()
+            | AsOf()
+            | Ends()
+            | Linear()
+            | Product()
+            | Matching()
+            | Ordering()
+            | Before()
+            | Growth()
+        ):
             return None
         case _:
             assert_never(cls)

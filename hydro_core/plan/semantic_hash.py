@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.identity import applied_to, projection
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import passes_on
@@ -33,6 +34,7 @@ NO_HASHES: Mapping[NodeId, str] = MappingProxyType({})
 
 def program_hashes(typed: Typed) -> Mapping[NodeId, str]:
     """The semantic hash of every node of a program."""
+    typed = without_conditions(typed)
     return hashes(typed, components(predecessors(typed.graph)))
 
 

@@ -19,13 +19,13 @@ from hydro_core.catalog.classes import (
     OverTime,
     PerKey,
     PerPosition,
-    Places,
     Positional,
     Product,
     Projection,
     Running,
 )
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
 
 Key = tuple[str, ...]

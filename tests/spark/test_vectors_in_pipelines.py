@@ -19,7 +19,7 @@ from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.running import read_ticks
 from hydro_core.types.json import to_json
-from tests.golden.vectors import Vector, key, vectors
+from tests.golden.vectors import Vector, calendar_of, key, vectors
 from tests.spark.coverage import compiled, cover, errors_of
 from tests.support.stored import MODES, as_named, storable, stored_outputs
 from tests.support.widened import narrow, widened, wider
@@ -53,7 +53,7 @@ def judge(
     program = storable(program)
 
     def run(of: Compiled) -> list[dict[str, list[Any]]]:
-        given = list(read_ticks(of.typed, ticks))
+        given = list(read_ticks(of.typed, ticks, calendar_of(vector)))
         found = stored_outputs(directory, of, given, mode, spark, optimize=optimize)
         return [as_json(of.typed, tick) for tick in found]
 

@@ -8,7 +8,7 @@ from random import Random
 
 from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Args, OpSpec
 from hydro_core.catalog.tails import RUNNING_OVER
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
@@ -58,8 +58,12 @@ def _commutative(text: str, op: str = "fold") -> Fn:
 def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, PLR0912
     """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
     given: dict[str, object] = {a.name: a.default for a in op.args}
+    if op.name == "join_asof":
+        way, how = rng.choice(("backward", "forward", "nearest")), rng.choice(("left", "inner"))
+        given |= {"on": ("k",), "at": "v", "since": "v", "suffix": "_r"}
+        return Args(tuple((given | {"direction": way, "how": how}).items()))
     name = op.name.removeprefix("running_")
-    if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
+    if name in {"moving_aggregate", "aggregate_result", "top", "over", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
     match name:
         case "map" | "inspect" | "sort_by_key":
@@ -90,21 +94,22 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             given["n"] = rng.randint(1, 3)
         case "join":
             given["how"] = how.partition(":")[2] or "inner"
-        case "top":
-            given |= top_arguments(rng, by=None if "global" in how else ("k",))
-        case "over":
-            return with_tails_of(rng)[op is RUNNING_OVER]
         case "limit":
             given["n"] = rng.randint(0, 2)
-    return Args(tuple(given.items()))
+    args = Args(tuple(given.items()))
+    return args if op.at(args).args else NO_ARGS
 
 
 def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
     given: dict[str, object] = {a.name: a.default for a in op.args}
-    if op.name == "moving_aggregate":
-        by = None if "global" in how else ("k",)
+    by = None if "global" in how else ("k",)
+    if op.name.endswith("over"):
+        return with_tails_of(rng)[op is RUNNING_OVER]
+    if op.name.endswith("top"):
+        given |= top_arguments(rng, by)
+    elif op.name == "moving_aggregate":
         return dict(_known_of_aggregates(rng, by, moving=True))["moves"][0]
-    if op.name == "aggregate_result":
+    elif op.name == "aggregate_result":
         made = tuple((f, Aggregate(f, ("total", "n"))) for f in ("sum", "avg"))
         given |= {"by": ("k",), "aggregates": made}
         given["schema"] = parse_ddl("k long, sum long, avg double")
@@ -212,7 +217,7 @@ MIXED = (
 
 
 def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _known_of_aggregates(
@@ -251,7 +256,7 @@ class Instance:
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
-        rows |= ON_ROWS
+        rows |= {*ON_ROWS, *(name for name in names if name.startswith("join_asof"))}
         return ROW if names & rows else PAIR
 
     def graph(self) -> Graph:
@@ -375,7 +380,8 @@ class Instance:
 
     def _arguments(self, pattern: Pat, op: OpSpec) -> Args:
         if pattern.payload is None:
-            return Args(tuple((a.name, a.default) for a in op.args))
+            args = Args(tuple((a.name, a.default) for a in op.args))
+            return args if op.at(args).args else NO_ARGS
         name = pattern.payload.name
         if name not in self.payloads:
             made = arguments(op, self.rng, pattern.shape.removesuffix("!"))

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
@@ -24,11 +25,11 @@ from hydro_core.catalog.classes import (
     OrderedByKey,
     OverTime,
     PerPosition,
-    Places,
     Product,
     Running,
 )
 from hydro_core.catalog.forms import hands_on
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only
@@ -364,7 +365,9 @@ def _is_grouped(cls: OpClass) -> bool:
             return True
         case OrderedByKey(gives):
             return gives is Places.FIRST
-        case Ends() | Linear() | Product() | Matching() | Running() | PerPosition() | OverTime():
+        case Ends() | Linear() | Product() | Matching() | AsOf() | Running():
+            return False
+        case PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

@@ -68,6 +68,7 @@ OTHER_WORDS: Words = {
 }
 """By module: words that are an operator's name, too, with what they mean there."""
 WORDS_OF_AGGREGATES: Words = {
+    "cli/run.py": {"every": "a word of a calendar"},
     "deploy/files.py": {"count": "a key of a record"},
     "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
     "functions/library/builtins.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
@@ -80,6 +81,7 @@ WORDS_OF_AGGREGATES: Words = {
     "optimize/rules/facts.py": {"total": TOTAL},
     "plan/tick_plan.py": {"last": "how a table is stored"},
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
+    "running.py": {"every": "a word of a calendar"},
     "spark/executor/fixpoint.py": {"count": COLUMN},
     "spark/files/outputs.py": {"count": COLUMN},
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,11 @@ def everything(flow: Flow) -> None:
     longs.cross_singleton(longs.fold(0, lambda s, x: s + x, commutative=True)).sink("i")
     pairs.join(pairs, how="left").sink("j")
     rows.join(rows, on="k", suffix="_r").sink("k")
+    rows.join(rows, how="left", suffix="_r", where=lambda x, y: x.v < y.v).sink("jw")
+    day = timedelta(days=1)
+    moments = rows.with_columns(at=lambda r: datetime(2026, 1, 1)).select("k", "at")
+    since = moments.rename(since="at")
+    moments.join_asof(since, on="k", direction="nearest", within=day, how="inner").sink("ja")
     longs.sort().zip(longs.sort()).zip_longest(longs.sort().enumerate()).sink("l")
     pairs.anti_join(pairs.map(lambda k, v: k)).difference(pairs).unique().sink("m")
     pairs.sort().unique_keyed().sink("n")
