@@ -21,6 +21,7 @@ from hydro_core.optimize.rules.selection import LINES, introduced
 from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
+from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
 from tests.support.ordered_patterns import top_arguments, with_tails_of
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
@@ -197,23 +198,6 @@ KNOWN_TOGETHER = {
 HOWS = {
     "opposite": ("semi", "anti"),
 }
-RUNNING = (
-    (("m", "avg", ("v",)),),
-    (("m", "avg", ("v",)), ("n", "count", ("v",)), ("x", "max", ("v",))),
-    (("b", "max_by", ("k", "v")), ("s", "min_by", ("v", "v"))),
-)
-MOVING = (
-    (("s", "sum", ("v",)), ("n", "count", ())),
-    (("m", "avg", ("v",)), ("s", "sum", ("v",)), ("n", "count", ("v",))),
-)
-DISTINCT = (
-    (("d", "count_distinct", ("v",)),),
-    (("d", "count_distinct", ("v", "k")), ("x", "max", ("v",))),
-)
-MIXED = (
-    (("d", "count_distinct", ("v",)), ("n", "count", ())),
-    (("s", "sum", ("v",)), ("d", "count_distinct", ("v",)), ("m", "avg", ("v",))),
-)
 
 
 def _join(how: str, on: tuple[str, ...] | None) -> Args:

@@ -112,10 +112,8 @@ class Memory:
             for name, (pairs, item) in arrived.items()
         }
         ticks_read = 0, self.next - 1
-        search = StoredSearch(
-            self.plan, self.lookups, self._met, lambda _: ticks_read, is_tick=first == last
-        )
-        self.found = search.rows(batches)
+        search = StoredSearch(self.plan, self.lookups, self._met, lambda _: ticks_read)
+        self.found = search.rows(batches, is_tick=first == last)
         return Job(
             self.plan,
             first,

@@ -165,7 +165,7 @@ class RangeJobs:
         search = StoredSearch(
             self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
         )
-        found = dict(search.rows(batches))
+        found = dict(search.rows(batches, is_tick=run.first == run.last))
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
             if slot.id not in {*found, *alive} and self.store.tables[table].rows <= SUMMED_ROWS:

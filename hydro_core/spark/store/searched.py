@@ -38,24 +38,26 @@ class StoredSearch:
         needed: Mapping[str, Needed],
         search: Search,
         ticks: TicksRead,
-        *,
-        is_tick: bool,
     ) -> None:
         self._plan, self._needed, self._search, self._ticks = plan, needed, search, ticks
-        self._is_tick = is_tick
+        self._is_tick = False
         self._derived = derived_rows(one for wanted in needed.values() for one in wanted.found)
 
-    def rows(self, arrived: Mapping[str, tuple[Column, ItemType]]) -> Mapping[str, pa.Table]:
+    def rows(
+        self, arrived: Mapping[str, tuple[Column, ItemType]], *, is_tick: bool = False
+    ) -> Mapping[str, pa.Table]:
         """The rows that are met, by the slots' ids; a slot that is not searched is left out.
 
         Args:
             arrived: what arrives at the inputs that get something.
+            is_tick: whether all of it arrives in one tick.
         """
         known: dict[LookupSource, tuple[Column, ItemType]] = {
             name: (pa.nulls(0), self._plan.typed.of(source.id).item)
             for name, source in self._plan.graph.sources.items()
         }
         known.update(arrived)
+        self._is_tick = is_tick
         found: dict[str, pa.Table] = {}
         steps = [rows for rows in self._derived if isinstance(rows, FoundRows)]
         for rows in self._derived:
