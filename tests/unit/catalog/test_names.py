@@ -26,6 +26,7 @@ LOWERINGS = ROOT / "spark" / "lower"
 
 PYTHON = "a function or method of Python's"
 TEXT = "a function's text, or its record"
+FIRST = "a function that gives the first of a pair"
 TOTAL = "a function that has a value for every item"
 COLUMN = "a column"
 FOREIGN = "what users of other systems write"
@@ -55,6 +56,8 @@ OTHER_WORDS: Words = {
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/classes.py": {"delta": "Spark's name of a format"},
+    "spark/session/jars.py": {"delta": "Spark's name of a format"},
+    "spark/session/ready.py": {"delta": "Spark's name of a format"},
     "spark/session/failures.py": {"tick": "what a message tells"},
     "spark/files/frames.py": {"delta": "Spark's name of a format"},
     "spark/lower/linear/io.py": {"tick": "a column of the tick's row"},
@@ -77,8 +80,8 @@ WORDS_OF_AGGREGATES: Words = {
     "lang/foreign.py": {"count": FOREIGN, "sum": FOREIGN},
     "optimize/alike.py": {"sum": "two streams added up"},
     "optimize/calls.py": {"total": TOTAL},
-    "optimize/rule.py": {"total": TOTAL},
-    "optimize/rules/facts.py": {"total": TOTAL},
+    "optimize/rule.py": {"first": FIRST, "total": TOTAL},
+    "optimize/rules/facts.py": {"first": FIRST, "total": TOTAL},
     "plan/tick_plan.py": {"last": "how a table is stored"},
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
     "running.py": {"every": "a word of a calendar"},
