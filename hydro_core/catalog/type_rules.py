@@ -30,7 +30,9 @@ from hydro_core.types.item import (
     at,
     is_integer,
     is_open,
+    nullable,
 )
+from hydro_core.types.quarantine import is_widened
 from hydro_core.types.values import ValueProblem, conform_input
 
 Types = tuple[ItemType, ...]
@@ -55,7 +57,8 @@ def declared(args: Args, types: Types) -> ItemType:
             if at(schema, tuple(path.split("."))) is None:
                 help_ = f"the schema is {schema}; fields within fields are written `a.b`"
                 raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
-    return schema
+    # A wrong row may lack what is declared `not null`.
+    return nullable(schema) if is_widened(schema) else schema
 
 
 def declared_rows(args: Args, types: Types) -> ItemType:

@@ -14,6 +14,7 @@ from hydro_core.project.check import (
 from hydro_core.project.cutting import check_sharding
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.quarantine import asks, with_quarantine
 
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
@@ -31,6 +32,8 @@ def program_of(flow: FlowAsset) -> Compiled:
     from hydro_core.lang.load import load
 
     graph = load(place_of(flow), params_given(flow))
+    if asks(flow):
+        graph = with_quarantine(flow, graph, schemas_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     program = compile_graph(graph, schemas_of(flow))
     check_columns(flow, program.typed)

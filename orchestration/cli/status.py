@@ -17,11 +17,13 @@ from hydro_core.errors import HydroError, shown_file
 from hydro_core.processes import has_ended
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.quarantine import QUARANTINE
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows
+from ..flows.quarantined import Quarantined, quarantined
 from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
@@ -91,6 +93,8 @@ class FlowStatus:
     """The inputs of which the last committed tick had no row."""
     late: Mapping[str, LateRows]
     """The inputs for which rows came late, or have changed, after their ticks were committed."""
+    quarantine: Quarantined | None
+    """How many rows are in quarantine; None: the flow has none."""
     deployment: int | None
     """The number of the deployment that serves; None before the first tick."""
     undeployed: str
@@ -187,6 +191,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         tables=str(flows.directory(flow)),
         empty=flows.empty_inputs(flow),
         late=late_rows(flow, flows),
+        quarantine=quarantined(flow, flows),
         deployment=None if serving is None else serving.number,
         undeployed=undeployed.says,
         deployable=undeployed.deployable,
@@ -289,6 +294,12 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
+    held = flow.quarantine
+    if held is not None and held.all:
+        lines.append(
+            f"wrong:  {held.all:,} row(s) are in quarantine, {held.last:,} of them by the last "
+            f"commit: `hydrotick show {flow.flow} {QUARANTINE}`"
+        )
     lines += _ran_again(flow.reruns)
     lines += [f"spark:  {name} = {value}" for name, value in flow.spark_conf.items()]
     if not flow.running:

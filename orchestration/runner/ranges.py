@@ -127,6 +127,7 @@ class Ranges:
             HydroError: something is wrong with the program, the data or the state.
         """
         from ..quality.judge import judge
+        from ..quality.quarantine import refuse_more
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
@@ -141,6 +142,7 @@ class Ranges:
             self._refuse_overtaken()
             self.log(f"{ticks}: computed {sum(prepared.rows.values()):,} rows")
             prepared.write()
+            refuse_more(self.flow, prepared)
             judged = judge(self.flow, pipeline, prepared)
             if self.sample is not None:
                 found = self.sample.judge(pipeline, prepared)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hydro_core.errors import HydroError
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.quarantine import QUARANTINE
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.ticks.calendar import TickWindow
 
@@ -94,13 +95,19 @@ class TickReport:
             for name, one in self.noticed.items()
             for what, value in one.metadata.items()
         }
-        return {**self._about(""), **total, **read, **late}
+        wrong = {"rows in quarantine": self.rows[QUARANTINE]} if QUARANTINE in self.rows else {}
+        return {**self._about(""), **total, **read, **late, **wrong}
 
     def warnings(self, flow: str) -> Iterator[str]:
         """What a person should know of the rows that were read."""
         for name in self.empty:
             yield f"{self.window.key}: no row of the input `{name}` is of it"
         yield from self.notices(flow)
+        if self.committed and self.rows.get(QUARANTINE):
+            yield (
+                f"{self.window.key}: {self.rows[QUARANTINE]:,} row(s) are in quarantine; to see "
+                f"them: `hydrotick show {flow} {QUARANTINE} --tick {self.window.key}`"
+            )
         if self.ran_again:
             yield f"{self.window.key}: {says(self.ran_again)}"
 
