@@ -11,6 +11,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from hydro_core.analysis.infer import infer
 from hydro_core.catalog.io import SINK
 from hydro_core.catalog.itemwise import DROP, FILTER, MAP, SELECT
 from hydro_core.catalog.spec import Args, OpSpec
@@ -19,13 +20,12 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.project.failing import refused, without_failing
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType, Row, Tuple
-from hydro_core.types.quarantine import PLACE, REASON, ROW, WRONG, widened
+from hydro_core.types.quarantine import PLACE, QUARANTINE, REASON, ROW, WRONG, widened
 
-QUARANTINE = "quarantine"
-"""The output that the wrong rows are in."""
 COLUMNS: Mapping[str, str] = {
     "source": "the input that the row is of, or the operator whose function fails on it",
     "place": "where the row lies: a file and a line or row of it; or where the function stands",
@@ -69,7 +69,14 @@ def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemTyp
     for name in quarantined_inputs(flow):
         if name in graph.sources:
             made.widen(graph.sources[name], schemas)
-    return Graph.of(made.nodes_of(graph), graph.name, graph.warnings)
+    graph = Graph.of(made.nodes_of(graph), graph.name, graph.warnings)
+    if flow.on_error is None:
+        return graph
+    typed = infer(graph, schemas)
+    problems = tuple(refused(typed))
+    if problems:
+        raise ProgramError(*problems)
+    return without_failing(typed)
 
 
 @dataclass(frozen=True, slots=True)

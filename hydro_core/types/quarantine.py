@@ -11,6 +11,8 @@ from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import STRING, Field, ItemType, Row
 
 REASON, PLACE, ROW = "quarantine_reason", "quarantine_place", "quarantine_row"
+QUARANTINE = "quarantine"
+"""The output that wrong rows are in."""
 WRONG = (REASON, PLACE, ROW)
 """The columns of a row that does not fit."""
 

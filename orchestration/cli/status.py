@@ -17,9 +17,9 @@ from hydro_core.errors import HydroError, shown_file
 from hydro_core.processes import has_ended
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows

@@ -14,8 +14,8 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape

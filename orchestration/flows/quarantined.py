@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE
+from hydro_core.types.quarantine import QUARANTINE
 
 from .flows import Flows
 

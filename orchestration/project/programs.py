@@ -23,7 +23,8 @@ from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import check_columns, params_given, program_of
-from hydro_core.project.quarantine import QUARANTINE, asks
+from hydro_core.project.quarantine import asks
+from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..project.shape import FlowShape
 from .landed import landed_checks

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hydro_core.errors import Code, DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE, quarantined_inputs
+from hydro_core.project.quarantine import quarantined_inputs
+from hydro_core.types.quarantine import QUARANTINE
 
 from .suites import TICK
 from .validate import Verdict

@@ -12,9 +12,9 @@ import pyarrow as pa
 from hydro_core.errors import HydroError
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.noticed import Noticed, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.quarantine import QUARANTINE
 from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.flows import Flows
 from ..flows.held import refuse_held
