@@ -1,8 +1,8 @@
 """A program that goes on where a function fails on an item: the item goes to the quarantine.
 
-Before each operator that calls functions with its items stand two that the program cannot name: one
-hands the items on for which they have a result, the other says what the rest are. So the program
-means what it meant, of the items that are left; and each engine, each range and each shard does with
+Before each operator that calls functions with its items stand two that the program cannot name:
+one hands the items on for which they have a result, the other says what the rest are. So the
+program means what it meant, of the items that are left; and each engine, range and shard does with
 the two what it does with every operator.
 
 Which items a fold's function fails on, or one of two inputs, is open, since another plan calls it

@@ -146,24 +146,26 @@ def test_a_wrong_row_that_is_late(tmp_path: Path, policy: str) -> None:
 
 
 def test_a_quarantine_is_deployed_and_goes_with_a_rollback(tmp_path: Path) -> None:
-    flow = Wrong(tmp_path).all_put([[LINES[0][0]], *LINES[1:]])
+    misfit = '{"tick": 1, "user": "bob", "amount": "x"}'
+    flow = Wrong(tmp_path).all_put([[LINES[0][0]], [LINES[1][0], misfit], LINES[2]])
+    wrong = [(1, "1.jsonl, line 2")]
     strict = replace(
         flow.flow, inputs={"payments": replace(flow.flow.landings["payments"], on_error=None)}
     )
     flow.flow, quarantining = strict, flow.flow
     reports = flow.run(0, 2)
     assert [report.committed for report in reports] == [True, False]
-    assert "is not JSON" in reports[1].problem
+    assert "not of type long" in reports[1].problem
     # What serves has no quarantine before it is deployed.
     flow.flow = quarantining
     assert not flow.run(1, 1)[0].committed
     change = flow.deploy(PROGRAM)
-    assert change.outputs["quarantine"].change == "new"
+    assert change.difference.outputs["quarantine"].change == "new"
     flow.ran((1, 2))
-    assert flow.whole().places == WRONG[1:]
+    assert flow.whole().places == wrong
     before = flow.by_name
     flow.deploy(PROGRAM.replace("total=sum", "most=max"))
-    assert flow.whole().places == WRONG[1:]
+    assert flow.whole().places == wrong
     flow.rollback()
     assert flow.whole().by_name == before
 
