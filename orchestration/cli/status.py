@@ -93,8 +93,6 @@ class FlowStatus:
     """The inputs of which the last committed tick had no row."""
     late: Mapping[str, LateRows]
     """The inputs for which rows came late, or have changed, after their ticks were committed."""
-    quarantine: Quarantined | None
-    """How many rows are in quarantine; None: the flow has none."""
     deployment: int | None
     """The number of the deployment that serves; None before the first tick."""
     undeployed: str
@@ -106,6 +104,8 @@ class FlowStatus:
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
     """The settings of Spark's own that its ticks run with."""
+    quarantine: Quarantined | None = None
+    """How many rows are in quarantine; None: the flow has no such output."""
 
     @property
     def is_well(self) -> bool:
@@ -295,7 +295,7 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
     held = flow.quarantine
-    if held is not None and held.all:
+    if held and held.all:
         lines.append(
             f"wrong:  {held.all:,} row(s) are in quarantine, {held.last:,} of them by the last "
             f"commit: `hydrotick show {flow.flow} {QUARANTINE}`"
