@@ -26,7 +26,7 @@ from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.quarantine import PLACE, QUARANTINE, REASON, ROW, WRONG, widened
 
-COLUMNS: Mapping[str, str] = {
+QUARANTINE_COLUMNS: Mapping[str, str] = {
     "source": "the input that the row is of, or the operator whose function fails on it",
     "place": "where the row lies: a file and a line or row of it; or where the function stands",
     "reason": "why it is wrong",

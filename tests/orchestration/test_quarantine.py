@@ -185,3 +185,78 @@ def test_nothing_is_left_of_a_tick_that_was_ended(tmp_path: Path) -> None:
     flow.open()
     flow.ran((0, 1))
     assert flow.whole().places == WRONG
+
+
+FAILS = """
+payments = source("user string, amount long")
+payments -> persist() -> with_columns(share=lambda p: 100 // p.amount)
+  -> aggregate(by="user", total=sum("share")) -> delta() -> totals
+payments -> prev() -> before
+"""
+ZEROS = [
+    ['{"tick": 0, "user": "ann", "amount": 1}', '{"tick": 0, "user": "bob", "amount": 0}'],
+    ['{"tick": 1, "user": "ann", "amount": 0}', '{"tick": 1, "user": "ann", "amount": 0}'],
+    ['{"tick": 2, "user": "bob", "amount": 5}', '{"tick": 2, "user": "cat", "amount": "x"}'],
+]
+
+
+class Failing(Wrong):
+    """The flow with a function that fails where an amount is 0, up to so often a tick."""
+
+    def __init__(self, home: Path, allowed: int = 2, shards: int = 1) -> None:
+        super().__init__(home, shards=shards)
+        self.flow = replace(self.flow, on_error=OnError(allowed))
+        self.edit(FAILS)
+
+
+def test_a_function_that_fails_does_not_stop_the_flow(tmp_path: Path) -> None:
+    flow = Failing(tmp_path / "one").all_put(ZEROS).ran((0, 0), (1, 1), (2, 2))
+    place, reason = "small.hydro, line 3", "ZeroDivisionError: integer division or modulo by zero"
+    failed = [(0, '{"user": "bob", "amount": 0}'), *[(1, '{"user": "ann", "amount": 0}')] * 2]
+    found = [
+        *(
+            {
+                "tick": tick,
+                "source": "with_columns()",
+                "place": place,
+                "reason": f"lambda p: 100 // p.amount: {reason}",
+                "row": row,
+            }
+            for tick, row in failed
+        ),
+        {
+            "tick": 2,
+            "source": "payments",
+            "place": "2.jsonl, line 2",
+            "reason": "column `amount`: 'x' is not of type long",
+            "row": ZEROS[2][1],
+        },
+    ]
+    assert flow.whole().rows == found
+    outputs = flow.runner.pipeline(flow.flow).output("totals", every=True).to_pylist()
+    assert outputs == [
+        {"tick": 0, "user": "ann", "total": 100},
+        {"tick": 2, "user": "bob", "total": 20},
+    ]
+    together = Failing(tmp_path / "together").all_put(ZEROS).ran((0, 2))
+    assert together.contents == flow.contents
+    cut = Failing(tmp_path / "shards", shards=2).all_put(ZEROS).ran((0, 0), (1, 2))
+    assert cut.whole().rows == found
+    assert by_name(cut.contents)["outputs/totals"] == by_name(flow.contents)["outputs/totals"]
+
+
+def test_a_function_that_fails_too_often_fails_the_tick(tmp_path: Path) -> None:
+    flow = Failing(tmp_path, allowed=1).all_put(ZEROS)
+    reports = flow.run(0, 2)
+    assert [report.committed for report in reports] == [True, False]
+    assert reports[1].problem.startswith(
+        "2 row(s) are such that a function fails in 2026-01-02, and at most 1 may be in "
+        "quarantine; the first: small.hydro, line 3: lambda p: 100 // p.amount: ZeroDivisionError"
+    )
+    assert [row["tick"] for row in flow.whole().rows] == [0]
+    # What was wrong and is mended comes back, whichever way it was wrong.
+    flow.all_put([[line.replace(": 0}", ": 4}") for line in lines] for lines in ZEROS])
+    flow.correct(0)
+    assert flow.whole().rows == []
+    flow.ran((1, 2))
+    assert flow.whole().places == [(2, "2.jsonl, line 2")]
