@@ -23,6 +23,7 @@
 | `costs` | what a row takes that is read, made, stored, searched, with the cost model |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
+| `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
@@ -62,6 +63,7 @@ BENCHMARKS = (
     "costs",
     "optimizer",
     "tpch",
+    "ordered",
     "nexmark",
 )
 

@@ -28,10 +28,10 @@ def passing_items(filters: Iterable[Fn], items: Column, item: ItemType) -> tuple
 
     Args:
         filters: pure functions of items.
-        items: the items, as a column.
+        items: the items, as a column; one without items may have any type.
         item: their type.
     """
-    if len(items) > ASKED:
+    if not len(items) or len(items) > ASKED:
         return items, item
     asked = tuple(filters)
     places = [i for i, x in enumerate(from_arrow(items, item)) if _may_pass(asked, x)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hydro_core.functions.fn import Fn
@@ -41,6 +42,11 @@ def test_of_many_rows_none_is_asked() -> None:
     rows = [{"k": 1, "s": "a"}] * (ASKED + 1)
     assert len(passed("r.k == 2", rows=rows)) == ASKED + 1
     assert passed("r.k == 2", rows=rows[1:]) == []
+
+
+def test_an_input_to_which_nothing_came_has_a_column_of_no_type() -> None:
+    nothing = pa.nulls(0)
+    assert passing_items([function("lambda r: r.k == 1")], nothing, ROW) == (nothing, ROW)
 
 
 @pytest.mark.parametrize("rows", [[], ROWS])
