@@ -48,6 +48,9 @@ class Landing:
 
     `on_error` says how many rows of a tick that do not fit their type are put in quarantine;
     without it the first fails the tick.
+
+    `event` names the column that says when what a row tells of took place, a date or a timestamp:
+    how late rows are is then told by it, too, beside by when they landed.
     """
 
     path: str
@@ -57,6 +60,7 @@ class Landing:
     removed: Literal["note", "hold"] = "note"
     optional: tuple[str, ...] = ()
     on_error: OnError | None = None
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

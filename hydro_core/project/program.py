@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hydro_core.lang.params import Params, params_of
 from hydro_core.project.check import (
     check_declaration,
+    check_events,
     check_expectations,
     check_optional,
     schemas_of,
@@ -58,4 +59,5 @@ def check_columns(flow: FlowAsset, typed: Typed) -> None:
         ProgramError: everything that is wrong with it (code `config`).
     """
     check_optional(flow, typed.schemas)
+    check_events(flow, typed.schemas)
     check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})

@@ -35,7 +35,7 @@ ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Eu
 inputs:
   payments:
     {path: payments, column: day, wait: landed, late: correct, removed: hold,
-     on_error: {quarantine: 5}}
+     on_error: {quarantine: 5}, event: day}
 schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
 outputs: {totals: Everything.}
 expect:
@@ -96,7 +96,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
         inputs={
             "payments": Landing(
-                *("payments", "day", "landed", "correct", "hold"), on_error=OnError(5)
+                *("payments", "day", "landed", "correct", "hold"), on_error=OnError(5), event="day"
             )
         },
         on_error=OnError(100),
