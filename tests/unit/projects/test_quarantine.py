@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.deploy.said import said
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Ticks
 from hydro_core.project.program import program_of
@@ -86,6 +87,28 @@ def test_functions_that_never_fail_are_left_alone(tmp_path: Path) -> None:
     text = 'payments = source("a long"); payments -> map(lambda a: (a, a is None)) -> out'
     quarantining = program_of(flow(tmp_path, text, None, SOME)).graph
     assert quarantining.nodes == program_of(flow(tmp_path, text, None, None)).graph.nodes
+
+
+def test_where_a_function_stands_is_no_part_of_the_program(tmp_path: Path) -> None:
+    made = flow(tmp_path, PROGRAM, SOME, SOME)
+    before = said(program_of(made).typed)
+    moved = flow(tmp_path, f"# Another line.\n{PROGRAM}", SOME, SOME)
+    assert said(program_of(moved).typed) == before
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ("when", "the program declares no column `when` of it"),
+        ("amount", "`amount` is long, which is no time"),
+        ("quarantine_row", "the program declares no column `quarantine_row` of it"),
+    ],
+)
+def test_the_time_of_events_is_a_column(tmp_path: Path, event: str, message: str) -> None:
+    made = flow(tmp_path, PROGRAM, SOME, None)
+    landing = replace(made.landings["payments"], event=event)
+    with pytest.raises(ProgramError, match=re.escape(f"`inputs.payments.event`: {message}")):
+        program_of(replace(made, inputs={"payments": landing}))
 
 
 def test_the_number_is_no_part_of_the_program(tmp_path: Path) -> None:
