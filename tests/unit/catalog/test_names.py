@@ -88,6 +88,7 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/functions/reruns.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
+    "spark/inputs/event_times.py": {"count": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
     "spark/lower/aggregates/native.py": {"min": PYTHON},
     "spark/lower/over_time/growth.py": {"first": COLUMN},
