@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
 from hydro_core.files.plain import item_type
 from hydro_core.files.tolerant import FoundRows, number_told, of_some_tick
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
@@ -98,7 +98,7 @@ def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
 class RowPlaces:
     """Where the rows of a piece stand, from which row on, and which names are new among them."""
 
-    path: Path
+    path: DataPlace
     number: int
     begin: int
     form: FileForm
@@ -106,7 +106,7 @@ class RowPlaces:
 
 
 def rows_of_file(
-    path: Path, number: int, form: FileForm, wanted: WantedColumns
+    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, which is the one with this number: `c0 …` and what stands beside them.
 
@@ -117,7 +117,7 @@ def rows_of_file(
 
 
 def _rows(
-    path: Path, number: int, form: FileForm, wanted: WantedColumns
+    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
     seen = dict[str, None]()
     at = 0
@@ -132,6 +132,9 @@ def _rows(
             places = RowPlaces(path, number, at, form, names)
             at += len(piece)
             yield _made(piece, wanted, places)
+    except InfrastructureError:
+        # No row of it is at fault: the store does not answer.
+        raise
     except DataError as error:
         told = error.diagnostics[0]
         yield _failed(wanted, number, at, told.message, told.help)

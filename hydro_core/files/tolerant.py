@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 
 from hydro_core.files.landed import Landed
 from hydro_core.files.wrong import Line, legible, lines_of
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
 from hydro_core.types.quarantine import PLACE, REASON, ROW
 
@@ -26,7 +26,7 @@ from hydro_core.types.quarantine import PLACE, REASON, ROW
 class FoundRows:
     """The rows of a piece of a file, where they begin in it, and what is wrong with some."""
 
-    file: Path
+    file: DataPlace
     begin: int
     piece: Landed
     reasons: Mapping[int, tuple[str | None, str]]

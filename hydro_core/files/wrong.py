@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pyarrow.csv
 
 from hydro_core.files.plain import item_type, plain_table
 from hydro_core.files.unreadable import is_utf8, text_of
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.values import ValueProblem
 
 IS_NOT_UTF8 = "it is not UTF-8"
@@ -56,7 +56,7 @@ class Record:
         return self.line.text
 
 
-def records(file: Path) -> Iterator[Record]:
+def records(file: DataPlace) -> Iterator[Record]:
     """The records of a CSV file, the header among them; lines without any text are none."""
     taken: list[str] = []
 
@@ -74,7 +74,7 @@ def records(file: Path) -> Iterator[Record]:
             begin = reader.line_num + 1
 
 
-def lines_of(file: Path, rows: Iterable[int]) -> Mapping[int, Line]:
+def lines_of(file: DataPlace, rows: Iterable[int]) -> Mapping[int, Line]:
     """The lines that some rows of a CSV file are; rows are counted from 0."""
     wanted = set(rows)
     last = max(wanted, default=-1)

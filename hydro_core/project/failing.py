@@ -18,7 +18,6 @@ from typing import assert_never
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     Ends,
-    Gives,
     Linear,
     OverTime,
     PerItem,
@@ -30,6 +29,7 @@ from hydro_core.catalog.internal import FAILING, FITTING
 from hydro_core.catalog.io import SINK
 from hydro_core.catalog.spec import Arg, Args, OpSpec, functions_of
 from hydro_core.catalog.state import DELTA
+from hydro_core.catalog.variants import Gives
 from hydro_core.errors import Diagnostic
 from hydro_core.functions.attempt import Use
 from hydro_core.functions.fn import Fn

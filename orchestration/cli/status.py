@@ -109,6 +109,8 @@ class FlowStatus:
     """How many rows are in quarantine; None: the flow has no such output."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
     """The inputs of which rows of the last committed tick are of events from before its window."""
+    behind: tuple[str, ...] = ()
+    """The outputs whose tables do not show the last commit yet."""
 
     @property
     def is_well(self) -> bool:
@@ -204,6 +206,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
         spark_conf=dict(flows.settings_for(flow).spark.extra),
+        behind=flows.behind(flow),
     )
 
 
@@ -308,6 +311,10 @@ def _details(flow: FlowStatus) -> list[str]:
             f"commit: `hydrotick show {flow.flow} {QUARANTINE}`"
         )
     lines += _ran_again(flow.reruns)
+    lines += [
+        f"behind: the table of `{name}` does not show the last tick; the next one brings it up"
+        for name in flow.behind
+    ]
     lines += [f"spark:  {name} = {value}" for name, value in flow.spark_conf.items()]
     if not flow.running:
         says = flow.next.replace("\n", "\n  ")

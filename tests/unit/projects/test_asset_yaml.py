@@ -14,6 +14,7 @@ from hydro_core.project.flow_asset import (
     Expect,
     FlowAsset,
     FlowSpark,
+    KeptOutput,
     Landing,
     OnError,
     Shards,
@@ -37,7 +38,7 @@ inputs:
     {path: payments, column: day, wait: landed, late: correct, removed: hold,
      on_error: {quarantine: 5}, event: day}
 schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
-outputs: {totals: Everything.}
+outputs: {totals: {as: table, description: Everything.}}
 expect:
   totals:
     - {column: user, not_null: true, unique: true}
@@ -101,7 +102,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         },
         on_error=OnError(100),
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
-        outputs={"totals": "Everything."},
+        outputs={"totals": KeptOutput("table", "Everything.")},
         expect={
             "totals": (
                 Expect("user", not_null=True, unique=True),
@@ -224,6 +225,9 @@ def test_what_is_wrong_by_itself(
         ("shards: {count: 2, on: {payment: user}}", 4, "the program has no input `payment`"),
         ("shards: {count: 2, on: {payments: {a: b}}}", 4, "is to be a name or a list of names"),
         ("shards: {count: 2, on: {payments: usr}}", 4, "usr"),
+        ("outputs: {totals: {as: tabel}}", 4, "is to be log, table or append"),
+        ("outputs: {totals: {is: table}}", 4, "the output `totals` has no `is`"),
+        ("outputs: {totals: 3}", 4, "is to be a text"),
         ("params: {above: 10}", 4, "the program names no `above`"),
         ("params:\n  user: 1\n  totals: 2", 6, "`totals` is a stream of the program"),
         ("params:\n  payments:\n", 5, "the parameter `payments` has no value"),
