@@ -24,6 +24,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
+from hydro_core.lang.suffixes import FORMS, PROGRAMS
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
 from hydro_core.types.json import parse_json
@@ -58,7 +59,7 @@ def command(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hydrotick run", description=command.__doc__)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument("file", nargs="?", metavar="FILE", help=FORMS)
     parser.add_argument("--ticks", metavar="T.json", help="the ticks, as JSON")
     parser.add_argument("--batch", metavar="JOBS.jsonl", help="many programs, a line each")
     parser.add_argument(
@@ -215,7 +216,7 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
 
 def _beside(directory: Path, file: str) -> str:
     """The program's file, relative to the jobs; `module:attribute` stands for itself."""
-    return str(directory / file) if file.endswith(".hydro") else file
+    return str(directory / file) if file.endswith(PROGRAMS) else file
 
 
 def _read_text(path: Path) -> str:

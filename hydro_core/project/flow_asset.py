@@ -138,12 +138,12 @@ class FlowSpark:
 class FlowAsset:
     """A flow as an asset folder gives it.
 
-    `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
-    types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
-    each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
-    judged by what the program, run over all that is landed, gives; 0 switches it off. `shards` cuts
-    the program into so many. `spark` says how Spark runs it. `params` are constants that the
-    program names; with other ones it is another program.
+    `program` is a file `*.hydro` or `*.dl`, relative to the asset's folder, or `module:attribute`.
+    `schemas` types the inputs that the program does not declare, as Spark DDL. `outputs` has a
+    sentence for each output, which the UI shows. `sample_keys` says for how many keys of each
+    output a tick is judged by what the program, run over all that is landed, gives; 0 switches it
+    off. `shards` cuts the program into so many. `spark` says how Spark runs it. `params` are
+    constants that the program names; with other ones it is another program.
     """
 
     name: str

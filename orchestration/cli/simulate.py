@@ -24,6 +24,7 @@ from hydro_core.cli.program_arguments import (
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.environment import settings_of
 from hydro_core.lang.load import load
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.project.program import program_of
 from hydro_core.simulation.case import Case
 from hydro_core.simulation.simulate import Divergence, Failed, Simulated, Simulation, Subject
@@ -119,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:
     named: str = options.program
-    if named.endswith(".hydro") or ":" in named:
+    if named.endswith(PROGRAMS) or ":" in named:
         graph = load(named, given_params(options))
         program = compile_graph(graph, schemas_of(options, graph))
         return Subject(program, _DAYS.window, settings_of(os.environ)), graph.name

@@ -16,6 +16,7 @@ from hydro_core.deploy.records import FORMAT
 from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
@@ -78,7 +79,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
 
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
-    if flow.schemas or Path(place_of(flow)).suffix != ".hydro":
+    if flow.schemas or Path(place_of(flow)).suffix not in PROGRAMS:
         return False
     texts = texts_of(flow)
     return (
@@ -198,7 +199,7 @@ def comments_of(flow: FlowAsset, written: WrittenDeployment | None) -> Comments:
 def texts_of(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
     place = Path(place_of(flow))
-    if place.suffix != ".hydro":
+    if place.suffix not in PROGRAMS:
         found = importlib.util.find_spec(str(place).partition(":")[0])
         if found is None or found.origin is None:
             return {}
