@@ -15,17 +15,24 @@ from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.lang.rules.expressions import variables_of
 from hydro_core.lang.rules.predicates import Predicate, placed
-from hydro_core.lang.rules.syntax import Argument, Atom, Condition, Literals, Rule, Written
+from hydro_core.lang.rules.syntax import (
+    Argument,
+    BodyCondition,
+    DedalusRule,
+    Literals,
+    Mention,
+    RuleExpression,
+)
 from hydro_core.lang.similar import did_you_mean
 
-StepKind = Literal["scan", "absent", "bind", "test"]
+StepKind = Literal["match", "absent", "bind", "test"]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Matched:
     """An atom of a body: variables and constants by the columns that they fill."""
 
-    atom: Atom
+    atom: Mention
     predicate: Predicate
     variables: tuple[tuple[str, str], ...]
     """Columns and their variables; a variable may stand at several."""
@@ -38,19 +45,19 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BodyStep:
     """A step: an atom is joined, or must not be there; a variable is computed, or tested."""
 
     kind: StepKind
-    match: Match | None = None
-    condition: Condition | None = None
+    match: Matched | None = None
+    condition: BodyCondition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
     """The steps of a body, and the variables that they bind, in their order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[BodyStep, ...]
     variables: tuple[str, ...]
 
 
@@ -78,10 +85,10 @@ class _Order:
         self.names = (f"v{n}" for n in range(1, 1_000_000) if f"v{n}" not in taken)
         self.positive = [self.matched(atom) for atom in body.positive]
         self.negative = [self.matched(atom) for atom in body.negative]
-        self.steps: list[Step] = []
+        self.steps: list[BodyStep] = []
         self.bound: dict[str, None] = {}
 
-    def matched(self, atom: Atom) -> Match:
+    def matched(self, atom: Mention) -> Matched:
         """The atom; an expression of variables becomes a variable that is equal to it."""
         variables: list[tuple[str, str]] = []
         constants: list[tuple[str, Argument]] = []
@@ -93,10 +100,10 @@ class _Order:
             elif used:
                 name = next(self.names)
                 variables.append((column, name))
-                self.conditions.append(Condition(argument.written, used, name))
+                self.conditions.append(BodyCondition(argument.written, used, name))
             else:
                 constants.append((column, argument))
-        return Match(atom, predicate, tuple(variables), tuple(constants))
+        return Matched(atom, predicate, tuple(variables), tuple(constants))
 
     def ordered(self) -> Body:
         self.ready()
@@ -104,7 +111,7 @@ class _Order:
             shares = (m for m in self.positive if m.bound & self.bound.keys())
             match = next(shares, self.positive[0])
             self.positive.remove(match)
-            self.steps.append(Step("scan", match))
+            self.steps.append(BodyStep("match", match))
             self.bound.update(dict.fromkeys(v for _, v in match.variables))
             self.ready()
         self.refuse_unbound()
@@ -118,13 +125,13 @@ class _Order:
             for condition in [c for c in self.conditions if c.variables <= self.bound.keys()]:
                 self.conditions.remove(condition)
                 is_new = condition.target is not None and condition.target not in self.bound
-                self.steps.append(Step("bind" if is_new else "test", condition=condition))
+                self.steps.append(BodyStep("bind" if is_new else "test", condition=condition))
                 if condition.target is not None:
                     self.bound.setdefault(condition.target)
             self.turned_round()
         for match in [m for m in self.negative if m.bound <= self.bound.keys()]:
             self.negative.remove(match)
-            self.steps.append(Step("absent", match))
+            self.steps.append(BodyStep("absent", match))
 
     def turned_round(self) -> None:
         """`x = y` says what y is where x is bound."""
@@ -133,7 +140,7 @@ class _Order:
             if target in self.bound and isinstance(tree, ast.Name):
                 self.conditions.remove(condition)
                 other = replace(condition.written, tree=_name(target, tree))
-                turned = Condition(other, frozenset({str(target)}), tree.id)
+                turned = BodyCondition(other, frozenset({str(target)}), tree.id)
                 self.conditions.append(turned)
 
     def refuse_unbound(self) -> None:
@@ -159,12 +166,15 @@ def _name(name: str | None, at: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Name(str(name), ast.Load()), at)
 
 
-def unbound(variable: str, written: Written, operator: str | None) -> Diagnostic:
+def unbound(variable: str, written: RuleExpression, operator: str | None) -> Diagnostic:
     """Says that no positive predicate of the body says what a variable of an expression is."""
     span = written.span
     calls = (n.func for n in ast.walk(written.tree) if isinstance(n, ast.Call))
     if any(isinstance(f, ast.Name) and f.id == variable for f in calls):
-        cure = did_you_mean(variable, BUILTINS) or "docs/functions.md has those that there are"
+        cure = (
+            did_you_mean(variable, BUILTINS)
+            or "functions are the pure ones of Python, and those of the library"
+        )
         message = f"there is no function `{variable}`"
         return Diagnostic("name", message, span, operator, help=cure)
     message = f"nothing says what `{variable}` is"
@@ -177,7 +187,7 @@ def _unbound(message: str, span: Span, operator: str | None, help_: str) -> Diag
 
 
 def check_head(
-    rule: Rule, predicate: Predicate, bound: Iterable[str], constants: Collection[str]
+    rule: DedalusRule, predicate: Predicate, bound: Iterable[str], constants: Collection[str]
 ) -> dict[str, Argument]:
     """The arguments of a head by their columns, every variable of them bound.
 
@@ -194,7 +204,7 @@ def check_head(
             continue
         tree = argument.written.tree
         used = variables_of(tree, constants, known)
-        if argument.kind == "aggregate" and isinstance(tree, ast.Call):
+        if argument.kind == "gathered" and isinstance(tree, ast.Call):
             parts = [variables_of(a, constants, known) for a in tree.args]
             used = frozenset(v for part in parts for v in part) - {"_"}
         problems += [unbound(v, argument.written, predicate.name) for v in sorted(used - known)]

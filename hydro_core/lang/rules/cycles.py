@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hydro_core.errors import Diagnostic, Span, beginning
 from hydro_core.ir.walk import components
-from hydro_core.lang.rules.syntax import Rule, RuleProgram
+from hydro_core.lang.rules.syntax import DedalusRule, RuleProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Edge:
     head: str
     body: str
     whole: bool
-    rule: Rule
+    rule: DedalusRule
     span: Span
 
 

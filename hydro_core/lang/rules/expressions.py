@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,14 @@ from hydro_core.functions.check import check_expression
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.python_text import copied
 from hydro_core.functions.read import constant, read_function
-from hydro_core.lang.rules.syntax import Written
+from hydro_core.lang.rules.syntax import RuleExpression
 from hydro_core.lang.source import Source
 from hydro_core.types.values import ValueProblem
 
-_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+_WORDS: Mapping[str, Any] = {json.dumps(value): value for value in (True, False, None)}
 
 
-def read_expression(source: Source, clean: str, start: int, end: int) -> Written:
+def read_expression(source: Source, clean: str, start: int, end: int) -> RuleExpression:
     """The expression between two offsets; `clean` is the text without its comments.
 
     Raises:
@@ -38,7 +39,7 @@ def read_expression(source: Source, clean: str, start: int, end: int) -> Written
         message = f"`{' '.join(text.split())}` is no expression: {said}"
         span = source.span(start, max(end, start + 1))
         raise ProgramError(Diagnostic("syntax", message, span, help=cure)) from None
-    return Written(_Words().visit(tree), source, start, end)
+    return RuleExpression(_Words().visit(tree), source, start, end)
 
 
 class _Words(ast.NodeTransformer):
@@ -82,7 +83,9 @@ def _bound(tree: ast.AST) -> Iterator[str]:
             yield node.arg
 
 
-def as_function(written: Written, columns: Mapping[str, str], constants: Mapping[str, Any]) -> Fn:
+def as_function(
+    written: RuleExpression, columns: Mapping[str, str], constants: Mapping[str, Any]
+) -> Fn:
     """An expression as a function of a row; `columns` are those of its variables.
 
     Raises:
@@ -135,7 +138,7 @@ class _Columns(ast.NodeTransformer):
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
 
-def constant_of(written: Written, constants: Mapping[str, Any]) -> Any:
+def constant_of(written: RuleExpression, constants: Mapping[str, Any]) -> Any:
     """The value of an expression without variables.
 
     Raises:

@@ -15,17 +15,17 @@ from hydro_core.lang.rules.expressions import read_expression, variables_of
 from hydro_core.lang.rules.reading import RULE, TokenReader
 from hydro_core.lang.rules.syntax import (
     Argument,
-    Atom,
-    Condition,
+    BodyCondition,
     Declaration,
+    DedalusRule,
     Dependency,
     Literals,
-    Rule,
+    Mention,
+    RuleExpression,
     RuleProgram,
     Time,
-    Written,
 )
-from hydro_core.lang.rules.tokens import Token, tokenize
+from hydro_core.lang.rules.tokens import RuleToken, tokenize
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 
@@ -59,7 +59,7 @@ def parse_rules_text(
 
 class _Reader(TokenReader):
     def __init__(
-        self, source: Source, tokens: Sequence[Token], clean: str, constants: Collection[str]
+        self, source: Source, tokens: Sequence[RuleToken], clean: str, constants: Collection[str]
     ) -> None:
         super().__init__(source, tokens)
         self.clean, self.constants = clean, constants
@@ -98,7 +98,7 @@ class _Reader(TokenReader):
                 raise self.wrong(f"there is no `.{word.text}`", word, cure)
         self.end_of_line(word.text)
 
-    def declaration(self, dot: Token, *, is_input: bool) -> Declaration:
+    def declaration(self, dot: RuleToken, *, is_input: bool) -> Declaration:
         name = self.name("the name of a predicate must stand here", _DECLARED)
         columns: tuple[tuple[str, str | None], ...] | None = None
         last = name
@@ -133,7 +133,7 @@ class _Reader(TokenReader):
                 return found
             self.at += 1
 
-    def dependency(self, dot: Token) -> Dependency:
+    def dependency(self, dot: RuleToken) -> Dependency:
         name = self.name("the name of an input must stand here", _FD)
         self.take(":", _FD)
         left = self.names()
@@ -149,7 +149,7 @@ class _Reader(TokenReader):
             found.append(self.name("the name of a column must stand here", _FD).text)
         return tuple(found)
 
-    def rule(self) -> Rule:
+    def rule(self) -> DedalusRule:
         self.skip_lines()
         first = self.peek()
         head = self.atom("a rule begins with its head", in_head=True)
@@ -165,7 +165,7 @@ class _Reader(TokenReader):
             message = "a tick by its number is for facts: a rule holds now, at `@next` or `@async`"
             cure = "take `tick(n)` into the body, and `n == 3`"
             raise ProgramError(Diagnostic("syntax", message, span, help=cure))
-        return Rule(head, time, body, span, at)
+        return DedalusRule(head, time, body, span, at)
 
     def time(self) -> tuple[Time, int | None]:
         if not self.sees("@"):
@@ -186,9 +186,9 @@ class _Reader(TokenReader):
     # Bodies
 
     def body(self) -> Literals:
-        positive: list[Atom] = []
-        negative: list[Atom] = []
-        written: list[tuple[Written, str | None]] = []
+        positive: list[Mention] = []
+        negative: list[Mention] = []
+        written: list[tuple[RuleExpression, str | None]] = []
         while True:
             self.skip_lines()
             negated = self.negation()
@@ -209,19 +209,19 @@ class _Reader(TokenReader):
 
     def literals(
         self,
-        positive: Sequence[Atom],
-        negative: Sequence[Atom],
-        written: Sequence[tuple[Written, str | None]],
+        positive: Sequence[Mention],
+        negative: Sequence[Mention],
+        written: Sequence[tuple[RuleExpression, str | None]],
     ) -> Literals:
         known = {v for atom in (*positive, *negative) for v in atom.variables}
         known |= {target for _, target in written if target is not None}
         conditions = tuple(
-            Condition(w, variables_of(w.tree, self.constants, known), target)
+            BodyCondition(w, variables_of(w.tree, self.constants, known), target)
             for w, target in written
         )
         return Literals(tuple(positive), tuple(negative), conditions)
 
-    def negation(self) -> Token | None:
+    def negation(self) -> RuleToken | None:
         """The sign or word that negates what follows, if there is one."""
         token = self.peek()
         if token is not None and token.text in (*_NOT, "not"):
@@ -246,7 +246,7 @@ class _Reader(TokenReader):
         after = next((t for t in self.tokens[at:] if t.kind != "line"), None)
         return after is None or after.kind in ("end", "name") or after.text in (",", ".")
 
-    def condition(self, negated: Token | None) -> tuple[Written, str | None]:
+    def condition(self, negated: RuleToken | None) -> tuple[RuleExpression, str | None]:
         token = self.peek()
         if token is None or token.kind == "end" or token.text == ",":
             raise self.wrong("a predicate or a condition must stand here", token, RULE)
@@ -262,10 +262,10 @@ class _Reader(TokenReader):
             return right, left.tree.id
         if isinstance(right.tree, ast.Name) and right.tree.id not in self.constants:
             return left, right.tree.id
-        both = Written(_equal(left, right), self.source, start, end)
+        both = RuleExpression(_equal(left, right), self.source, start, end)
         return both, None
 
-    def equals_ahead(self) -> Token | None:
+    def equals_ahead(self) -> RuleToken | None:
         """The `=` at the top of the condition that begins here."""
         depth = 0
         for token in self.tokens[self.at :]:
@@ -278,13 +278,13 @@ class _Reader(TokenReader):
 
     # Atoms
 
-    def atom(self, message: str, *, in_head: bool) -> Atom:
+    def atom(self, message: str, *, in_head: bool) -> Mention:
         name = self.name(message, RULE)
         self.take("(", f"arguments must follow `{name.text}`: `{name.text}(x, y)`")
         arguments = tuple(self.listed(")", lambda: self.argument(in_head=in_head)))
         close = self.take(")")
         span = self.source.span(name.start, close.end)
-        return Atom(name.text, arguments, span, self.span(name))
+        return Mention(name.text, arguments, span, self.span(name))
 
     def argument(self, *, in_head: bool) -> Argument:
         token = self.peek()
@@ -303,15 +303,15 @@ class _Reader(TokenReader):
             case ast.Name(id=name) if name not in self.constants:
                 return Argument("variable", written, name, column)
             case ast.Call(func=ast.Name(id=name)) if in_head and _is_aggregate(written.tree):
-                return Argument("aggregate", written, NAMES[name], column)
+                return Argument("gathered", written, NAMES[name], column)
             case _:
                 return Argument("expression", written, column=column)
 
-    def expression(self, start: int, end: int) -> Written:
+    def expression(self, start: int, end: int) -> RuleExpression:
         return read_expression(self.source, self.clean, start, end)
 
 
-def _predicates(tokens: Sequence[Token]) -> frozenset[str]:
+def _predicates(tokens: Sequence[RuleToken]) -> frozenset[str]:
     """The names that are those of predicates: of heads, and of what is declared."""
     found = set()
     fresh = True
@@ -332,5 +332,5 @@ def _is_aggregate(call: ast.Call) -> bool:
     return fits or call.func.id not in BUILTINS
 
 
-def _equal(left: Written, right: Written) -> ast.expr:
+def _equal(left: RuleExpression, right: RuleExpression) -> ast.expr:
     return ast.copy_location(ast.Compare(left.tree, [ast.Eq()], [right.tree]), left.tree)

@@ -7,18 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hydro_core.catalog.io import TICK
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span, TypeProblem
-from hydro_core.lang.rules.syntax import Argument, Atom, Declaration, Rule, RuleProgram
+from hydro_core.lang.rules.syntax import Argument, Declaration, DedalusRule, Mention, RuleProgram
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
 
-TICK = "tick"
+CLOCK = TICK.name
 """The predicate of the tick's number and times, where the program has none of that name."""
 HOLDS = "holds"
 """The column of a predicate without arguments."""
 
-Form = Literal["rows", "named", "positional", "tick"]
+PredicateForm = Literal["rows", "named", "positional", "clock"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,11 @@ class Predicate:
 
     name: str
     columns: tuple[str, ...]
-    form: Form
+    form: PredicateForm
     span: Span
     is_input: bool
     types: Mapping[str, str] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[DedalusRule, ...] = ()
 
     @property
     def is_async(self) -> bool:
@@ -68,10 +69,10 @@ class _Finder:
     def __init__(self, program: RuleProgram) -> None:
         self.program = program
         self.problems: list[Diagnostic] = []
-        self.rules: dict[str, list[Rule]] = {}
+        self.rules: dict[str, list[DedalusRule]] = {}
         for rule in program.rules:
             self.rules.setdefault(rule.head.predicate, []).append(rule)
-        self.uses: dict[str, list[Atom]] = {}
+        self.uses: dict[str, list[Mention]] = {}
         for atom in _atoms(program):
             self.uses.setdefault(atom.predicate, []).append(atom)
         self.declared: dict[str, Declaration] = {}
@@ -99,8 +100,8 @@ class _Finder:
         if rules:
             columns = head_columns(next((r for r in rules if r.time == "now"), rules[0]).head)
             return Predicate(name, columns, "rows", span, is_input, {}, rules)
-        if declared is None and name == TICK:
-            return Predicate(name, ("tick", "start", "end"), "tick", span, is_input=False)
+        if declared is None and name == CLOCK:
+            return Predicate(name, (CLOCK, "start", "end"), "clock", span, is_input=False)
         uses = self.uses.get(name, [])
         by_name = dict.fromkeys(a.column for u in uses for a in u.arguments if a.column)
         if by_name or declared is not None:
@@ -151,7 +152,7 @@ class _Finder:
         self.problems.append(Diagnostic(code, message, span, help=help_))
 
 
-def _atoms(program: RuleProgram) -> Iterator[Atom]:
+def _atoms(program: RuleProgram) -> Iterator[Mention]:
     for rule in program.rules:
         yield rule.head
         yield from (atom for atom, _ in rule.body.atoms())
@@ -159,7 +160,7 @@ def _atoms(program: RuleProgram) -> Iterator[Atom]:
         yield from (atom for atom, _ in body.atoms())
 
 
-def head_columns(head: Atom) -> tuple[str, ...]:
+def head_columns(head: Mention) -> tuple[str, ...]:
     """The columns that a head gives a predicate: named arguments, variables, aggregates."""
     names: list[str] = []
     for position, argument in enumerate(head.arguments, 1):
@@ -172,9 +173,9 @@ def _own_name(argument: Argument) -> str:
     match argument.kind, argument.written.tree:
         case "variable", _:
             return argument.name
-        case "aggregate", ast.Call(args=[ast.Name(id=of)]) if of != "_":
+        case "gathered", ast.Call(args=[ast.Name(id=of)]) if of != "_":
             return f"{argument.name}_{of}"
-        case "aggregate", ast.Call(args=[] | [ast.Name()]):
+        case "gathered", ast.Call(args=[] | [ast.Name()]):
             return argument.name
         case _:
             return ""
@@ -184,7 +185,7 @@ def _columns(predicate: Predicate) -> str:
     return f"it is `{predicate.name}({', '.join(predicate.columns)})`"
 
 
-def placed(atom: Atom, predicate: Predicate, *, in_head: bool = False) -> dict[str, Argument]:
+def placed(atom: Mention, predicate: Predicate, *, in_head: bool = False) -> dict[str, Argument]:
     """The arguments of an atom by the columns that they fill; a body leaves out wildcards.
 
     Raises:
@@ -198,7 +199,7 @@ def placed(atom: Atom, predicate: Predicate, *, in_head: bool = False) -> dict[s
         message = f"the columns of `{atom.predicate}` are not known, so they have no places"
         cure = f"name them: `{atom.predicate}(column: x)`, or declare them all"
         raise _wrong(message, by_place[0].span, atom, cure)
-    fewest = 1 if predicate.form == "tick" else len(columns)
+    fewest = 1 if predicate.form == "clock" else len(columns)
     if len(by_place) == len(atom.arguments) and not fewest <= len(by_place) <= len(columns):
         message = f"`{atom.predicate}` has {_count(len(columns))}, not {len(by_place)}"
         raise _wrong(message, atom.span, atom, _columns(predicate))
@@ -222,7 +223,7 @@ def _count(number: int) -> str:
     return "1 argument" if number == 1 else f"{number} arguments"
 
 
-def _wrong(message: str, span: Span, atom: Atom, help_: str) -> ProgramError:
+def _wrong(message: str, span: Span, atom: Mention, help_: str) -> ProgramError:
     return ProgramError(Diagnostic("arity", message, span, atom.predicate, help=help_))
 
 

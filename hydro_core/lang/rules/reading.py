@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
-from hydro_core.lang.rules.tokens import Token
+from hydro_core.lang.rules.tokens import RuleToken
 from hydro_core.lang.source import Source
 
 RULE = 'a rule is `head(x) :- body(x, y), !other(y), y > 0.`, a fact `head(1, "a").`'
@@ -17,7 +17,7 @@ T = TypeVar("T")
 class TokenReader:
     """Reads the tokens of a text from its beginning."""
 
-    def __init__(self, source: Source, tokens: Sequence[Token]) -> None:
+    def __init__(self, source: Source, tokens: Sequence[RuleToken]) -> None:
         self.source, self.tokens, self.at = source, tokens, 0
 
     def skip_lines(self) -> bool:
@@ -32,7 +32,7 @@ class TokenReader:
         if not self.skip_lines() or not self.sees(text):
             self.at = at
 
-    def peek(self) -> Token | None:
+    def peek(self) -> RuleToken | None:
         """The next token; None at the end."""
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
@@ -41,7 +41,7 @@ class TokenReader:
         token = self.peek()
         return token is not None and token.text == text and token.kind != "end"
 
-    def take(self, text: str, cure: str = RULE) -> Token:
+    def take(self, text: str, cure: str = RULE) -> RuleToken:
         """The next token, which must be this one."""
         token = self.peek()
         if token is None or not self.sees(text):
@@ -49,7 +49,7 @@ class TokenReader:
         self.at += 1
         return token
 
-    def name(self, message: str, cure: str) -> Token:
+    def name(self, message: str, cure: str) -> RuleToken:
         """The next token, which must be a name."""
         token = self.peek()
         if token is None or token.kind != "name":
@@ -121,11 +121,11 @@ class TokenReader:
             return False
         return token.kind == "name" or token.text == "."
 
-    def span(self, token: Token) -> Span:
+    def span(self, token: RuleToken) -> Span:
         """The place of a token."""
         return self.source.span(token.start, token.end)
 
-    def wrong(self, message: str, token: Token | None, cure: str) -> ProgramError:
+    def wrong(self, message: str, token: RuleToken | None, cure: str) -> ProgramError:
         """An error at a token, or at the end of the text."""
         if token is None or token.kind == "line":
             before = next(t for t in reversed(self.tokens[: self.at]) if t.kind != "line")

@@ -14,7 +14,7 @@ Time = Literal["now", "next", "async"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RuleExpression:
     """An expression: its tree, and where in the source it begins."""
 
     tree: ast.expr
@@ -42,7 +42,7 @@ class Written:
         return self.source.position(self.start + max(0, before + characters - 1))
 
 
-ArgumentKind = Literal["variable", "wildcard", "expression", "aggregate"]
+ArgumentKind = Literal["variable", "wildcard", "expression", "gathered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Argument:
     """What stands in a place of a predicate; `name` of a variable, `column` if it is named."""
 
     kind: ArgumentKind
-    written: Written
+    written: RuleExpression
     name: str = ""
     column: str | None = None
 
@@ -61,7 +61,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Mention:
     """A predicate with its arguments."""
 
     predicate: str
@@ -76,10 +76,10 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class BodyCondition:
     """A condition, or with a `target` what that variable is."""
 
-    written: Written
+    written: RuleExpression
     variables: frozenset[str]
     target: str | None = None
 
@@ -93,21 +93,21 @@ class Condition:
 class Literals:
     """A body: what must hold, what must not, and conditions, in the order of the text."""
 
-    positive: tuple[Atom, ...] = ()
-    negative: tuple[Atom, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    positive: tuple[Mention, ...] = ()
+    negative: tuple[Mention, ...] = ()
+    conditions: tuple[BodyCondition, ...] = ()
 
-    def atoms(self) -> Iterator[tuple[Atom, bool]]:
+    def atoms(self) -> Iterator[tuple[Mention, bool]]:
         """All atoms, and whether each is negated."""
         yield from ((atom, False) for atom in self.positive)
         yield from ((atom, True) for atom in self.negative)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DedalusRule:
     """`head :- body`; `at` is the tick of a fact that holds in that one only."""
 
-    head: Atom
+    head: Mention
     time: Time
     body: Literals
     span: Span
@@ -116,7 +116,7 @@ class Rule:
     @property
     def has_aggregates(self) -> bool:
         """Whether the head gathers what the body gives."""
-        return any(a.kind == "aggregate" for a in self.head.arguments)
+        return any(a.kind == "gathered" for a in self.head.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class RuleProgram:
     """The statements of a text."""
 
     source: Source
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[DedalusRule] = field(default_factory=list)
     declarations: list[Declaration] = field(default_factory=list)
     outputs: list[tuple[str, Span]] = field(default_factory=list)
     never: list[tuple[Literals, Span]] = field(default_factory=list)

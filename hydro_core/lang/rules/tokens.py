@@ -13,7 +13,7 @@ from typing import Literal
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.source import Source
 
-Kind = Literal["name", "number", "text", "sign", "line", "end"]
+RuleTokenKind = Literal["name", "number", "text", "sign", "line", "end"]
 
 _SPACE = re.compile(r"[ \t\r\f\v]+")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -31,18 +31,18 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class RuleToken:
     """A token and its place."""
 
-    kind: Kind
+    kind: RuleTokenKind
     text: str
     start: int
     end: int
 
 
-def tokenize(source: Source) -> tuple[list[Token], str, list[Diagnostic]]:
+def tokenize(source: Source) -> tuple[list[RuleToken], str, list[Diagnostic]]:
     """The tokens of a text, the text with blanks for comments, and what is wrong with it."""
-    tokens: list[Token] = []
+    tokens: list[RuleToken] = []
     problems: list[Diagnostic] = []
     blanked: list[tuple[int, int]] = []
     text, at, depth = source.text, 0, 0
@@ -67,12 +67,12 @@ def tokenize(source: Source) -> tuple[list[Token], str, list[Diagnostic]]:
     return tokens, _blank(text, blanked), problems
 
 
-def _token(text: str, at: int, depth: int) -> Token | None:
+def _token(text: str, at: int, depth: int) -> RuleToken | None:
     if text[at] == "\n":
-        return Token("line", "\n", at, at + 1)
+        return RuleToken("line", "\n", at, at + 1)
     if depth == 0 and _END.match(text, at):
-        return Token("end", ".", at, at + 1)
-    patterns: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+        return RuleToken("end", ".", at, at + 1)
+    patterns: tuple[tuple[RuleTokenKind, re.Pattern[str]], ...] = (
         ("text", _TEXT),
         ("name", _NAME),
         ("number", _NUMBER),
@@ -80,11 +80,11 @@ def _token(text: str, at: int, depth: int) -> Token | None:
     )
     for kind, pattern in patterns:
         if found := pattern.match(text, at):
-            return Token(kind, found.group(), at, found.end())
+            return RuleToken(kind, found.group(), at, found.end())
     return None
 
 
-def _depth(token: Token, depth: int) -> int:
+def _depth(token: RuleToken, depth: int) -> int:
     """How many brackets are open after a token; none at `:-`, whatever was forgotten before it."""
     if token.kind != "sign" or token.text == ":-":
         return depth if token.kind != "sign" else 0

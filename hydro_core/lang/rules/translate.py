@@ -12,17 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hydro_core.catalog.combine import CROSS, UNION
+from hydro_core.catalog.group import UNIQUE
+from hydro_core.catalog.io import SOURCE_ITER, TICK
+from hydro_core.catalog.itemwise import FILTER, MAP, SELECT
+from hydro_core.catalog.state import PERSIST, PREV
 from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
 from hydro_core.ir.builder import build
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.rules.bodies import Body, body_of, check_head
 from hydro_core.lang.rules.cycles import check_cycles, recursive_groups
 from hydro_core.lang.rules.expressions import constant_of
-from hydro_core.lang.rules.operators import Made, Operators, Rows, function
+from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
 from hydro_core.lang.rules.parser import parse_rules_text
 from hydro_core.lang.rules.predicates import Predicate, item_of, outputs_of, predicates_of
 from hydro_core.lang.rules.rows_of import RuleReader
-from hydro_core.lang.rules.syntax import Literals, Rule, RuleProgram
+from hydro_core.lang.rules.syntax import DedalusRule, Literals, RuleProgram
 from hydro_core.lang.source import Source
 from hydro_core.types.item import ItemType
 
@@ -122,7 +127,7 @@ class _Translation:
         self.operators = Operators()
         self.reader = RuleReader(self.operators, self.base, rules.constants)
         self.bases: dict[str, Rows] = {}
-        self.whole: dict[str, Made] = {}
+        self.whole: dict[str, NodeToBe] = {}
         """The operators that give each predicate's rows, before they are placed."""
 
     def graph(self, name: str) -> Graph:
@@ -162,7 +167,7 @@ class _Translation:
 
     def _announce(self, predicate: Predicate) -> None:
         """The operator that will give the predicate's rows, which rules may read before."""
-        node = Operators().add("unique", [], predicate.span)
+        node = Operators().add(UNIQUE, [], predicate.span)
         reads_input = self._has_source(predicate)
         node.draft.name = f"{predicate.name}_now" if reads_input else predicate.name
         self.whole[predicate.name] = node
@@ -174,8 +179,8 @@ class _Translation:
     def base(self, predicate: Predicate) -> Rows:
         """The rows of a predicate."""
         if predicate.name not in self.bases:
-            if predicate.form == "tick":
-                node = self.operators.add("tick", [], predicate.span)
+            if predicate.form == "clock":
+                node = self.operators.add(TICK, [], predicate.span)
                 self.bases[predicate.name] = Rows(node, predicate.columns, is_set=True)
             else:
                 self.bases[predicate.name] = self._source(predicate)
@@ -191,13 +196,13 @@ class _Translation:
         if predicate.form == "positional":
             parts = ", ".join(f"{c!r}: {c}" for c in columns)
             spread = function(f"lambda {', '.join(columns)}: {{{parts}}}")
-            node = self.operators.add("map", [node], span, spread)
+            node = self.operators.add(MAP, [node], span, spread)
         elif schema is None and columns:
-            node = self.operators.add("select", [node], span, *columns)
+            node = self.operators.add(SELECT, [node], span, *columns)
         return Rows(node, columns, is_set=False)
 
-    def _define(self, predicate: Predicate, rules: list[tuple[int, Rule]]) -> None:
-        parts: list[Made] = []
+    def _define(self, predicate: Predicate, rules: list[tuple[int, DedalusRule]]) -> None:
+        parts: list[NodeToBe] = []
         if self._has_source(predicate):
             parts.append(self._source(predicate).node)
         facts = [rule for _, rule in rules if _is_fact(rule)]
@@ -208,11 +213,11 @@ class _Translation:
                 parts += self._in_time(rule, rows)
         node = self.whole[predicate.name]
         if len(parts) != 1:
-            parts = [self.operators.add("union", parts, predicate.span)]
+            parts = [self.operators.add(UNION, parts, predicate.span)]
         node.inputs = parts
         self.operators.place(node)
 
-    def _in_time(self, rule: Rule, rows: Rows) -> list[Made]:
+    def _in_time(self, rule: DedalusRule, rows: Rows) -> list[NodeToBe]:
         """What a rule gives its predicate: now, in the next tick, or when it arrives."""
         span = rule.span
         if rule.time == "now":
@@ -221,9 +226,9 @@ class _Translation:
             sent = self.operators.unique(rows, span)
             self.operators.sink(sent.node, f"{rule.head.predicate}{ASYNC}", span)
             return []
-        return [self.operators.add("prev", [rows.node], span)]
+        return [self.operators.add(PREV, [rows.node], span)]
 
-    def _facts(self, predicate: Predicate, facts: list[Rule]) -> list[Made]:
+    def _facts(self, predicate: Predicate, facts: list[DedalusRule]) -> list[NodeToBe]:
         """Facts without a tick hold in every one, those with one when it is."""
         found = []
         schema = {"schema": item_of(predicate)} if item_of(predicate) is not None else {}
@@ -234,23 +239,23 @@ class _Translation:
                 if rule.at == (None if always else 0)
             ]
             if rows:
-                node = self.operators.add("source_iter", [], predicate.span, rows, **schema)
+                node = self.operators.add(SOURCE_ITER, [], predicate.span, rows, **schema)
                 found.append(
-                    self.operators.add("persist", [node], predicate.span) if always else node
+                    self.operators.add(PERSIST, [node], predicate.span) if always else node
                 )
         return [*found, *(self._at(predicate, rule) for rule in facts if rule.at)]
 
-    def _at(self, predicate: Predicate, rule: Rule) -> Made:
+    def _at(self, predicate: Predicate, rule: DedalusRule) -> NodeToBe:
         values = self._values(predicate, rule)
-        node = self.operators.add("tick", [], rule.span)
+        node = self.operators.add(TICK, [], rule.span)
         then = function(f"lambda r: r.tick == {rule.at}")
-        node = self.operators.add("filter", [node], rule.span, then)
-        one = self.operators.add("source_iter", [], rule.span, [values])
-        held = self.operators.add("persist", [one], rule.span)
-        node = self.operators.add("cross", [node, held], rule.span)
-        return self.operators.add("map", [node], rule.span, function("lambda a, b: b"))
+        node = self.operators.add(FILTER, [node], rule.span, then)
+        one = self.operators.add(SOURCE_ITER, [], rule.span, [values])
+        held = self.operators.add(PERSIST, [one], rule.span)
+        node = self.operators.add(CROSS, [node, held], rule.span)
+        return self.operators.add(MAP, [node], rule.span, function("lambda a, b: b"))
 
-    def _values(self, predicate: Predicate, rule: Rule) -> dict[str, Any]:
+    def _values(self, predicate: Predicate, rule: DedalusRule) -> dict[str, Any]:
         """The row that a fact is."""
         arguments = check_head(rule, predicate, (), self.rules.constants)
         return {c: constant_of(a.written, self.rules.constants) for c, a in arguments.items()} or {
@@ -282,5 +287,5 @@ class _Translation:
         ]
 
 
-def _is_fact(rule: Rule) -> bool:
+def _is_fact(rule: DedalusRule) -> bool:
     return rule.body == Literals() and rule.time == "now" and not rule.has_aggregates
