@@ -14,7 +14,7 @@ from hydro_core.errors import DataError, Diagnostic, Span
 from hydro_core.lang.rules.bodies import Body, check_head
 from hydro_core.lang.rules.cycles import recursive_groups
 from hydro_core.lang.rules.expressions import constant_of
-from hydro_core.lang.rules.predicates import HOLDS, Predicate
+from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import Argument, DedalusRule, Literals, RuleExpression
 from hydro_core.lang.rules.translate import Rules
 from hydro_core.reference.definitions.aggregates import AGGREGATES, GroupValues
@@ -49,7 +49,7 @@ class Stepped:
 class _CompiledRule:
     head: int
     loops: tuple[tuple[int, Loop], ...]
-    """With the predicate of which it goes through what is new; the first goes through all."""
+    """Each with the predicate of which it goes through what is new only."""
     whole: Loop
     gather: _Gather | None
     span: Span
@@ -73,6 +73,11 @@ class RuleMachine:
         for number, rule in enumerate(rules.program.rules):
             self._add(rule, rules.bodies[number])
         self._never = [self._invariant(body, span) for body, span in rules.never]
+        self._steps = []
+        for group in self._groups:
+            own = [rule for name in sorted(group) for rule in self._now.get(name, ())]
+            if own:
+                self._steps.append((own, any(rule.loops for rule in own)))
         self.reads_clock = any(p.form == "clock" for p in self.predicates)
         self.last_special_tick = max(self._at, default=-1)
 
@@ -146,8 +151,7 @@ class RuleMachine:
     ) -> list[FactTable]:
         """All that holds in a tick, by the predicates' numbers."""
         tables = [
-            FactTable(before | always)
-            for before, always in zip(state, self._always, strict=True)
+            FactTable(before | always) for before, always in zip(state, self._always, strict=True)
         ]
         for facts in (arrived, given, self._at.get(tick, ())):
             for number, row in facts:
@@ -155,25 +159,9 @@ class RuleMachine:
         for number, predicate in enumerate(self.predicates):
             if predicate.form == "clock":
                 tables[number].rows.add((tick, None, None))
-        for group in self._groups:
-            self._reach(group, tables)
+        for rules, is_recursive in self._steps:
+            _reach(rules, is_recursive, tables)
         return tables
-
-    def _reach(self, group: frozenset[str], tables: Sequence[FactTable]) -> None:
-        """The least fixpoint of predicates that need each other."""
-        rules = [rule for name in group for rule in self._now.get(name, ())]
-        news: dict[int, FactTable] = {}
-        for rule in rules:
-            _add(news, rule.head, tables[rule.head].add(_rows(rule, rule.whole, tables, None)))
-        if not any(rule.loops for rule in rules):
-            return
-        while news:
-            before, news = news, {}
-            for rule in rules:
-                for number, loop in rule.loops:
-                    if number in before:
-                        found = _rows(rule, loop, tables, before[number])
-                        _add(news, rule.head, tables[rule.head].add(found))
 
     def _heads(
         self, rules: Sequence[_CompiledRule], tables: Sequence[FactTable]
@@ -190,6 +178,20 @@ class RuleMachine:
                 row = min(rows, key=repr)
                 return Violation(number, tuple(zip(variables, row, strict=True)))
         return None
+
+
+def _reach(rules: Sequence[_CompiledRule], is_recursive: bool, tables: Sequence[FactTable]) -> None:
+    """The least fixpoint of predicates that need each other."""
+    news: dict[int, FactTable] = {}
+    for rule in rules:
+        _add(news, rule.head, tables[rule.head].add(_rows(rule, rule.whole, tables, None)))
+    while is_recursive and news:
+        before, news = news, {}
+        for rule in rules:
+            for number, loop in rule.loops:
+                if number in before:
+                    found = _rows(rule, loop, tables, before[number])
+                    _add(news, rule.head, tables[rule.head].add(found))
 
 
 def _add(news: dict[int, FactTable], number: int, rows: set[Row]) -> None:
