@@ -69,6 +69,17 @@ def open_graph(
     return graph_of_rules(rules, name, "open", arriving)
 
 
+def open_program(spec: str, params: Params) -> Graph | None:
+    """The graph of FILE in which what is asynchronous comes in from outside; None: nothing is.
+
+    A message may go to any shard, so a program is cut between its sending and its arrival.
+    """
+    if not spec.endswith(RULES):
+        return None
+    rules = load_rules(spec, params)
+    return open_graph(rules, name=Path(spec).stem) if rules.asynchronous else None
+
+
 def _columns(item: ItemType) -> Sequence[ItemType]:
     return [field.type for field in item.fields] if isinstance(item, Row) else []
 

@@ -19,8 +19,8 @@ from hydro_core.simulation.schedules.machine import RuleMachine
 from tests.laws.dedalus_programs import RuleCase, rule_case
 
 Outputs = list[dict[str, list[Any]]]
-CASES = 150
-AT_LEAST = 100
+CASES = 50
+AT_LEAST = 40
 """So many of them have to be programs, lest the law judges errors."""
 
 
@@ -73,11 +73,11 @@ def test_loops_operators_and_plans_agree() -> None:
         written = as_operators(case, Options(optimized=False))
         gave += sum(map(len, written[-1].values()))
         assert as_loops(case) == written, case.text + json.dumps(case.ticks)
-    assert gave > 10 * len(found)
+    assert gave > 4 * len(found)
 
 
 def test_optimized_rules_give_the_same() -> None:
-    for case in cases("plans", 25, asynchronous=True):
+    for case in cases("plans", 8, asynchronous=True):
         written = as_operators(case, Options(optimized=False))
         assert as_operators(case, Options()) == written, case.text + json.dumps(case.ticks)
 
@@ -102,7 +102,7 @@ def test_many_rules_on_spark() -> None:
 def test_deliveries_by_a_seed_are_a_schedule_that_every_engine_follows() -> None:
     """What arrives by chance is told as ticks, and the machine goes the same way by them."""
     arrived = 0
-    for number, case in enumerate(cases("async", 40, asynchronous=True)):
+    for number, case in enumerate(cases("async", 15, asynchronous=True)):
         rules = read_rules(case.text)
         if not rules.asynchronous:
             continue
@@ -120,4 +120,4 @@ def test_deliveries_by_a_seed_are_a_schedule_that_every_engine_follows() -> None
             for name in rules.asynchronous:
                 rows = {tuple(row.values()) for row in outputs[place][f"{name}_async"]}
                 assert {row for n, row in sent if n == name} == rows
-    assert arrived > 20
+    assert arrived > 10

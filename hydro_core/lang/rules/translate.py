@@ -8,7 +8,7 @@ sent in the tick before, and with `delivery="open"` an input of the predicate's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -153,17 +153,21 @@ class _Translation:
     def _needed(self) -> list[Predicate]:
         """The predicates that outputs are made of, and all inputs; those first that others need."""
         program, predicates = self.rules.program, self.rules.predicates
-        found = dict.fromkeys((*self.rules.outputs, *self.rules.asynchronous))
-        todo = list(found)
-        for name in todo:
-            for rule in predicates[name].rules:
-                for atom, _ in rule.body.atoms():
-                    if atom.predicate not in found:
-                        found[atom.predicate] = None
-                        todo.append(atom.predicate)
+        found = self._needs((*self.rules.outputs, *self.rules.asynchronous))
         order = [n for group in recursive_groups(program) for n in predicates if n in group]
         order += [n for n in predicates if n not in order]
         return [predicates[n] for n in order if n in found or predicates[n].is_input]
+
+    def _needs(self, names: Iterable[str]) -> Mapping[str, None]:
+        """Predicates, with all that they are made of."""
+        found = dict.fromkeys(names)
+        todo = list(found)
+        for name in todo:
+            for rule in self.rules.predicates[name].rules:
+                new = [a.predicate for a, _ in rule.body.atoms() if a.predicate not in found]
+                found.update(dict.fromkeys(new))
+                todo += new
+        return found
 
     def _announce(self, predicate: Predicate) -> None:
         """The operator that will give the predicate's rows, which rules may read before."""
@@ -272,7 +276,8 @@ class _Translation:
     def _unread(self, needed: list[Predicate]) -> list[Diagnostic]:
         """Warnings of predicates that no output needs."""
         known = {p.name for p in needed}
-        watched = {a.predicate for body, _ in self.rules.program.never for a, _ in body.atoms()}
+        never = [a.predicate for body, _ in self.rules.program.never for a, _ in body.atoms()]
+        watched = self._needs(never)
         return [
             Diagnostic(
                 "name",
