@@ -72,16 +72,18 @@ def _rule(
 ) -> str:
     gathers = random.random() < 0.25
     usable = below if gathers else below + same
-    body, bound = [], list[str]()
-    for _ in range(random.randint(1, 3)):
-        body.append(_atom(random, random.choice(usable), arity, bound, new=True))
+    bound: list[str] = []
+    count = random.randint(1, 3)
+    body = [_atom(random, random.choice(usable), arity, bound, new=True) for _ in range(count)]
     if not bound:
         body.append("n(x)")
         bound.append("x")
     if random.random() < 0.35:
         body.append(_negated(random, arity, below, bound))
     if random.random() < 0.3:
-        body.append(f"{random.choice(bound)} {random.choice(['<', '!=', '<='])} {_term(random, bound)}")
+        body.append(
+            f"{random.choice(bound)} {random.choice(['<', '!=', '<='])} {_term(random, bound)}"
+        )
     if random.random() < 0.3:
         body.append(f"v = ({random.choice(bound)} + {_term(random, bound)}) % {MOST + 1}")
         bound.append("v")

@@ -1,4 +1,4 @@
-"""Rules mean the same as operators on the reference, optimized, on Spark, and as loops over sets."""
+"""Rules mean the same as operators, on the reference and Spark, and as loops over sets."""
 
 from __future__ import annotations
 

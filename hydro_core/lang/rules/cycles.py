@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hydro_core.errors import Diagnostic, Span, beginning
 from hydro_core.ir.walk import components
+from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import DedalusRule, RuleProgram
 
 
@@ -89,3 +90,25 @@ def _followed(came: Mapping[str, Edge], start: str, end: str) -> list[Edge]:
         path.append(came[at])
         at = came[at].head
     return path[::-1]
+
+
+def check_beginnings(program: RuleProgram, predicates: Mapping[str, Predicate]) -> list[Diagnostic]:
+    """An error for each predicate without declared types of which every rule needs it already."""
+    begun = {name for name, p in predicates.items() if not p.rules or p.is_input or p.schema}
+    before = -1
+    while before != len(begun):
+        before = len(begun)
+        for rule in program.rules:
+            if all(atom.predicate in begun for atom in rule.body.positive):
+                begun.add(rule.head.predicate)
+    return [
+        Diagnostic(
+            "type",
+            f"no rule begins `{name}`: each of them needs `{name}` already, so it is always empty",
+            predicate.rules[0].head.span,
+            name,
+            help=f"write a rule that does not need it, or declare it: `.decl {name}(x: long)`",
+        )
+        for name, predicate in predicates.items()
+        if name not in begun
+    ]

@@ -21,7 +21,7 @@ from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
 from hydro_core.ir.builder import build
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.rules.bodies import Body, body_of, check_head
-from hydro_core.lang.rules.cycles import check_cycles, recursive_groups
+from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursive_groups
 from hydro_core.lang.rules.expressions import constant_of
 from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
 from hydro_core.lang.rules.parser import parse_rules_text
@@ -91,7 +91,7 @@ def read_rules(
             never.append((body_of(literals, predicates, constants), span))
         except ProgramError as wrong:
             problems += wrong.diagnostics
-    _refuse([*problems, *check_cycles(program)])
+    _refuse([*problems, *check_cycles(program), *check_beginnings(program, predicates)])
     outputs = outputs_of(program, predicates)
     return Rules(program, predicates, bodies, tuple(never), outputs, constants)
 
@@ -215,6 +215,11 @@ class _Translation:
             if not _is_fact(rule):
                 rows = self.reader.head(rule, predicate, self.rules.bodies[number])
                 parts += self._in_time(rule, rows)
+        if predicate.schema is not None and not predicate.is_input:
+            # Of no rows, but of the types that are declared: what rules give is judged by them.
+            schema = {"schema": item_of(predicate)}
+            node = self.operators.add(SOURCE_ITER, [], predicate.span, [], **schema)
+            parts.append(self.operators.add(PERSIST, [node], predicate.span))
         node = self.whole[predicate.name]
         if len(parts) != 1:
             parts = [self.operators.add(UNION, parts, predicate.span)]

@@ -46,8 +46,10 @@ BROKEN = [
     ),
     pytest.param(
         "two_phase_commit",
-        ("decide(t, \"abort\") :- timeout(t), !decided(t, _), !ready(t).",
-         "decide(t, \"abort\") :- timeout(t), !decided(t, _)."),
+        (
+            'decide(t, "abort") :- timeout(t), !decided(t, _), !ready(t).',
+            'decide(t, "abort") :- timeout(t), !decided(t, _).',
+        ),
         id="no transaction is decided twice",
     ),
     pytest.param(
@@ -58,11 +60,14 @@ BROKEN = [
 ]
 
 
+LIMITS = Limits()
+
+
 def text_of(name: str) -> str:
     return (EXAMPLES / f"{name}.dl").read_text(encoding="utf-8")
 
 
-def explored(text: str, schedules: int, seed: int = 0, limits: Limits = Limits()) -> Explored:
+def explored(text: str, schedules: int, seed: int = 0, limits: Limits = LIMITS) -> Explored:
     return Search(RuleMachine(read_rules(text)), (), limits).run(schedules, seed)
 
 
