@@ -24,6 +24,7 @@
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
 | `nexmark` | events a second of processor time of Nexmark's queries |
+| `closure` | the closure of a growing graph by rules with DuckDB from scratch; schedules a second |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
 sizes and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
@@ -63,6 +64,7 @@ BENCHMARKS = (
     "optimizer",
     "tpch",
     "nexmark",
+    "closure",
 )
 
 

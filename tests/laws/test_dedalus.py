@@ -6,6 +6,7 @@ import json
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 
 from hydro_core.compile import compile_graph
@@ -97,6 +98,38 @@ def test_many_rules_on_spark() -> None:
     for case in cases("many", 60, asynchronous=True):
         written = as_operators(case, Options(optimized=False))
         assert as_operators(case, Options("spark")) == written, case.text + json.dumps(case.ticks)
+
+
+GRAPH = """
+.input edge(src: long, dst: long)
+.output path, sink, degree
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+sink(y) :- edge(_, y), !edge(y, _).
+degree(x, n: count(y), last: max(y)) :- path(x, y), x != y.
+"""
+QUERIES = {
+    "path": "with recursive p(x, y) as (select src, dst from edge union select x, dst from p, edge "
+    "where y = src) select x, y from p order by all",
+    "sink": "select distinct dst from edge where dst not in (select src from edge) order by all",
+    "degree": "with recursive p(x, y) as (select src, dst from edge union select x, dst from p, "
+    "edge where y = src) select x, count(*), max(y) from p where x != y group by x order by all",
+}
+
+
+def test_another_engine_agrees_on_recursion_negation_and_aggregates() -> None:
+    for seed in range(6):
+        random = Random(f"duckdb/{seed}")
+        edges = [(random.randint(0, 9), random.randint(0, 9)) for _ in range(random.randint(3, 25))]
+        rows = [{"src": a, "dst": b} for a, b in edges]
+        graph = graph_of_rules(read_rules(GRAPH))
+        (found,) = run_json(graph, {}, [{"edge": rows}], Options())
+        with duckdb.connect() as database:
+            database.execute("create table edge (src bigint, dst bigint)")
+            database.executemany("insert into edge values (?, ?)", edges)
+            for name, query in QUERIES.items():
+                expected = database.execute(query).fetchall()
+                assert [tuple(row.values()) for row in found[name]] == expected
 
 
 def test_deliveries_by_a_seed_are_a_schedule_that_every_engine_follows() -> None:

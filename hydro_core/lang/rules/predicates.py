@@ -98,8 +98,10 @@ class _Finder:
             return Predicate(name, columns, "rows", span, is_input, types, rules)
         is_input = declared is not None or not rules
         if rules:
-            columns = head_columns(next((r for r in rules if r.time == "now"), rules[0]).head)
-            return Predicate(name, columns, "rows", span, is_input, {}, rules)
+            first = next((rule for rule in rules if rule.time == "now"), rules[0])
+            return Predicate(
+                name, head_columns(first.head), "rows", first.span, is_input, {}, rules
+            )
         if declared is None and name == CLOCK:
             return Predicate(name, (CLOCK, "start", "end"), "clock", span, is_input=False)
         uses = self.uses.get(name, [])

@@ -145,8 +145,7 @@ class _Translation:
         for output in self.rules.outputs:
             found = self.base(self.rules.predicates[output])
             rows = self.operators.unique(found, self.rules.predicates[output].span)
-            span = next((s for n, s in self.rules.program.outputs if n == output), None)
-            self.operators.sink(rows.node, output, span)
+            self.operators.sink(rows.node, output, self.rules.predicates[output].span)
         self._check_outputs()
         return build(self.operators.drafts(), name, self._unread(needed))
 
