@@ -54,6 +54,24 @@ def test_rules_run_with_parameters(here: Path, capsys: Capture) -> None:
     assert paths == [[(1, 2)], [(1, 2), (1, 3), (2, 3), (2, 9)]]
 
 
+def test_what_is_kept_whole_is_incremental_and_what_may_go_is_told(
+    here: Path, capsys: Capture
+) -> None:
+    """Recursion over what only grows starts from what is new; a fact that may go has a note."""
+    words = ["optimize", "reach.dl", "--param", "limit=5", "--strict"]
+    plan = printed(capsys, *words, "--format", "json")
+    assert plan["notes"] == []
+    assert "(old path_new)" in plan["outputs"]["path"]
+    kept = "edge(x, y)@next :- edge(x, y)."
+    Path("reach.dl").write_text(
+        REACH.replace(kept, ".input cut(a: long)\nedge(x, y)@next :- edge(x, y), !cut(x).")
+    )
+    assert main(words) == 1
+    told = capsys.readouterr().err
+    assert "`edge` reads all that holds in each tick: this rule carries it" in told
+    assert "reach.dl:5:1" in told
+
+
 def test_what_rules_become_runs_and_gives_the_same(here: Path, capsys: Capture) -> None:
     assert main(["rules", "examples/paxos.dl"]) == 0
     text = capsys.readouterr().out
