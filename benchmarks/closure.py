@@ -23,7 +23,7 @@ from benchmarks.measure import Meter, Ratio, note, parser_of, report, session
 from hydro_core.compile import best_plan, compile_graph, planned
 from hydro_core.engines import Options, run_whole
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
-from hydro_core.simulation.schedules.explore import Limits, Search
+from hydro_core.simulation.schedules.explore import Limits, ScheduleSearch
 from hydro_core.simulation.schedules.machine import RuleMachine
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.tick import TickInput
@@ -92,7 +92,7 @@ def schedules_a_second(count: int) -> float:
     """How fast schedules of Paxos are explored."""
     machine = RuleMachine(read_rules(PAXOS.read_text(encoding="utf-8")))
     begun = time.perf_counter()
-    done = Search(machine, (), Limits()).run(count, 0)
+    done = ScheduleSearch(machine, (), Limits()).run(count, 0)
     assert done.found is None
     return count / (time.perf_counter() - begun)
 

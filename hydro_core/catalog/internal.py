@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import ByKey, Gives, PerItem, Running, Summary
+from hydro_core.catalog.classes import ByKey, PerItem, Running
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.inputs import LINEAR, WHOLE
 from hydro_core.catalog.registry import lookup
@@ -26,6 +26,7 @@ from hydro_core.catalog.spec import (
     Port,
     State,
 )
+from hydro_core.catalog.variants import Gives, Summary
 
 _PAIRS = {"a": "(string, long)"}
 

@@ -14,8 +14,8 @@ from hydro_core.catalog.classes import (
     PerPosition,
     Product,
     Running,
-    Summary,
 )
+from hydro_core.catalog.variants import Summary
 
 
 def made_by_key(cls: OpClass) -> ByKey | None:

@@ -87,8 +87,17 @@ def tick_row(args: Args, types: Types) -> ItemType:
 
 def given_by(fn: Fn, types: Types) -> ItemType:
     """What a function gives for an item; where it cannot be known, the program must say it."""
+    return _given(fn, types, spread=True)
+
+
+def given_for(fn: Fn, types: Types) -> ItemType:
+    """What a function gives for whole items, one for each parameter."""
+    return _given(fn, types, spread=False)
+
+
+def _given(fn: Fn, types: Types, *, spread: bool) -> ItemType:
     _check_said(fn)
-    found = result_type(fn, types, spread=True)
+    found = result_type(fn, types, spread=spread)
     _check_known(fn, found, types)
     return found
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +37,8 @@ from hydro_core.files.unreadable import (
     refuse_parquet,
     refuse_untyped,
 )
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
@@ -52,16 +53,16 @@ class FileForm:
     """How the files of an input are read."""
 
     kind: str
-    base: str
+    base: DataPlace
     declared: Declared
     wanted: ReadNames
     schema: pa.Schema | None = None
     """The columns as all files together have them; None: of JSON lines, or not known yet."""
-    constants: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
+    constants: Mapping[DataPlace, Mapping[str, Any]] = field(default_factory=dict)
     """Columns that a file does not hold, since they are the same in all of its rows."""
 
 
-def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
+def pieces(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
@@ -74,12 +75,12 @@ def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
         if form.kind == "CSV":
             refuse_csv(file, problem)
         if form.kind == "Parquet":
-            refuse_parquet(file, problem, Path(form.base))
+            refuse_parquet(file, problem, form.base)
         refuse_file(file, problem)
 
 
 @contextmanager
-def damage_told(files: Sequence[Path], form: FileForm) -> Iterator[None]:
+def damage_told(files: Sequence[DataPlace], form: FileForm) -> Iterator[None]:
     """Where files that are read together cannot be read: which one it is, and why.
 
     Raises:
@@ -96,7 +97,7 @@ def damage_told(files: Sequence[Path], form: FileForm) -> Iterator[None]:
         raise
 
 
-def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:
+def _parquet(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
     names = [name for name in data.schema.names if name not in constants]
@@ -108,7 +109,7 @@ def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
 
 
-def _csv(file: Path, form: FileForm) -> Iterator[Landed]:
+def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     header = header_of(file, form.wanted)
     types = {field.name: field.type for field in form.schema or ()}
     options = csv_options(
@@ -120,10 +121,12 @@ def _csv(file: Path, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(table, form.schema), header)
 
 
-def _opened_csv(file: Path, options: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
+def _opened_csv(
+    file: DataPlace, options: pyarrow.csv.ConvertOptions
+) -> pyarrow.csv.CSVStreamingReader:
     # One thread knows the number of a row that has too many fields, or too few.
     one_thread = pyarrow.csv.ReadOptions(use_threads=False)
-    return pyarrow.csv.open_csv(str(file), read_options=one_thread, convert_options=options)
+    return pyarrow.csv.open_csv(opened(file), read_options=one_thread, convert_options=options)
 
 
 def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
@@ -138,13 +141,13 @@ def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 
-def _json(file: Path) -> Iterator[JsonRows]:
+def _json(file: DataPlace) -> Iterator[JsonRows]:
     objects = json_lines(file)
     while piece := list(islice(objects, ROWS)):
         yield JsonRows(piece)
 
 
-def surveyed_csv(file: Path, form: FileForm) -> pa.Schema:
+def surveyed_csv(file: DataPlace, form: FileForm) -> pa.Schema:
     """The wanted columns of a CSV file and their types: those that all of its rows have."""
     try:
         return _csv_schema(file, form)
@@ -152,7 +155,7 @@ def surveyed_csv(file: Path, form: FileForm) -> pa.Schema:
         refuse_csv(file, problem)
 
 
-def _csv_schema(file: Path, form: FileForm) -> pa.Schema:
+def _csv_schema(file: DataPlace, form: FileForm) -> pa.Schema:
     header = header_of(file, form.wanted)
     declared = {name: csv_type(name, t) for name, t in form.declared.items() if name in header}
     columns = among(header, form.wanted) if form.wanted else header
@@ -194,7 +197,7 @@ _CHAIN: tuple[pa.DataType, ...] = (
 _LOOSER: dict[pa.DataType, pa.DataType] = dict(pairwise(_CHAIN))
 
 
-def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
+def surveyed_json(file: DataPlace) -> tuple[ItemType, list[str]]:
     """What the rows of a file of JSON lines have in common, and all of their columns."""
     names = dict[str, None]()
     types: list[ItemType] = []
@@ -204,4 +207,4 @@ def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
             types.append(infer(piece.objects))
         return merge(types), list(names)
     except ValueProblem as problem:
-        refuse_untyped(str(file), problem)
+        refuse_untyped(file, problem)

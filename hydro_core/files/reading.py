@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -41,6 +40,7 @@ from hydro_core.files.rows import (
     input_error,
     rows_of_file,
 )
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
 from hydro_core.types.arrow import arrow_type, from_arrow
@@ -57,7 +57,7 @@ class Here:
 
 
 def read_here(
-    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[DataPlace]
 ) -> Here:
     """The rows of some files that are of the range; without an axis all are of tick 0.
 
@@ -142,7 +142,7 @@ def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
 
 
 def _read(
-    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[DataPlace]
 ) -> tuple[pa.Table, Numbers]:
     """The rows with what stands beside them, and their ticks."""
     reading = _Reading(arrived, made, axis, files)
@@ -156,12 +156,16 @@ class _Reading:
     """What has been read so far."""
 
     def __init__(
-        self, arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
+        self,
+        arrived: Arrived,
+        made: WantedColumns,
+        axis: TickRange | None,
+        files: Sequence[DataPlace],
     ) -> None:
         self._arrived, self._made, self._axis = arrived, made, axis
         self._kept: list[pa.RecordBatch] = []
         self._numbers: list[Numbers] = [np.array([], np.int64)]
-        self._names: dict[Path, dict[str, None]] = {}
+        self._names: dict[DataPlace, dict[str, None]] = {}
         self._told: set[str] = set()
         self._untold: str | None = None
         self._early: tuple[int, int, int] | None = None

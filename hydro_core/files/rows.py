@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
 from hydro_core.files.plain import item_type
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
@@ -102,7 +102,7 @@ class RowPlaces:
 
 
 def rows_of_file(
-    path: Path, number: int, form: FileForm, wanted: WantedColumns
+    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
     seen = dict[str, None]()
@@ -120,6 +120,9 @@ def rows_of_file(
             )
             at += len(piece)
             yield _made(piece, wanted, places)
+    except InfrastructureError:
+        # No row of it is at fault: the store does not answer.
+        raise
     except DataError as error:
         told = error.diagnostics[0]
         yield _failed(wanted, number, at, told.message, told.help)

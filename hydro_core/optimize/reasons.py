@@ -8,7 +8,6 @@ from typing import assert_never
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     ByKey,
-    Compares,
     Distinct,
     Ends,
     Growth,
@@ -20,7 +19,6 @@ from hydro_core.catalog.classes import (
     PerPosition,
     Product,
     Running,
-    Summary,
 )
 from hydro_core.catalog.parts import (
     goes_on,
@@ -31,6 +29,7 @@ from hydro_core.catalog.parts import (
     why_not_moving,
 )
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.variants import Compares, Summary
 from hydro_core.optimize.shape import FeedbackShape, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"

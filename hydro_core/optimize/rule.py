@@ -41,6 +41,8 @@ FACTS: Mapping[str, str] = {
     "total": "P",
     "passes": "P",
     "joined": "SPPSS",
+    "kept": "SPP",
+    "first": "P",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 

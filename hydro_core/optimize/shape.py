@@ -15,10 +15,11 @@ from typing import ClassVar
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import Gives, OpClass, Ordering, PerItem, Sum, is_itemwise
+from hydro_core.catalog.classes import OpClass, Ordering, PerItem, Sum, is_itemwise
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, OrderRule
+from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.types.stream import Order
@@ -149,7 +150,7 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
         inputs=sorts,
         cls=node.cls,
         output=out,
-        payload=bool(node.op.args) or node.op.outputs == "ports",
+        payload=bool(spec.args) or node.op.outputs == "ports",
         op=node.op,
         linear=tuple(p.linear and not isinstance(node.cls, Sum) for p in ports),
         zero=spec.zero,
@@ -199,6 +200,8 @@ def _variant(node: Node, spec: OpSpec) -> str:
     for choice in choices:
         if node.args[choice.name] != choice.default:
             name += f":{node.args[choice.name]}"
+    if spec.state is not node.op.state:
+        name += f":{spec.state.name.lower()}"
     if not spec.zero and node.op.zero:
         name += GLOBAL
     return name

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -30,7 +31,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -41,6 +42,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup, Lookups
 from hydro_core.plan.kinds import Kind
@@ -48,7 +50,7 @@ from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import group_key, result_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class _Analysis:
                 found = NEW_ROWS if all_told and name in self._added else None
             case Growth() | Running(changes=True):
                 found = new
-            case ByKey():
+            case ByKey() | OrderedByKey():
                 found = self._of_keys(node)
             case Distinct():
                 found = self._of_items(node)
@@ -153,8 +155,8 @@ class _Analysis:
                 found = self._handed_on(node, i)
             case Product():
                 found = self._paired(node, i, cls)
-            case Matching():
-                found = self._matched(node, i, cls)
+            case Matching() | AsOf():
+                found = self._matched(node, i, wanted=isinstance(cls, Matching) and cls.wanted)
             case (
                 Given() | Empty() | Ordering() | Positional() | Running()
                 | History() | Window() | Before() | Commands()
@@ -176,10 +178,10 @@ class _Analysis:
             return self._of_new_matches(node, i, cls.keeps)
         return _united((self._on_side(node, i), met)) if self._origins.tells(node) else None
 
-    def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
+    def _matched(self, node: Node, i: int, *, wanted: bool) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
-        if of_events[0] or (of_events[1] and cls.wanted):
+        if of_events[0] or (of_events[1] and wanted):
             return self._met(*sides(node, i))
         return self._of_new_matches(node, i, (0,))
 
@@ -215,7 +217,7 @@ class _Analysis:
 
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key looks at: the keys of what changes."""
-        key = result_key(node)
+        key = group_key(node)
         if key is None or not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)

@@ -15,16 +15,17 @@ from hydro_core.catalog.classes import (
     Commands,
     Ends,
     Linear,
+    OrderedByKey,
     OverTime,
     PerKey,
     PerPosition,
-    Places,
     Positional,
     Product,
     Projection,
     Running,
 )
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
 
 Key = tuple[str, ...]
@@ -62,6 +63,14 @@ def result_key(node: Node) -> Key | None:
             return None
         case _:
             assert_never(cls)
+
+
+def group_key(node: Node) -> Key | None:
+    """The key on whose items alone depends what an operator makes of them; None: it has none."""
+    if isinstance(node.cls, OrderedByKey):
+        by: Key | None = node.args["by"] if node.cls.keyed else None
+        return by
+    return result_key(node)
 
 
 def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:

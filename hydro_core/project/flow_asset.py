@@ -129,9 +129,25 @@ class Shards:
 
 @dataclass(frozen=True, slots=True)
 class FlowSpark:
-    """How Spark runs a flow: `conf` has settings of its own, which win over the project's."""
+    """How Spark runs a flow: `conf` has settings of its own, which win over the project's; `master`
+    is where it does, if not where the project's flows run.
+    """
 
     conf: Mapping[str, str] = field(default_factory=dict)
+    master: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutput:
+    """How an output is kept for those who read it, and a sentence about it.
+
+    A "log" is what its ticks add or change, with the tick, by which it is read as of any tick. A
+    "table" is, beside that, a Delta table that holds the output as of the last committed tick, and
+    nothing else. "append" is such a table of an output that only grows: of another it is refused.
+    """
+
+    as_: Literal["log", "table", "append"] = "log"
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +155,11 @@ class FlowAsset:
     """A flow as an asset folder gives it.
 
     `program` is a file `*.hydro` or `*.dl`, relative to the asset's folder, or `module:attribute`.
-    `schemas` types the inputs that the program does not declare, as Spark DDL. `outputs` has a
-    sentence for each output, which the UI shows. `sample_keys` says for how many keys of each
-    output a tick is judged by what the program, run over all that is landed, gives; 0 switches it
-    off. `shards` cuts the program into so many. `spark` says how Spark runs it. `params` are
-    constants that the program names; with other ones it is another program.
+    `schemas` types the inputs that the program does not declare, as Spark DDL. `outputs` has, for
+    each output, a sentence that the UI shows, or how it is kept. `sample_keys` says for how many
+    keys of each output a tick is judged by what the program, run over all that is landed, gives;
+    0 switches it off. `shards` cuts the program into so many. `spark` says how Spark runs it.
+    `params` are constants that the program names; with other ones it is another program.
     """
 
     name: str
@@ -153,7 +169,7 @@ class FlowAsset:
     description: str = ""
     expect: Mapping[str, tuple[Expect, ...]] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str | KeptOutput] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
     sample_keys: int | None = None
     shards: int | Shards = 1
@@ -177,6 +193,17 @@ class FlowAsset:
     def reads(self) -> Mapping[str, FlowOutput]:
         """The inputs that are outputs of other flows."""
         return {name: of for name, of in self.inputs.items() if isinstance(of, FlowOutput)}
+
+    @property
+    def tables(self) -> Mapping[str, KeptOutput]:
+        """The outputs that are tables of their own."""
+        found = {name: of for name, of in self.outputs.items() if isinstance(of, KeptOutput)}
+        return {name: of for name, of in found.items() if of.as_ != "log"}
+
+    def described(self, output: str) -> str:
+        """The sentence about an output; empty where there is none."""
+        said = self.outputs.get(output, "")
+        return said.description if isinstance(said, KeptOutput) else said
 
     def numbered_by(self, name: str) -> Calendar | None:
         """Whose ticks number the rows of an input; None: the flow's own."""

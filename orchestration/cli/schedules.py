@@ -18,7 +18,7 @@ from hydro_core.delivery import load_rules, open_graph
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.rules.syntax import Literals
 from hydro_core.running import check_ticks, given_types, read_ticks
-from hydro_core.simulation.schedules.explore import Explored, Limits, Search
+from hydro_core.simulation.schedules.explore import Explored, Limits, ScheduleSearch
 from hydro_core.simulation.schedules.facts import (
     as_ticks,
     facts_of,
@@ -81,7 +81,9 @@ def simulate_schedules(options: argparse.Namespace) -> int:
     facts = [facts_of(machine, tick) for tick in read_ticks(typed, given["ticks"])]
     limits = Limits(options.steps, options.duplicates)
     progress = _ScheduleProgress(options.schedules)
-    done = Search(machine, facts, limits, progress.told).run(options.schedules, options.seed)
+    done = ScheduleSearch(machine, facts, limits, progress.told).run(
+        options.schedules, options.seed
+    )
     progress.end()
     story = None if done.found is None else smallest(machine, facts, done.found, limits)
     told = _Told(machine, typed, graph.name, done, story)

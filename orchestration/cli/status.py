@@ -102,6 +102,8 @@ class FlowStatus:
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
     """The settings of Spark's own that its ticks run with."""
+    behind: tuple[str, ...] = ()
+    """The outputs whose tables do not show the last commit yet."""
 
     @property
     def is_well(self) -> bool:
@@ -193,6 +195,7 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
         spark_conf=dict(flows.settings_for(flow).spark.extra),
+        behind=flows.behind(flow),
     )
 
 
@@ -290,6 +293,10 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
     lines += _ran_again(flow.reruns)
+    lines += [
+        f"behind: the table of `{name}` does not show the last tick; the next one brings it up"
+        for name in flow.behind
+    ]
     lines += [f"spark:  {name} = {value}" for name, value in flow.spark_conf.items()]
     if not flow.running:
         says = flow.next.replace("\n", "\n  ")

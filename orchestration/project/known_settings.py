@@ -82,6 +82,7 @@ class FileSettings:
         "spark", "shuffle_partitions", _number_of("partitions")
     )
     spark_conf: Mapping[str, Any] | None = _setting("spark", "conf", wrong_conf)
+    lookups: str | None = _setting("spark", "lookups", _text(wrong_memory))
     range_ticks: int | None = _setting("ticks", "range", _number_of("ticks"))
     home: str | None = _setting("paths", "home", _text(wrong_directory))
     landing: str | None = _setting("paths", "landing", _text(wrong_directory))
@@ -131,6 +132,29 @@ class FileSettings:
     log_format: str | None = _setting(
         "logs", "format", _one_of(FORMATS, "no form of a log"), FORMAT
     )
+    storage_endpoint: str | None = _setting(
+        "storage",
+        "endpoint",
+        _like(
+            r"https?://[^/\s@?]+/?",
+            "no address of a server",
+            "write its URL without a path, a user or a password, as `https://minio.acme.com:9000`",
+        ),
+    )
+    storage_region: str | None = _setting(
+        "storage", "region", _like(r"[A-Za-z0-9-]+", "no region", "write it as `eu-central-1`")
+    )
+    storage_profile: str | None = _setting(
+        "storage",
+        "profile",
+        _like(r"[^\s\[\]]+", "no name of a profile", "write one of `~/.aws/credentials`"),
+    )
+    storage_anonymous: bool | None = _setting(
+        "storage",
+        "anonymous",
+        lambda value: None if isinstance(value, bool) else ("neither", "write true or false"),
+    )
+    storage_patience: int | None = _setting("storage", "patience", _number_of("seconds"))
     worker_address: str | None = _setting("worker", "address", _text(wrong_address), WORKER)
     worker_token_file: str | None = _setting("worker", "token_file", _text(wrong_directory))
     worker_flows: int | None = _setting("worker", "flows", _number_of("flows"))

@@ -23,6 +23,7 @@ from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deploymen
     from hydro_core.validation import validate_randomly
 
     made = untried_deployment(flow, known)
+    refuse_not_growing(flow, made.plan)
     program, before = stratified(made.program.typed), made.costs.before
     wrong = validate_randomly(stratified(made.plan.typed), program, _RUNS, _SEED)
     if wrong is None:

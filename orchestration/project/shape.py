@@ -145,6 +145,8 @@ def _state(
     plan: TickPlan, slot: StateSlot, parents: tuple[str, ...], earlier: tuple[str, ...]
 ) -> StateShape:
     kept = "every tick" if slot.keep is None else f"the last {slot.keep} ticks"
+    if slot.bound is not None:
+        kept = f"the ticks so far as long as {slot.bound.shown}"
     if slot.mode.value == "last":
         kept = "the last tick"
     node = plan.graph[slot.stream.node]

@@ -152,6 +152,8 @@ class Ranges:
             commit = prepared.commit({"tables": judged.facts, "passed": passed})
             if self.after is not None:
                 self.after.commit = commit.sequence
+            for name, why in pipeline.published.behind.items():
+                self.log(f"the table of `{name}` is behind, the next tick brings it up: {why}")
             self.log(f"{ticks}: committed after {len(judged.verdicts)} checks")
             return list(committed(reports, commit, pipeline))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
 
@@ -108,6 +109,7 @@ class TickRunner(Flows):
         self._wait(flow, log)
         try:
             self.deployments.prepared(flow)
+            refuse_not_growing(flow, self.plan(flow))
             may_run = self.ready(flow)
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)

@@ -20,7 +20,7 @@ from tests.golden.cases import Case, all_cases
 from tests.golden.vectors import Vector, vectors
 
 CASES = [case for case in all_cases() if case.error is None]
-VECTORS = [v for v in vectors("dfir", "fuzz") if "error" not in v]
+VECTORS = [v for v in vectors("dfir", "fuzz", "ordered") if "error" not in v]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

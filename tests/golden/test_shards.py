@@ -24,7 +24,7 @@ PROGRAMS: dict[str, Program] = {
     **{case.name: (case.program, case.schemas, case.ticks) for case in all_cases()},
     **{
         v["name"]: (v["program"], v.get("schemas", {}), v.get("ticks", [{}]))
-        for v in vectors("dfir", "fuzz")
+        for v in vectors("dfir", "fuzz", "ordered")
     },
 }
 

@@ -13,9 +13,10 @@ from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
-from tests.golden.vectors import Vector, key, shared, vectors
+from tests.golden.vectors import TO_COME, Vector, all_vectors, key, shared, vectors
 
-VECTORS = vectors("dfir", "fuzz")
+VECTORS = vectors("dfir", "fuzz", "ordered")
+LATER = [v for v in all_vectors("ordered") if v["name"].startswith(TO_COME)]
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here")
 
@@ -38,6 +39,18 @@ def test_vector(vector: Vector) -> None:
             assert collect(map(key, got[name])) == collect(map(key, items))
 
 
+@pytest.mark.parametrize(
+    "vector",
+    [
+        pytest.param(v, marks=pytest.mark.xfail(reason="this is to be built", strict=True))
+        for v in LATER
+    ],
+    ids=lambda v: v["name"],
+)
+def test_vector_to_come(vector: Vector) -> None:
+    test_vector(vector)
+
+
 def test_the_command_line_passes_the_judge() -> None:
     judge, folder = shared("tools"), shared("vectors")
     assert judge is not None
@@ -49,8 +62,7 @@ def test_the_command_line_passes_the_judge() -> None:
             judge / "judge_vectors.py",
             "--command",
             command,
-            folder / "dfir",
-            folder / "fuzz",
+            *(folder / name for name in ("dfir", "fuzz", "ordered")),
         ],
         capture_output=True,
         text=True,
@@ -58,4 +70,5 @@ def test_the_command_line_passes_the_judge() -> None:
         check=False,
         cwd=ROOT,
     )
-    assert done.stdout.splitlines()[-1] == f"{len(VECTORS)} passed, 0 failed", done.stdout
+    told = f"{len(VECTORS)} passed, {len(LATER)} failed"
+    assert done.stdout.splitlines()[-1] == told, done.stdout

@@ -100,7 +100,7 @@ CASES = [
     if c.error is None
 ]
 SAMPLE = covering(
-    [v for v in (*vectors("dfir", "fuzz"), *CASES) if "error" not in v], optimize=False
+    [v for v in (*vectors("dfir", "fuzz", "ordered"), *CASES) if "error" not in v], optimize=False
 )
 
 

@@ -18,7 +18,7 @@ from tests.spark.engines import Json, on_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-VECTORS = vectors("dfir", "fuzz")
+VECTORS = vectors("dfir", "fuzz", "ordered")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here"),

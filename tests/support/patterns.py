@@ -8,7 +8,7 @@ from random import Random
 
 from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
@@ -57,6 +57,10 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
     """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
     given: dict[str, object] = {a.name: a.default for a in op.args}
     name = op.name.removeprefix("running_")
+    if op.name == "join_asof":
+        way, how = rng.choice(("backward", "forward", "nearest")), rng.choice(("left", "inner"))
+        given |= {"on": ("k",), "at": "v", "since": "v", "suffix": "_r"}
+        return Args(tuple((given | {"direction": way, "how": how}).items()))
     if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
     match name:
@@ -90,7 +94,8 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             given["how"] = how.partition(":")[2] or "inner"
         case "limit":
             given["n"] = rng.randint(0, 2)
-    return Args(tuple(given.items()))
+    args = Args(tuple(given.items()))
+    return args if op.at(args).args else NO_ARGS
 
 
 def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
@@ -206,7 +211,7 @@ MIXED = (
 
 
 def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _known_of_aggregates(
@@ -245,7 +250,7 @@ class Instance:
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
-        rows |= ON_ROWS
+        rows |= {*ON_ROWS, *(name for name in names if name.startswith("join_asof"))}
         return ROW if names & rows else PAIR
 
     def graph(self) -> Graph:
@@ -367,7 +372,8 @@ class Instance:
 
     def _arguments(self, pattern: Pat, op: OpSpec) -> Args:
         if pattern.payload is None:
-            return Args(tuple((a.name, a.default) for a in op.args))
+            args = Args(tuple((a.name, a.default) for a in op.args))
+            return args if op.at(args).args else NO_ARGS
         name = pattern.payload.name
         if name not in self.payloads:
             made = arguments(op, self.rng, pattern.shape.removesuffix("!"))

@@ -16,7 +16,8 @@ from hydro_core.errors import Diagnostic, ProgramError, Span, TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.ir.builder import Draft, source_args
-from hydro_core.lang.signature import ArgumentProblem, bind
+from hydro_core.lang.constant_arguments import ArgumentProblem
+from hydro_core.lang.signature import bind
 from hydro_core.lang.values import ValueReader
 
 _READER = ValueReader()

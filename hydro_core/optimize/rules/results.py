@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import ByKey, Summary
+from hydro_core.catalog.classes import ByKey
 from hydro_core.catalog.group import AGGREGATE
 from hydro_core.catalog.internal import MOVING_AGGREGATE, running
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.catalog.variants import Summary
 from hydro_core.optimize.rule import Line
 from hydro_core.optimize.shape import GLOBAL
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from hydro_core.simulation.schedules.machine import (
-    Fact,
+    GroundFact,
+    HeldFacts,
     RuleMachine,
-    State,
     Stepped,
     Violation,
 )
 
-Given = Sequence[frozenset[Fact]]
+ComingIn = Sequence[frozenset[GroundFact]]
 """What comes from outside, tick by tick."""
-Choose = Callable[[int, Sequence[Fact]], list[Fact]]
+ChooseArriving = Callable[[int, Sequence[GroundFact]], list[GroundFact]]
 """Of the messages under way in a tick, in the order of their sending, those that arrive."""
 
 MOST_KNOWN = 50_000
@@ -43,22 +43,26 @@ class Limits:
 class Played:
     """A schedule: what arrived in each tick, and what it led to."""
 
-    arrived: tuple[frozenset[Fact], ...]
+    arrived: tuple[frozenset[GroundFact], ...]
     violation: Violation | None
 
 
 @dataclass(slots=True)
-class Memory:
+class KnownTicks:
     """The ticks that were computed, and the ways that were tried."""
 
     machine: RuleMachine
-    ticks: dict[object, tuple[Stepped, tuple[Fact, ...]]] = field(default_factory=dict)
+    ticks: dict[object, tuple[Stepped, tuple[GroundFact, ...]]] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
     computed: int = 0
 
     def step(
-        self, state: State, arrived: frozenset[Fact], tick: int, given: frozenset[Fact]
-    ) -> tuple[Stepped, tuple[Fact, ...]]:
+        self,
+        state: HeldFacts,
+        arrived: frozenset[GroundFact],
+        tick: int,
+        given: frozenset[GroundFact],
+    ) -> tuple[Stepped, tuple[GroundFact, ...]]:
         """The tick, and what it sends in an order that does not depend on the run."""
         machine = self.machine
         clock = tick if machine.reads_clock or tick <= machine.last_special_tick else -1
@@ -74,19 +78,19 @@ class Memory:
         return found
 
 
-def play(memory: Memory, given: Given, choose: Choose, limits: Limits) -> Played:
+def play(memory: KnownTicks, given: ComingIn, choose: ChooseArriving, limits: Limits) -> Played:
     """Runs one schedule until what must not hold does, until nothing moves, or to its limit."""
     machine = memory.machine
-    state, under_way = machine.start, dict[Fact, None]()
-    last_sent: frozenset[Fact] = frozenset()
-    arrived: list[frozenset[Fact]] = []
+    state, under_way = machine.start, dict[GroundFact, None]()
+    last_sent: frozenset[GroundFact] = frozenset()
+    arrived: list[frozenset[GroundFact]] = []
     busy_until = max(len(given), machine.last_special_tick + 1)
     for tick in range(max(limits.ticks, busy_until)):
-        chosen = frozenset(choose(tick, tuple(under_way))) if under_way else frozenset[Fact]()
+        chosen = frozenset(choose(tick, tuple(under_way))) if under_way else frozenset[GroundFact]()
         if not limits.duplicates:
             for fact in chosen:
                 del under_way[fact]
-        now = given[tick] if tick < len(given) else frozenset[Fact]()
+        now = given[tick] if tick < len(given) else frozenset[GroundFact]()
         stepped, sent = memory.step(state, chosen, tick, now)
         arrived.append(chosen)
         if stepped.violation is not None:
@@ -103,27 +107,27 @@ def play(memory: Memory, given: Given, choose: Choose, limits: Limits) -> Played
 # Manners of delivering
 
 
-def manner(random: Random) -> Choose:
+def manner(random: Random) -> ChooseArriving:
     """A way to choose what arrives."""
     make = random.choice((_each, _one_by_one, _by_priority, _lagging, _last_first))
     return make(random)
 
 
-def _each(random: Random) -> Choose:
+def _each(random: Random) -> ChooseArriving:
     """Each message arrives by chance."""
     chance = random.choice((0.1, 0.3, 0.5, 0.8, 1.0))
     return lambda _, under_way: [fact for fact in under_way if random.random() < chance]
 
 
-def _one_by_one(random: Random) -> Choose:
+def _one_by_one(random: Random) -> ChooseArriving:
     return lambda _, under_way: [random.choice(under_way)]
 
 
-def _by_priority(random: Random) -> Choose:
+def _by_priority(random: Random) -> ChooseArriving:
     """Every message has a priority by chance: some wait for all others."""
-    priorities: dict[Fact, float] = {}
+    priorities: dict[GroundFact, float] = {}
 
-    def choose(_: int, under_way: Sequence[Fact]) -> list[Fact]:
+    def choose(_: int, under_way: Sequence[GroundFact]) -> list[GroundFact]:
         for fact in under_way:
             if fact not in priorities:
                 priorities[fact] = random.random()
@@ -133,11 +137,11 @@ def _by_priority(random: Random) -> Choose:
     return choose
 
 
-def _lagging(random: Random) -> Choose:
+def _lagging(random: Random) -> ChooseArriving:
     """Messages that have some value (a node's name, say) are late; now and then it is another."""
     slow: list[object] = []
 
-    def choose(_: int, under_way: Sequence[Fact]) -> list[Fact]:
+    def choose(_: int, under_way: Sequence[GroundFact]) -> list[GroundFact]:
         if not slow or random.random() < 0.1:
             number, row = random.choice(under_way)
             slow[:] = [random.choice(row) if row else number]
@@ -148,7 +152,7 @@ def _lagging(random: Random) -> Choose:
     return choose
 
 
-def _last_first(random: Random) -> Choose:
+def _last_first(random: Random) -> ChooseArriving:
     """The latest message comes first, mostly."""
     return lambda _, under_way: [
         under_way[-1] if random.random() < 0.7 else random.choice(under_way)
@@ -171,17 +175,17 @@ class Explored:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ScheduleSearch:
     """What is explored."""
 
     machine: RuleMachine
-    given: Given
+    given: ComingIn
     limits: Limits
     told: Callable[[Explored], None] = lambda _: None
 
     def run(self, schedules: int, seed: int) -> Explored:
         """Runs schedules until one leads to what must not hold."""
-        memory, ticks = Memory(self.machine), 0
+        memory, ticks = KnownTicks(self.machine), 0
         for number in range(schedules):
             random = Random(f"{seed}/{number}")  # noqa: S311 - schedules, no secrets
             choose = _fresh(manner(random), memory.tried)
@@ -194,10 +198,10 @@ class Search:
         return Explored(schedules, ticks, memory.computed)
 
 
-def _fresh(choose: Choose, tried: set[int]) -> Choose:
+def _fresh(choose: ChooseArriving, tried: set[int]) -> ChooseArriving:
     """Chooses again where the same messages were under way, and the same ones arrived."""
 
-    def again(tick: int, under_way: Sequence[Fact]) -> list[Fact]:
+    def again(tick: int, under_way: Sequence[GroundFact]) -> list[GroundFact]:
         chosen = choose(tick, under_way)
         for _ in range(TRIES):
             way = hash((frozenset(under_way), frozenset(chosen)))
@@ -211,12 +215,12 @@ def _fresh(choose: Choose, tried: set[int]) -> Choose:
 
 
 def replay(
-    memory: Memory, given: Given, arriving: Sequence[frozenset[Fact]], limits: Limits
+    memory: KnownTicks, given: ComingIn, arriving: Sequence[frozenset[GroundFact]], limits: Limits
 ) -> Played:
     """A schedule that is given; what is not under way when it should arrive does not arrive."""
 
-    def choose(tick: int, under_way: Sequence[Fact]) -> list[Fact]:
-        now = arriving[tick] if tick < len(arriving) else frozenset[Fact]()
+    def choose(tick: int, under_way: Sequence[GroundFact]) -> list[GroundFact]:
+        now = arriving[tick] if tick < len(arriving) else frozenset[GroundFact]()
         return [fact for fact in under_way if fact in now]
 
     exact = replace(limits, ticks=max(len(arriving), len(given)))

@@ -8,12 +8,12 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import RuleProgram
-from hydro_core.simulation.schedules.machine import Fact, RuleMachine
+from hydro_core.simulation.schedules.machine import GroundFact, RuleMachine
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.json import json_text, to_json
 
 
-def facts_of(machine: RuleMachine, tick: TickInput) -> frozenset[Fact]:
+def facts_of(machine: RuleMachine, tick: TickInput) -> frozenset[GroundFact]:
     """The facts that the items of a tick's inputs are."""
     return frozenset(
         (machine.numbers[name], _row(machine.rules.predicates[name], item))
@@ -28,12 +28,12 @@ def _row(predicate: Predicate, item: Any) -> tuple[Any, ...]:
     return tuple(item) if isinstance(item, tuple) else (item,)
 
 
-def shown(machine: RuleMachine, facts: Iterable[Fact]) -> str:
+def shown(machine: RuleMachine, facts: Iterable[GroundFact]) -> str:
     """Facts as the program would write them, in an order that does not depend on the run."""
     return ", ".join(sorted(_shown(machine, fact) for fact in facts))
 
 
-def _shown(machine: RuleMachine, fact: Fact) -> str:
+def _shown(machine: RuleMachine, fact: GroundFact) -> str:
     number, row = fact
     predicate = machine.predicates[number]
     values = "" if predicate.columns == ("holds",) else ", ".join(map(value_text, row))
@@ -46,7 +46,7 @@ def value_text(value: Any) -> str:
 
 
 def as_ticks(
-    machine: RuleMachine, typed: Typed, ticks: Sequence[Iterable[Fact]]
+    machine: RuleMachine, typed: Typed, ticks: Sequence[Iterable[GroundFact]]
 ) -> list[dict[str, list[Any]]]:
     """Facts that come in, tick by tick, as `hydrotick run --deliver given` takes them."""
     found = []

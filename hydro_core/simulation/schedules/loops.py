@@ -17,9 +17,9 @@ from hydro_core.functions.fn import Fn
 from hydro_core.lang.rules.bodies import Body, BodyStep, Matched
 from hydro_core.lang.rules.expressions import constant_of, variables_of
 from hydro_core.lang.rules.syntax import BodyCondition, RuleExpression
-from hydro_core.simulation.schedules.table import NOTHING, FactTable, Row
+from hydro_core.simulation.schedules.table import NOTHING, FactRow, FactTable
 
-Loop = Callable[[Sequence[FactTable], FactTable | None], "list[Row]"]
+RuleLoop = Callable[[Sequence[FactTable], FactTable | None], "list[FactRow]"]
 """What a rule gives, from the tables of all predicates; and from what is new of one of them."""
 
 
@@ -33,7 +33,7 @@ class LoopMaker:
 
     def loop(
         self, body: Body, emitted: Sequence[RuleExpression], news_at: int | None = None
-    ) -> Loop:
+    ) -> RuleLoop:
         """The function that gives the values of expressions, for each way in which a body holds.
 
         Args:
@@ -59,14 +59,14 @@ class _LoopText:
     local: dict[str, str] = field(default_factory=dict)
     depth: int = 1
 
-    def function(self) -> Loop:
+    def function(self) -> RuleLoop:
         """Compiles what was written."""
         inner = [*self.head, *self.lines]
         text = "\n".join(("def rule(R, D):", " found = []; out = found.append", *inner))
         text += "\n return found\n"
         space: dict[str, Any] = {"E": NOTHING, **self.held}
         exec(compile(text, "<rule>", "exec"), space)  # noqa: S102 - it holds numbers only
-        made: Loop = space["rule"]
+        made: RuleLoop = space["rule"]
         return made
 
     def line(self, text: str) -> None:

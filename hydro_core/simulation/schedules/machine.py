@@ -18,13 +18,13 @@ from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import Argument, DedalusRule, Literals, RuleExpression
 from hydro_core.lang.rules.translate import Rules
 from hydro_core.reference.definitions.aggregates import AGGREGATES, GroupValues
-from hydro_core.simulation.schedules.loops import Loop, LoopMaker
-from hydro_core.simulation.schedules.table import FactTable, Row
+from hydro_core.simulation.schedules.loops import LoopMaker, RuleLoop
+from hydro_core.simulation.schedules.table import FactRow, FactTable
 from hydro_core.types.item import LONG, UNKNOWN
 
-Fact = tuple[int, Row]
+GroundFact = tuple[int, FactRow]
 """The number of a predicate, and a row of it."""
-State = tuple[frozenset[Row], ...]
+HeldFacts = tuple[frozenset[FactRow], ...]
 """What holds from the tick before, by the numbers of the predicates."""
 
 
@@ -40,17 +40,17 @@ class Violation:
 class Stepped:
     """What a tick leaves: what holds in the next one, what is sent, and what must not hold."""
 
-    state: State
-    sent: frozenset[Fact]
+    state: HeldFacts
+    sent: frozenset[GroundFact]
     violation: Violation | None
 
 
 @dataclass(frozen=True, slots=True)
 class _CompiledRule:
     head: int
-    loops: tuple[tuple[int, Loop], ...]
+    loops: tuple[tuple[int, RuleLoop], ...]
     """Each with the predicate of which it goes through what is new only."""
-    whole: Loop
+    whole: RuleLoop
     gather: _Gather | None
     span: Span
 
@@ -63,8 +63,8 @@ class RuleMachine:
         self.predicates: tuple[Predicate, ...] = tuple(rules.predicates.values())
         self.numbers = {p.name: i for i, p in enumerate(self.predicates)}
         self._maker = LoopMaker(self.numbers, rules.constants)
-        self._always: list[set[Row]] = [set() for _ in self.predicates]
-        self._at: dict[int, list[Fact]] = {}
+        self._always: list[set[FactRow]] = [set() for _ in self.predicates]
+        self._at: dict[int, list[GroundFact]] = {}
         self._now: dict[str, list[_CompiledRule]] = {}
         self._next: list[_CompiledRule] = []
         self._async: list[_CompiledRule] = []
@@ -82,7 +82,7 @@ class RuleMachine:
         self.last_special_tick = max(self._at, default=-1)
 
     @property
-    def start(self) -> State:
+    def start(self) -> HeldFacts:
         """Before the first tick, nothing holds."""
         return tuple(frozenset() for _ in self.predicates)
 
@@ -126,12 +126,16 @@ class RuleMachine:
         head = self.numbers[rule.head.predicate]
         return _CompiledRule(head, loops, self._maker.loop(body, emitted), gather, rule.span)
 
-    def _invariant(self, body: Body, span: Span) -> tuple[Loop, tuple[str, ...], Span]:
+    def _invariant(self, body: Body, span: Span) -> tuple[RuleLoop, tuple[str, ...], Span]:
         emitted = [_variable(name, self.rules, span) for name in body.variables]
         return self._maker.loop(body, emitted), body.variables, span
 
     def step(
-        self, state: State, arrived: Iterable[Fact], tick: int, given: Iterable[Fact] = ()
+        self,
+        state: HeldFacts,
+        arrived: Iterable[GroundFact],
+        tick: int,
+        given: Iterable[GroundFact] = (),
     ) -> Stepped:
         """One tick: from what holds, what arrives and what comes in.
 
@@ -139,7 +143,7 @@ class RuleMachine:
             DataError: an expression fails (code `runtime`).
         """
         tables = self.tables(state, arrived, tick, given)
-        following = [frozenset[Row]()] * len(self.predicates)
+        following = [frozenset[FactRow]()] * len(self.predicates)
         for number, rows in self._heads(self._next, tables).items():
             following[number] = frozenset(rows)
         sent = self._heads(self._async, tables)
@@ -147,7 +151,11 @@ class RuleMachine:
         return Stepped(tuple(following), messages, self._violation(tables))
 
     def tables(
-        self, state: State, arrived: Iterable[Fact], tick: int, given: Iterable[Fact] = ()
+        self,
+        state: HeldFacts,
+        arrived: Iterable[GroundFact],
+        tick: int,
+        given: Iterable[GroundFact] = (),
     ) -> list[FactTable]:
         """All that holds in a tick, by the predicates' numbers."""
         tables = [
@@ -165,8 +173,8 @@ class RuleMachine:
 
     def _heads(
         self, rules: Sequence[_CompiledRule], tables: Sequence[FactTable]
-    ) -> dict[int, set[Row]]:
-        found: dict[int, set[Row]] = {}
+    ) -> dict[int, set[FactRow]]:
+        found: dict[int, set[FactRow]] = {}
         for rule in rules:
             found.setdefault(rule.head, set()).update(_rows(rule, rule.whole, tables, None))
         return found
@@ -194,21 +202,21 @@ def _reach(rules: Sequence[_CompiledRule], is_recursive: bool, tables: Sequence[
                     _add(news, rule.head, tables[rule.head].add(found))
 
 
-def _add(news: dict[int, FactTable], number: int, rows: set[Row]) -> None:
+def _add(news: dict[int, FactTable], number: int, rows: set[FactRow]) -> None:
     if rows:
         news.setdefault(number, FactTable()).add(rows)
 
 
 def _rows(
-    rule: _CompiledRule, loop: Loop, tables: Sequence[FactTable], news: FactTable | None
-) -> Iterable[Row]:
+    rule: _CompiledRule, loop: RuleLoop, tables: Sequence[FactTable], news: FactTable | None
+) -> Iterable[FactRow]:
     rows = _called(loop, tables, news, rule.span)
     return rows if rule.gather is None else rule.gather.gathered(rows, rule.span)
 
 
 def _called(
-    loop: Loop, tables: Sequence[FactTable], news: FactTable | None, span: Span
-) -> list[Row]:
+    loop: RuleLoop, tables: Sequence[FactTable], news: FactTable | None, span: Span
+) -> list[FactRow]:
     try:
         return loop(tables, news)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
@@ -261,9 +269,9 @@ class _Gather:
         ]
         return _Gather(emitted, tuple(places), len(grouped))
 
-    def gathered(self, rows: Iterable[Row], span: Span) -> Iterable[Row]:
+    def gathered(self, rows: Iterable[FactRow], span: Span) -> Iterable[FactRow]:
         """The rows of the head."""
-        groups: dict[Row, list[Row]] = {}
+        groups: dict[FactRow, list[FactRow]] = {}
         for row in set(rows):
             groups.setdefault(row[: self.group], []).append(row)
         for key, members in groups.items():
@@ -273,22 +281,13 @@ class _Gather:
             )
 
 
-def _aggregate(name: str, at: int, count: int, rows: Sequence[Row], span: Span) -> Any:
+def _aggregate(name: str, at: int, count: int, rows: Sequence[FactRow], span: Span) -> Any:
     columns = [[row[c] for row in rows] for c in range(at, at + count)]
     whole = all(type(v) is int for column in columns for v in column if v is not None)
-    values = _Unordered(cast("Any", _Place(span)), len(rows), columns, LONG if whole else UNKNOWN)
+    of = LONG if whole else UNKNOWN
+    site = cast("Any", _Place(span))
+    values = GroupValues(site, len(rows), columns, of, is_ordered=False)
     return AGGREGATES[name](values)
-
-
-class _Unordered(GroupValues):
-    """Facts have no order."""
-
-    __slots__ = ()
-
-    @property
-    def is_ordered(self) -> bool:
-        """They have none."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hydro_core.simulation.schedules.explore import Given, Limits, Memory, Played, replay
-from hydro_core.simulation.schedules.machine import Fact, RuleMachine, Violation
+from hydro_core.simulation.schedules.explore import ComingIn, KnownTicks, Limits, Played, replay
+from hydro_core.simulation.schedules.machine import GroundFact, RuleMachine, Violation
 
-Facts = frozenset[Fact]
+Facts = frozenset[GroundFact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Story:
         return facts, len(self.arrived)
 
 
-def smallest(machine: RuleMachine, given: Given, played: Played, limits: Limits) -> Story:
+def smallest(machine: RuleMachine, given: ComingIn, played: Played, limits: Limits) -> Story:
     """The least schedule, as far as leaving out one thing after another leads, that breaks the
     same invariant.
     """
@@ -34,7 +34,7 @@ def smallest(machine: RuleMachine, given: Given, played: Played, limits: Limits)
     count = len(played.arrived)
     padded = (*given[:count], *[Facts()] * max(0, count - len(given)))
     story = Story(tuple(padded), played.arrived, played.violation)
-    memory = Memory(machine)
+    memory = KnownTicks(machine)
     better: Story | None = story
     while better is not None:
         story = better
@@ -43,7 +43,7 @@ def smallest(machine: RuleMachine, given: Given, played: Played, limits: Limits)
     return story
 
 
-def _kept(memory: Memory, story: Story, limits: Limits) -> Story | None:
+def _kept(memory: KnownTicks, story: Story, limits: Limits) -> Story | None:
     """The story as it goes, if it still breaks the invariant."""
     played = replay(memory, story.given, story.arrived, limits)
     found = played.violation

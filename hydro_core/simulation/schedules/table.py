@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Row = tuple[Any, ...]
-NOTHING: tuple[Row, ...] = ()
+FactRow = tuple[Any, ...]
+NOTHING: tuple[FactRow, ...] = ()
 
 
 class FactTable:
@@ -14,11 +14,11 @@ class FactTable:
 
     __slots__ = ("_indices", "rows")
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self.rows: set[Row] = set(rows)
-        self._indices: dict[tuple[int, ...], dict[Any, list[Row]]] = {}
+    def __init__(self, rows: Iterable[FactRow] = ()) -> None:
+        self.rows: set[FactRow] = set(rows)
+        self._indices: dict[tuple[int, ...], dict[Any, list[FactRow]]] = {}
 
-    def by(self, columns: tuple[int, ...]) -> Mapping[Any, Sequence[Row]]:
+    def by(self, columns: tuple[int, ...]) -> Mapping[Any, Sequence[FactRow]]:
         """The rows by their values in some columns: one value as it is, several as a tuple."""
         found = self._indices.get(columns)
         if found is None:
@@ -27,7 +27,7 @@ class FactTable:
             self._indices[columns] = found
         return found
 
-    def add(self, rows: Iterable[Row]) -> set[Row]:
+    def add(self, rows: Iterable[FactRow]) -> set[FactRow]:
         """Adds rows; gives those that were not there."""
         new = set(rows) - self.rows
         if new:
@@ -37,7 +37,9 @@ class FactTable:
         return new
 
 
-def _add(index: dict[Any, list[Row]], columns: tuple[int, ...], rows: Iterable[Row]) -> None:
+def _add(
+    index: dict[Any, list[FactRow]], columns: tuple[int, ...], rows: Iterable[FactRow]
+) -> None:
     if len(columns) == 1:
         (column,) = columns
         for row in rows:

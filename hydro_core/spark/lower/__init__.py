@@ -4,6 +4,8 @@ from hydro_core.spark.lower.bilinear import cross as cross
 from hydro_core.spark.lower.bilinear import join as join
 from hydro_core.spark.lower.by_key import difference as difference
 from hydro_core.spark.lower.by_key import group as group
+from hydro_core.spark.lower.by_key import nearest as nearest
+from hydro_core.spark.lower.by_key import ordered as ordered
 from hydro_core.spark.lower.by_key import results as results
 from hydro_core.spark.lower.by_key import running as running
 from hydro_core.spark.lower.by_position import order as order
@@ -16,3 +18,4 @@ from hydro_core.spark.lower.over_time import before as before
 from hydro_core.spark.lower.over_time import commands as commands
 from hydro_core.spark.lower.over_time import growth as growth
 from hydro_core.spark.lower.over_time import history as history
+from hydro_core.spark.lower.over_time import recent as recent

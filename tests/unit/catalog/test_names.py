@@ -20,8 +20,8 @@ from hydro_core.catalog.registry import NAMES
 
 ROOT = Path(hydro_core.__file__).parent
 OPERATORS = frozenset({*NAMES, *INTERNAL})
-ALLOWED = ("catalog", "reference/definitions", "agg.py")
-"""Of `agg.py` the names are what users call."""
+ALLOWED = ("catalog", "reference/definitions", "agg.py", "over.py")
+"""Of the last two the names are what users call."""
 LOWERINGS = ROOT / "spark" / "lower"
 
 PYTHON = "a function or method of Python's"
@@ -31,11 +31,12 @@ COLUMN = "a column"
 FOREIGN = "what users of other systems write"
 Words = Mapping[str, Mapping[str, str]]
 OTHER_WORDS: Words = {
+    "__init__.py": {"over": "the module of its functions"},
     "analysis/slice_wording.py": {"null": "a value as users read it"},
     "cli/main.py": {"partition": "a command"},
     "cli/partition.py": {"partition": "a command"},
-    "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds"},
-    "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds"},
+    "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
+    "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
     "deploy/functions.py": {"source": TEXT},
     "functions/allowed.py": {"sort": PYTHON},
     "functions/boolean.py": {"source": TEXT},
@@ -46,6 +47,7 @@ OTHER_WORDS: Words = {
     "functions/library/collections.py": {"union": PYTHON},
     "functions/library/texts.py": {"join": PYTHON, "partition": PYTHON},
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
+    "lang/over_functions.py": {"aggregate": "what an argument is"},
     "plan/tick_plan.py": {"changes": "how a table is stored"},
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
@@ -66,6 +68,7 @@ OTHER_WORDS: Words = {
 }
 """By module: words that are an operator's name, too, with what they mean there."""
 WORDS_OF_AGGREGATES: Words = {
+    "cli/run.py": {"every": "a word of a calendar"},
     "deploy/files.py": {"count": "a key of a record"},
     "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
     "functions/library/builtins.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
@@ -78,6 +81,7 @@ WORDS_OF_AGGREGATES: Words = {
     "optimize/rules/facts.py": {"total": TOTAL},
     "plan/tick_plan.py": {"last": "how a table is stored"},
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
+    "running.py": {"every": "a word of a calendar"},
     "spark/executor/fixpoint.py": {"count": COLUMN},
     "spark/files/outputs.py": {"count": COLUMN},
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},

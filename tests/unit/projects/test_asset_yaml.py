@@ -10,7 +10,15 @@ import pytest
 
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.asset_yaml import flow_of_yaml
-from hydro_core.project.flow_asset import Expect, FlowAsset, FlowSpark, Landing, Shards, Ticks
+from hydro_core.project.flow_asset import (
+    Expect,
+    FlowAsset,
+    FlowSpark,
+    KeptOutput,
+    Landing,
+    Shards,
+    Ticks,
+)
 from hydrotick.project.programs import plan_as_written
 from tests.unit.projects.declared import PROGRAM
 
@@ -26,7 +34,7 @@ ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Eu
 inputs:
   payments: {path: payments, column: day, wait: landed, late: correct, removed: hold}
 schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
-outputs: {totals: Everything.}
+outputs: {totals: {as: table, description: Everything.}}
 expect:
   totals:
     - {column: user, not_null: true, unique: true}
@@ -85,7 +93,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
         inputs={"payments": Landing("payments", "day", "landed", "correct", "hold")},
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
-        outputs={"totals": "Everything."},
+        outputs={"totals": KeptOutput("table", "Everything.")},
         expect={
             "totals": (
                 Expect("user", not_null=True, unique=True),
@@ -204,6 +212,9 @@ def test_what_is_wrong_by_itself(
         ("shards: {count: 2, on: {payment: user}}", 4, "the program has no input `payment`"),
         ("shards: {count: 2, on: {payments: {a: b}}}", 4, "is to be a name or a list of names"),
         ("shards: {count: 2, on: {payments: usr}}", 4, "usr"),
+        ("outputs: {totals: {as: tabel}}", 4, "is to be log, table or append"),
+        ("outputs: {totals: {is: table}}", 4, "the output `totals` has no `is`"),
+        ("outputs: {totals: 3}", 4, "is to be a text"),
         ("params: {above: 10}", 4, "the program names no `above`"),
         ("params:\n  user: 1\n  totals: 2", 6, "`totals` is a stream of the program"),
         ("params:\n  payments:\n", 5, "the parameter `payments` has no value"),

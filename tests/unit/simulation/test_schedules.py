@@ -12,9 +12,9 @@ from hydro_core.errors import DataError
 from hydro_core.lang.rules.translate import read_rules
 from hydro_core.simulation.schedules.explore import (
     Explored,
+    KnownTicks,
     Limits,
-    Memory,
-    Search,
+    ScheduleSearch,
     replay,
 )
 from hydro_core.simulation.schedules.facts import shown
@@ -68,7 +68,7 @@ def text_of(name: str) -> str:
 
 
 def explored(text: str, schedules: int, seed: int = 0, limits: Limits = LIMITS) -> Explored:
-    return Search(RuleMachine(read_rules(text)), (), limits).run(schedules, seed)
+    return ScheduleSearch(RuleMachine(read_rules(text)), (), limits).run(schedules, seed)
 
 
 @pytest.mark.parametrize("duplicates", [False, True], ids=["once", "duplicates"])
@@ -89,7 +89,7 @@ def test_a_broken_protocol_is_found(name: str, change: tuple[str, str]) -> None:
     text = text_of(name)
     assert change[0] in text
     machine = RuleMachine(read_rules(text.replace(*change)))
-    done = Search(machine, (), Limits()).run(2_000, 0)
+    done = ScheduleSearch(machine, (), Limits()).run(2_000, 0)
     assert done.found is not None
     story = smallest(machine, (), done.found, Limits())
     assert story.size <= Story((), done.found.arrived, story.violation).size
@@ -98,7 +98,7 @@ def test_a_broken_protocol_is_found(name: str, change: tuple[str, str]) -> None:
 
 def _is_least(machine: RuleMachine, story: Story) -> bool:
     """Without any one of its messages, the schedule breaks nothing."""
-    memory = Memory(machine)
+    memory = KnownTicks(machine)
     for at, facts in enumerate(story.arrived):
         for fact in facts:
             arrived = [f - {fact} if i == at else f for i, f in enumerate(story.arrived)]
@@ -127,7 +127,7 @@ def test_the_same_seed_tells_the_same_story_in_every_process() -> None:
     program = (
         "from tests.unit.simulation.test_schedules import *\n"
         "machine = RuleMachine(read_rules(text_of('paxos').replace(*FOURTH)))\n"
-        "done = Search(machine, (), Limits()).run(2_000, 3)\n"
+        "done = ScheduleSearch(machine, (), Limits()).run(2_000, 3)\n"
         "story = smallest(machine, (), done.found, Limits())\n"
         "print(done.number, [shown(machine, facts) for facts in story.arrived])\n"
     )
@@ -168,7 +168,7 @@ def test_messages_are_reordered_delayed_and_merged() -> None:
         machine = RuleMachine(read_rules(f"{DELAYED}{late}.never {invariant}.\n"))
         ping = machine.numbers["ping"]
         given = [frozenset({(ping, (1,))}), frozenset({(ping, (2,))})]
-        done = Search(machine, given, Limits()).run(500, 0)
+        done = ScheduleSearch(machine, given, Limits()).run(500, 0)
         assert done.found is not None, invariant
         story = smallest(machine, given, done.found, Limits())
         assert story.violation.never == 0
