@@ -27,7 +27,7 @@ from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.published import PUBLISHED
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import project_definitions
+from hydrotick.code_location.factory import asset_key, project_definitions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import rewrite
@@ -336,13 +336,11 @@ def test_in_shards_and_in_the_ui(tmp_path: Path) -> None:
     flow = replace(flow, expect={}, outputs={"totals": TABLE, "lately": TABLE, "everything": "All"})
     list(run_ticks(flow, runner, 3, lambda _: None, together=2))
     assert_same(flow, runner)
-    [tick] = [
-        a for a in project_definitions([flow], runner).assets or () if "totals" in str(a.keys)
-    ]
-    specs = {spec.key.path[-1]: spec for spec in tick.specs}
+    made = project_definitions([flow], runner).resolve_asset_graph()
+    totals, everything = (made.get(asset_key(flow, name)) for name in ("totals", "everything"))
     place = runner.directory(flow) / PUBLISHED / "totals"
-    assert specs["totals"].metadata["table"].value == str(place)
-    assert "table" not in specs["everything"].metadata
+    assert totals.metadata["table"].value == str(place)
+    assert "table" not in everything.metadata
 
 
 def test_copies_leave_them_out_and_the_next_tick_makes_them(tmp_path: Path) -> None:

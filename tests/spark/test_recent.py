@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.compile import Compiled, best_plan, compile_graph, optimized, planned
 from hydro_core.engines import Options, ShardingOptions
+from hydro_core.errors import DataError
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.running import read_ticks, run_items
@@ -27,7 +28,7 @@ from hydro_core.spark.pipeline.alive import alive_rows
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.tick import Outputs
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.ddl import parse_ddl
 from tests.laws.recent_programs import RecentProgram, recent_program
 from tests.spark.pipelines import SETTINGS
@@ -175,3 +176,17 @@ def test_the_state_is_bounded(spark: SparkSession, tmp_path: Path) -> None:
     assert pipeline.store.row_count(state.name) <= 4 * 3
     pipeline.run_tick(16, {}, window=DAYS.times(16, 16)[16])
     assert pipeline.output("counts")["n"].to_pylist() == [3]
+
+
+def test_ticks_without_times_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Whichever tick it is, and by whichever plan it runs."""
+    made = planned(program := compile_graph(parse(COUNTED), {}), best_plan(program))
+    pipeline = Pipeline(tmp_path / "p", made, FEW, spark)
+    for tick in range(3):
+        with pytest.raises(DataError, match="has no times") as caught:
+            pipeline.run_tick(tick, table(tick))
+        assert caught.value.code == "input"
+        pipeline.run_tick(tick, table(tick), window=DAYS.times(tick, tick)[tick])
+    memory = Memory(plan(program.typed), few_rows_session(spark), Settings())
+    with pytest.raises(DataError, match="has no times"):
+        memory.run([TickInput()])

@@ -18,7 +18,7 @@ from hydro_core.types.values import RowItem
 
 @defines("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @defines("running_aggregate")
-@defines("running_latest", exact=True)
+@defines("running_latest", "running_top", exact=True)
 def running(site: Site, a: NodePast) -> Bag:
     """The operator over all items so far, whatever is stored of its result elsewhere."""
     found = definition_of(site.node.op.stands_for).function(site, a.earlier + a.now)

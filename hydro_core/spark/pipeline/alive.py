@@ -12,6 +12,7 @@ from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.store.recent_rows import Alive
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
+from hydro_core.ticks.untimed import refuse_untimed, timed_nodes
 
 
 def alive_rows(
@@ -32,7 +33,11 @@ def alive_rows(
         run: the range.
         asked: the outputs of which what they add or change is all that is looked at, and how many
             rows are few.
+
+    Raises:
+        DataError: a tick has no times, and rows leave by them (code `input`).
     """
+    _refuse_untimed(plan, run)
     slots = [(slot, slot.bound) for slot in plan.slots if slot.bound and not slot.ordered]
     start, _ = run.times.get(run.first, (None, None))
     _, end = run.times.get(run.last, (None, None))
@@ -48,3 +53,10 @@ def alive_rows(
         if rows is not None:
             found[slot.id] = rows
     return found
+
+
+def _refuse_untimed(plan: TickPlan, run: RangeRequest) -> None:
+    nodes = timed_nodes(plan.graph)
+    for tick in range(run.first, run.last + 1) if nodes else ():
+        if None in run.times.get(tick, (None,)):
+            raise refuse_untimed(nodes[0], tick)
