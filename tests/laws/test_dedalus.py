@@ -100,6 +100,19 @@ def test_many_rules_on_spark() -> None:
         assert as_operators(case, Options("spark")) == written, case.text + json.dumps(case.ticks)
 
 
+def test_a_cycle_that_reads_many_streams_is_optimized() -> None:
+    """Each of them is a variable of the rules about the cycle."""
+    count = 12
+    inputs = "".join(f".input e{n}(a: long, b: long)\n" for n in range(count))
+    rules = "".join(f"p(a, c) :- p(a, b), e{n}(b, c).\n" for n in range(count))
+    case = RuleCase(
+        f"{inputs}.output p\np(a, b) :- e0(a, b).\n{rules}",
+        [{f"e{n}": [{"a": n, "b": n + 1}] for n in range(count)}],
+    )
+    (found,) = as_operators(case, Options())
+    assert [row["b"] for row in found["p"]] == list(range(1, count + 1))
+
+
 GRAPH = """
 .input edge(src: long, dst: long)
 .output path, sink, degree
