@@ -26,6 +26,7 @@
 | `tpch.load` | all rows of TPC-H as one tick with PySpark that writes the same by hand |
 | `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
+| `closure` | the closure of a growing graph by rules with DuckDB from scratch; schedules a second |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
 sizes and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
@@ -67,6 +68,7 @@ BENCHMARKS = (
     "tpch.load",
     "ordered",
     "nexmark",
+    "closure",
 )
 
 
