@@ -23,6 +23,7 @@
 | `costs` | what a row takes that is read, made, stored, searched, with the cost model |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
+| `tpch.load` | all rows of TPC-H as one tick with PySpark that writes the same by hand |
 | `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
 
@@ -63,6 +64,7 @@ BENCHMARKS = (
     "costs",
     "optimizer",
     "tpch",
+    "tpch.load",
     "ordered",
     "nexmark",
 )

@@ -14,10 +14,51 @@ from hydro_core.functions.allowed import (
     PROPERTIES,
 )
 from hydro_core.functions.library.data import DATA_FUNCTIONS
+from hydro_core.functions.library.entry import LibraryFunction
+from hydro_core.functions.library.regex_types import OF_RE
 
+_SPARKS = ("coalesce", "greatest", "least")
+"""Of these the compiler of columns itself knows the expression."""
 _OF_DATA = """\
-A flow in Python takes them of `hydro_core.fn`. Of a null all but the first three give null, as in
-SQL, where Python's own fail. Spark runs them in Python.
+A flow in Python takes them of `hydro_core.fn`. A null among what they are given gives null, as in
+SQL, where Python's own fail; the docstrings of `coalesce`, `greatest`, `least`, `nullif` and
+`concat_ws` say what they make of one. Arguments may be given by their names. On Spark those marked
+`*` are expressions of Spark's own, where they are given what these know exactly; the others run in
+Python.
+
+A time zone has its name in the tz database. Where clocks are set back, a time by them that comes
+twice is the first; where they skip a time, it is as much later. `to_zone(r.at, "Europe/Berlin")`
+is a `timestamp_ntz`, so that `to_zone(…).hour` is the hour there.
+
+Windows of event time are columns, to aggregate by: of 15 minutes with `window_start(r.at, "15m")`,
+of Berlin's days as here. A row is in several windows that hop, and `hop` gives an array:
+`flat_map(lambda r: [(start, r.page) for start in hop(r.at, "1h", "30m")])`.
+
+```hydrotick
+clicks = source("at timestamp")
+clicks
+  -> with_columns(day=lambda r: window_start(r.at, "1d", zone="Europe/Berlin"))
+  -> aggregate(by="day", n=count())
+  -> map(lambda r: (r.day, r.n))
+  -> days
+# tick 0: clicks [{"at": "2026-03-01T23:40:00Z"}] gives days [["2026-03-01T23:00:00Z", 1]]
+```
+"""
+_OF_RE = """\
+A flow in Python takes `re` of `hydro_core.fn`, not Python's own. A pattern is a constant in the
+syntax of RE2, checked when the program is read; a search takes time linear in the text. To RE2
+`\\d`, `\\w`, `\\s` and `\\b` are those of ASCII, `$` is the end of the text alone, and there are
+no back-references and no looking around. After an empty match the search goes on a character
+further. Of a match, `m.group(1)`, `m["name"]`, `m.groups()` and `m.groupdict()` have types; a null
+gives null.
+
+```hydrotick
+lines = source("string")
+lines
+  -> filter_map(lambda line: (m := re.search(r"(?P<who>\\w+) paid (\\d+)", line)) and m.groups())
+  -> payments
+# tick 0: lines ["ann paid 5", "bob left"] gives payments [["ann", "5"]]
+```
 """
 _HEAD = """\
 # Functions
@@ -59,11 +100,14 @@ def page() -> str:
             f"{_listed(name for name in BUILTINS if name not in DATA_FUNCTIONS)}.\n",
             "## Of data\n",
             _OF_DATA,
-            _table(["function", "gives"], _of_data()),
+            _table(["function", "gives"], _entries(DATA_FUNCTIONS)),
+            "## Of `re`\n",
+            _OF_RE,
+            _table(["function", "gives"], _entries(OF_RE)),
             "## Of values\n",
             _table(["type", "methods", "properties"], _of_values()),
             "## Of types\n",
-            f"{_listed(name for name in CLASS_ATTRIBUTES if not name.startswith('math.'))}.\n",
+            f"{_listed(_of_types())}.\n",
             "## Of `math`\n",
             "A flow in Python imports it.\n",
             f"{_listed(name for name in CLASS_ATTRIBUTES if name.startswith('math.'))}.\n",
@@ -73,8 +117,12 @@ def page() -> str:
     )
 
 
+def _of_types() -> list[str]:
+    return [name for name in CLASS_ATTRIBUTES if not name.startswith(("math.", "re."))]
+
+
 def _of_values() -> list[list[str]]:
-    names = {"Struct": "tuple of an item", "RowItem": "row"}
+    names = {"Struct": "tuple of an item", "RowItem": "row", "Match": "a match"}
     rows = []
     for kind, methods in METHODS.items():
         properties = PROPERTIES.get(kind, frozenset())
@@ -84,18 +132,24 @@ def _of_values() -> list[list[str]]:
     return rows
 
 
-def _of_data() -> list[list[str]]:
+def _entries(entries: Mapping[str, LibraryFunction]) -> list[list[str]]:
     """Each function as it is called, and the first sentence of its docstring."""
     rows = []
-    for name, entry in DATA_FUNCTIONS.items():
+    for name, entry in entries.items():
         first = " ".join(str(entry.function.__doc__).split("\n\n")[0].split())
-        rows.append([f"`{name}{_called(entry.function)}`", first.rstrip(".")])
+        mark = " \\*" if entry.column is not None or name in _SPARKS else ""
+        rows.append([f"`{name}{_called(entry.function)}`{mark}", first.rstrip(".")])
     return rows
 
 
 def _called(function: Callable[..., object]) -> str:
     parameters = inspect.signature(function).parameters.values()
-    return f"({', '.join(str(p).partition(':')[0] for p in parameters)})"
+    return f"({', '.join(map(_parameter, parameters))})"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    name = str(parameter).partition(":")[0].partition("=")[0]
+    return name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
 
 
 def _instead() -> list[list[str]]:

@@ -26,13 +26,17 @@ from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     BOOLEAN,
+    DATE,
     OPEN,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
     Field,
     ItemType,
     Row,
     Tuple,
     Unknown,
+    is_open,
     padded,
 )
 
@@ -202,3 +206,16 @@ def aggregated(args: Args, types: Types) -> ItemType:
         row_of(item)
     found = [Field(name, aggregate_type(aggregate, item)) for name, aggregate in args["aggregates"]]
     return once((*keys, *found), "give the aggregate another name")
+
+
+def recent(args: Args, types: Types) -> ItemType:
+    """The item; where rows leave, a column of theirs is their time."""
+    if args.get("by") is None:
+        return types[0]
+    for column in columns_of(types[0], (args["by"],), "by"):
+        if column.type not in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and not is_open(column.type):
+            raise TypeProblem(
+                f"`by`: the column {column.name!r} is of type {column.type}, which is no time",
+                "name a column of type date or timestamp",
+            )
+    return types[0]

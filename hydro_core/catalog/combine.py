@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.classes import (
-    Compares,
-    Matching,
-    Meets,
-    Places,
-    Positional,
-    Product,
-    Sum,
-)
+from hydro_core.catalog.classes import Matching, Positional, Product, Sum
 from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import (
     Arg,
@@ -30,6 +22,7 @@ from hydro_core.catalog.spec import (
     Port,
     Replicated,
 )
+from hydro_core.catalog.variants import Compares, Meets, Places
 from hydro_core.types.stream import Order
 
 _AB = {"a": "long", "b": "long"}

@@ -21,13 +21,12 @@ from hydro_core.catalog.classes import (
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     OpClass,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -39,6 +38,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Gives, Meets
 
 
 class Form(Enum):
@@ -90,7 +90,7 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return wanted
         case Before():
             return Form.GROWTH if grows else None
-        case ByKey(keyed=keyed):
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.CHANGES if keyed and not grows else None
         case Given() | Empty() | Ordering() | Positional() | Growth():
             return None
@@ -107,15 +107,17 @@ def _looked_up_in(cls: OpClass) -> Form | None:
         case PerItem(gives):
             # what a function makes is not searched by what it is made of
             return Form.LOOKED_UP if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED) else None
-        case Projection() | Sum() | Matching() | Distinct() | ByKey(keyed=True):
+        case Projection() | Sum() | Matching() | Distinct():
             return Form.LOOKED_UP
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
+            return Form.LOOKED_UP if keyed else None
         case Product(Meets.KEY):
             return Form.LOOKED_UP
         case AsOf(keyed):
             return Form.LOOKED_UP if keyed else None
         case History():
             return Form.VALUES
-        case Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering():
+        case Given() | Empty() | Output() | Product() | Running() | Ordering():
             return None
         case Positional() | Window() | Before() | Growth() | Commands():
             return None
@@ -155,9 +157,9 @@ def reads_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
-        case AsOf():
+        case Matching() | AsOf() | Distinct() | ByKey() | OrderedByKey() | Ordering():
             return False
-        case Matching() | Distinct() | ByKey() | Ordering() | Positional():
+        case Positional():
             return False
         case History() | Window() | Before() | Commands():
             return False
@@ -172,7 +174,7 @@ def looks_up(cls: OpClass) -> bool:
             return True
         case AsOf(keyed):
             return keyed
-        case ByKey(keyed=keyed):
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return keyed
         case Given() | Empty() | Output() | Linear() | Running():
             return False
@@ -192,9 +194,9 @@ def takes_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
             return False
-        case AsOf():
+        case AsOf() | Distinct() | ByKey() | Running() | OrderedByKey() | Ordering():
             return False
-        case Distinct() | ByKey() | Running() | Ordering() | Positional():
+        case Positional():
             return False
         case History() | Window() | Commands():
             return False

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from hydro_core.catalog.classes import MadeColumns
 from hydro_core.catalog.inputs import KEPT, sides_of_key
+from hydro_core.catalog.over_functions import looked_at
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.field_map import FieldMap, field_map
@@ -141,6 +142,22 @@ def aggregated(args: Args, types: Types) -> FieldMap:
     for name, aggregate in args["aggregates"]:
         found[name,] = _looked_at(aggregate, last, item)
     return FieldMap(keys, found)
+
+
+def overlaid(args: Args, types: Types) -> FieldMap:
+    """The row, and for each column of `over` what it goes by: the order, and what it looks at."""
+    equal: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in _names(types[0])}
+    computed: dict[FieldPath, Fields] = {}
+    order = args["order"] or ()
+    ordered = _all_of([order] if isinstance(order, Fn) else order, types[0])
+    for name, function in args["functions"]:
+        computed[name,] = ordered | _all_of(looked_at(function), types[0])
+    return FieldMap(equal, computed)
+
+
+def _all_of(arguments: Iterable[str | Fn], item: ItemType) -> Fields:
+    parts = [_of_argument(argument, 0, item) for argument in arguments]
+    return NO_FIELDS.union(*parts)
 
 
 class _Builder:

@@ -18,6 +18,7 @@ _OPEN: Mapping[str, str] = MappingProxyType(
         "computed": "name=function, …",
         "renames": 'new="old", …',
         "aggregates": "name=aggregate, …",
+        "over_functions": "name=function, …",
     }
 )
 

@@ -24,8 +24,9 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
-from hydro_core.running import run_json
+from hydro_core.running import calendar_given, run_json
 from hydro_core.settings import Settings
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
@@ -51,7 +52,7 @@ def command(words: Sequence[str]) -> int:
     params = Params({**_params(given).values, **given_params(arguments).values})
     graph = load(arguments.file, params)
     output.print_warnings(graph.warnings)
-    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
+    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options, _calendar(given))
     output.print_json({"ticks": ticks})
     return 0
 
@@ -181,7 +182,9 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
             graph = load(_beside(directory, job["file"]), _params(job))
         else:
             graph = load_text(job["program"], f"<{name}>", _params(job))
-        ticks = run_json(graph, job.get("schemas") or {}, job.get("ticks", []), options)
+        ticks = run_json(
+            graph, job.get("schemas") or {}, job.get("ticks", []), options, _calendar(job)
+        )
     except HydroError as error:
         return {"name": name, "error": error.as_json()}
     except Exception:  # noqa: BLE001 - a bug in one job must not end the others
@@ -189,6 +192,11 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         cure = "this is a bug: please report it, with what stands on standard error"
         return {"name": name, "error": Diagnostic("runtime", "internal error", help=cure).as_json()}
     return {"name": name, "ticks": ticks}
+
+
+def _calendar(given: Mapping[str, Any]) -> Calendar | None:
+    """When the ticks are, where `start` and `every` beside them say it."""
+    return calendar_given(given.get("start"), given.get("every"))
 
 
 def _params(given: Mapping[str, Any]) -> Params:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.functions.library import builtins
+from hydro_core.functions.library.regex_types import OF_RE
 from hydro_core.functions.library.registry import OF_TYPES
 from hydro_core.types.values import RowItem, describe
 
@@ -33,7 +34,11 @@ PROPERTIES: Mapping[type, frozenset[str]] = MappingProxyType(
 CLASS_ATTRIBUTES: Mapping[str, Any] = MappingProxyType(
     {
         name: entry.function
-        for name, entry in (*builtins.OF_CLASSES.items(), *builtins.OF_MATH.items())
+        for name, entry in (
+            *builtins.OF_CLASSES.items(),
+            *builtins.OF_MATH.items(),
+            *OF_RE.items(),
+        )
     }
     | dict(builtins.CONSTANTS)
 )
@@ -43,6 +48,11 @@ IMPURE: Mapping[str, str] = MappingProxyType(
         "functions are deterministic: give the time in as data, or use `tick()`",
     )
     | dict.fromkeys(("format", "format_map"), "`format` reaches into objects: use an f-string")
+    | {
+        "compile": 'a pattern stands where it is used: `re.search(r"\\d+", x)`',
+        "IGNORECASE": "`(?i)` in front of a pattern",
+        "escape": "`in`, `find` and `replace` take texts as they are",
+    }
     | dict.fromkeys(
         (
             *("append", "extend", "insert", "pop", "remove", "sort", "reverse", "clear", "update"),
@@ -63,7 +73,7 @@ _BOUND = "a flow in Python binds what it needs of them"
 _MOMENT = "give the time or the random number in as data, or use `tick()`"
 MODULES: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("re", "string"), f"{_TEXTS}, or {_BOUND}"),
+        "string": f"{_TEXTS}, or {_BOUND}",
         **dict.fromkeys(("np", "numpy"), _NUMBERS),
         **dict.fromkeys(("random", "time", "uuid"), _MOMENT),
         **dict.fromkeys(("json", "os", "sys", "itertools", "functools", "pd", "F"), _BOUND),

@@ -7,11 +7,13 @@ from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
+from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
     Call,
+    Const,
     Expr,
     Inner,
     Let,
@@ -55,12 +57,21 @@ class Calls(Expressions):
                 base not in scope.names
             ):
                 return self._member_call(self.binding(name), attr, node, scope)
+            case ast.Attribute(
+                value=ast.Attribute(value=ast.Name(id=base) as name, attr=inner), attr=attr
+            ) if base not in scope.names and isinstance(found := self._of(name, inner), Builtin):
+                return self._member_call(found, attr, node, scope)
             case ast.Attribute(value=base, attr=attr):
                 return self._method(self.expr(base, scope), attr, node, scope)
             case ast.Lambda() as func:
                 return self._inline(func, node, scope, nested=True)
             case _:
                 return self.opaque("call", node, scope)
+
+    def _of(self, name: ast.Name, attr: str) -> Binding | None:
+        """`module.name`, such as `fn.re`."""
+        binding = self.binding(name)
+        return member(binding, attr, self.define) if isinstance(binding, Foreign) else None
 
     def _spread_call(self, node: ast.Call, scope: Scope) -> Expr:
         match node:
@@ -75,7 +86,7 @@ class Calls(Expressions):
             case Builtin("dict"):
                 return self._dict(node, scope)
             case Builtin(name):
-                return Call(name, *self._arguments(node, scope), self.place(node))
+                return self._builtin(name, node, scope)
             case Definition() as definition:
                 return self._defined(definition, node, scope)
             case Foreign(name):
@@ -86,6 +97,18 @@ class Calls(Expressions):
     def _arguments(self, node: ast.Call, scope: Scope) -> tuple[tuple[Expr, ...], tuple[Any, ...]]:
         args = tuple(self.expr(a, scope) for a in node.args)
         return args, tuple((k.arg, self.expr(k.value, scope)) for k in node.keywords)
+
+    def _builtin(self, name: str, node: ast.Call, scope: Scope) -> Expr:
+        """A call of what the library has; what it knows by its name is put where it belongs."""
+        args, keywords = self._arguments(node, scope)
+        entry = FUNCTIONS.get(name)
+        defaults = entry.defaults[len(args) :] if entry is not None and keywords else ()
+        given = dict(keywords)
+        last = max((i for i, (n, _) in enumerate(defaults) if n in given), default=-1)
+        parts = [given.pop(n, Const(default)) for n, default in defaults[: last + 1]]
+        if parts and not given and not any(p == Const(...) for p in parts):
+            return Call(name, (*args, *parts), (), self.place(node))
+        return Call(name, args, keywords, self.place(node))
 
     def _foreign(self, name: str, node: ast.Call, scope: Scope) -> Expr:
         args, keywords = self._arguments(node, scope)
@@ -108,7 +131,7 @@ class Calls(Expressions):
             case Builtin(kind):
                 whole = f"{kind}.{attr}"
                 if whole in CLASS_ATTRIBUTES:
-                    return Call(whole, *self._arguments(node, scope), self.place(node))
+                    return self._builtin(whole, node, scope)
                 if attr in METHODS.get(BUILTINS.get(kind, type), ()) and node.args:
                     base, *args = node.args
                     rest = ast.copy_location(ast.Call(node.func, args, node.keywords), node)

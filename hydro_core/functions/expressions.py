@@ -114,7 +114,9 @@ class Expressions(FunctionReading):
             case Constant(value):
                 return Const(value, self.place(node))
             case Builtin(name):
-                return self._wrapped(scope, lambda x: Call(name, (x,), place=self.place(node)))
+                return self._wrapped(
+                    node, scope, lambda x: Call(name, (x,), place=self.place(node))
+                )
             case Definition(node=ast.Lambda(args=args) | ast.FunctionDef(args=args)):
                 params = [ast.Name(a.arg, ast.Load()) for a in args.args]
                 names = {p.id: Param(scope.new(p.id)) for p in params}
@@ -132,9 +134,9 @@ class Expressions(FunctionReading):
         """A call of what `meaning` is; defined with the calls."""
         raise NotImplementedError
 
-    def _wrapped(self, scope: Scope, body: Any) -> Expr:
+    def _wrapped(self, node: ast.expr, scope: Scope, body: Any) -> Expr:
         name = scope.new("x")
-        return Inner((name,), body(Param(name)))
+        return Inner((name,), body(Param(name)), self.place(node))
 
     def read_Attribute(self, node: ast.Attribute, scope: Scope) -> Expr:  # noqa: N802
         """A field; or an attribute of a class or module."""
@@ -158,9 +160,9 @@ class Expressions(FunctionReading):
         if value is not None and not callable(value):
             return Const(value, place)
         if value is not None:
-            return self._wrapped(scope, lambda x: Call(whole, (x,), place=place))
+            return self._wrapped(node, scope, lambda x: Call(whole, (x,), place=place))
         if node.attr in METHODS.get(BUILTINS.get(kind, type), ()):
-            return self._wrapped(scope, lambda x: Method(x, node.attr, (), place=place))
+            return self._wrapped(node, scope, lambda x: Method(x, node.attr, (), place=place))
         return Opaque(whole, (), place=place)
 
     def read_Subscript(self, node: ast.Subscript, scope: Scope) -> Expr:  # noqa: N802

@@ -7,8 +7,10 @@ what stands behind an `and`, in a comprehension or in a function within the func
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from hydro_core.functions.constant import failure_of
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.constant import failure_of, value_of
 from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.tree import (
     BoolOp,
@@ -42,6 +44,16 @@ def check_constants(tree: Expr) -> None:
             problem = failure_of(part)
             if problem is not None:
                 raise problem
+
+
+def constant_value(tree: Expr) -> Any:
+    """The value of a tree that depends on nothing, `...` of another, and of one that has none."""
+    if isinstance(tree, Const):
+        return tree.value
+    try:
+        return value_of(tree) if _is_constant(tree, {}) else ...
+    except TypeProblem:
+        return ...
 
 
 def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:

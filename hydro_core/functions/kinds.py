@@ -55,6 +55,17 @@ class DictOf:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchOf:
+    """What a search for a pattern finds."""
+
+    groups: tuple[str | None, ...]
+    """The names of the pattern's groups, None of those that have none."""
+
+    def __str__(self) -> str:
+        return "match"
+
+
+@dataclass(frozen=True, slots=True)
 class Mixed:
     """A value of one of two types that have none in common."""
 
@@ -66,8 +77,9 @@ class Mixed:
         return f"{self.one} or {self.other}"
 
 
-ExprType = ItemType | SetOf | DictOf | Mixed
+ExprType = ItemType | SetOf | DictOf | MatchOf | Mixed
 
+_ON_THE_WAY = (SetOf, DictOf, MatchOf)
 NULL = UNKNOWN
 ANY = Scalar("anything")
 TIMEDELTA = Scalar("timedelta")
@@ -110,7 +122,7 @@ def join(a: ExprType, b: ExprType, place: Place = (0, 0)) -> ExprType:
 def _join_others(a: ExprType, b: ExprType, place: Place) -> ExprType:
     if isinstance(a, Mixed) or isinstance(b, Mixed):
         return a if isinstance(a, Mixed) else b
-    if isinstance(a, SetOf | DictOf) or isinstance(b, SetOf | DictOf):
+    if isinstance(a, _ON_THE_WAY) or isinstance(b, _ON_THE_WAY):
         return ANY
     return common_type(a, b) or Mixed(a, b, place)
 
@@ -145,6 +157,9 @@ def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
         case DictOf():
             cure = 'a row has names that are known: `{"a": x}`'
             raise TypeProblem(f"a {kind} is not an item", cure, place=place)
+        case MatchOf():
+            cure = "`.group()` is its text, `.groups()` that of its groups"
+            raise TypeProblem("a match is not an item", cure, place=place)
         case Mixed(one, other, at):
             cure = "an item has one type wherever it comes from"
             raise TypeProblem(
@@ -165,9 +180,7 @@ def number(kind: ExprType) -> ExprType | None:
     match kind:
         case Scalar("float" | "double"):
             return Scalar("double")
-        case _ if kind == BOOLEAN or (
-            not isinstance(kind, SetOf | DictOf | Mixed) and is_integer(kind)
-        ):
+        case _ if kind == BOOLEAN or (isinstance(kind, ItemType) and is_integer(kind)):
             return Scalar("long")
         case _:
             return kind if isinstance(kind, Decimal) else None

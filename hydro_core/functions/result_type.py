@@ -14,7 +14,7 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions import typing_operators as operators
 from hydro_core.functions import typing_parts as parts
-from hydro_core.functions.failing_constants import check_constants
+from hydro_core.functions.failing_constants import check_constants, constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import (
     ANY,
@@ -22,6 +22,7 @@ from hydro_core.functions.kinds import (
     NULL,
     DictOf,
     ExprType,
+    MatchOf,
     Mixed,
     SetOf,
     as_item,
@@ -107,9 +108,7 @@ class Typing:
         A difference of two times is `Scalar("timedelta")`, which is no type of any item.
         """
         kind = self.kinds.get(id(expr), ANY)
-        if kind == ANY or isinstance(kind, SetOf | DictOf | Mixed):
-            return OPEN
-        return kind
+        return kind if isinstance(kind, ItemType) and kind != ANY else OPEN
 
     def kind(self, expr: Expr) -> ExprType:
         """The kind of an expression: also sets, dicts and what is not known."""
@@ -269,7 +268,11 @@ class _Typer:
         return BOOLEAN
 
     def _boolop(self, expr: BoolOp, names: NamedTypes) -> ExprType:
-        return joined([self.kind(v, names) for v in expr.values], expr.place)
+        kinds = [self.kind(v, names) for v in expr.values]
+        if expr.op == "and":
+            # Every match is true: what is handed on of one that was sought is None.
+            kinds[:-1] = [NULL if isinstance(k, MatchOf) else k for k in kinds[:-1]]
+        return joined(kinds, expr.place)
 
     def _ifelse(self, expr: IfElse, names: NamedTypes) -> ExprType:
         self.kind(expr.test, names)
@@ -291,7 +294,10 @@ class _Typer:
                 function.body, {**names, **dict(zip(function.params, given, strict=True))}
             )
 
-        return CallSite(expr.name, tuple(args), expr.args, keywords, apply, expr.place, self.kinds)
+        return CallSite(
+            *(expr.name, tuple(args), expr.args, keywords, apply, expr.place, self.kinds),
+            value_of=constant_value,
+        )
 
     def _argument(
         self, expr: Expr, which: str | int, names: NamedTypes, functions: dict[str | int, Inner]
@@ -299,7 +305,12 @@ class _Typer:
         if isinstance(expr, Inner):
             functions[which] = expr
             return FUNCTION
+        if isinstance(expr, Attribute) and self._is_method(expr, names):
+            return FUNCTION
         return self.kind(expr, names)
+
+    def _is_method(self, expr: Attribute, names: NamedTypes) -> bool:
+        return parts.is_method(self.kind(expr.base, names), expr.name)
 
     def _call(self, expr: Call, names: NamedTypes) -> ExprType:
         return call(self._site(expr, names))
@@ -309,13 +320,15 @@ class _Typer:
 
     def _opaque(self, expr: Opaque, names: NamedTypes) -> ExprType:
         for arg in (*expr.args, *(a for _, a in expr.keywords)):
-            self.kind(arg, names)
+            # Nothing is known of what is called: it may take functions.
+            if not isinstance(arg, Inner):
+                self.kind(arg, names)
         if expr.name == FORMAT:
             return STRING
         return NULL if expr.name == RAISE else ANY
 
-    def _inner(self, _: Inner, __: NamedTypes) -> ExprType:
-        return FUNCTION
+    def _inner(self, expr: Inner, _: NamedTypes) -> ExprType:
+        raise parts.no_value(expr)
 
     def _maketuple(self, expr: MakeTuple, names: NamedTypes) -> ExprType:
         fields: list[ItemType] = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 
 from hydro_core.functions.kinds import (
     ANY,
+    FUNCTION,
     NULL,
     ExprType,
     computed_of,
@@ -26,7 +28,10 @@ def call(site: CallSite) -> ExprType:
     if site.name == FLATTEN:
         return _flatten(site)
     entry = FUNCTIONS.get(site.name)
-    return ANY if entry is None else entry.result(site)
+    if entry is None:
+        return ANY
+    _refuse_functions(site, entry.functions)
+    return entry.result(site)
 
 
 def method(base: ExprType, site: CallSite) -> ExprType:
@@ -39,11 +44,21 @@ def method(base: ExprType, site: CallSite) -> ExprType:
         )
     known = {name: entry for name, entry in members_of(base).items() if entry.takes is not None}
     if site.name in known:
+        _refuse_functions(site)
         return known[site.name].result(base, site)
     near = difflib.get_close_matches(site.name, known, 1)
     raise site.problem(
         f"{base} has no method `{site.name}`", f"did you mean `.{near[0]}`?" if near else None
     )
+
+
+def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
+    """Refuses functions where values are meant."""
+    for which, kind in (*enumerate(site.args), *site.keywords.items()):
+        if kind == FUNCTION and which not in but:
+            shown = f"argument {which + 1}" if isinstance(which, int) else f"`{which}`"
+            cure = "call it: `f(…)` is a value, `f` a function"
+            raise site.problem(f"{shown} of `{site.name}` is a function, not a value", cure)
 
 
 def _unpack(site: CallSite) -> ExprType:

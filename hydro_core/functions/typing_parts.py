@@ -13,6 +13,7 @@ from hydro_core.functions.kinds import (
     NULL,
     DictOf,
     ExprType,
+    MatchOf,
     Mixed,
     computed_of,
     elements,
@@ -21,8 +22,9 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
+from hydro_core.functions.library.regex_types import group_kind
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Place
+from hydro_core.functions.tree import Call, Expr, Inner, Method, Param, Place
 from hydro_core.types.item import (
     BINARY,
     LONG,
@@ -31,6 +33,8 @@ from hydro_core.types.item import (
     Row,
     Tuple,
 )
+
+_OF_MODULES = {"math": "such as `math.sqrt(x)`", "re": 'such as `re.search(r"\\d+", x)`'}
 
 
 def attribute(base: ExprType, name: str, place: Place) -> ExprType:
@@ -50,10 +54,40 @@ def attribute(base: ExprType, name: str, place: Place) -> ExprType:
         # what a property gives does not depend on its value
         assert not callable(entry.gives)
         return entry.gives
-    if entry is not None or isinstance(base, DictOf):
+    if entry is not None:
+        cure = f"call it: `.{name}()`"
+        raise TypeProblem(f"`{name}` is a method, where a value is meant", cure, place=place)
+    if isinstance(base, DictOf):
         return ANY
     properties = [name for name, entry in known.items() if entry.takes is None]
     raise TypeProblem(f"{base} has no `{name}`", _near(name, properties), place=place)
+
+
+def is_method(base: ExprType, name: str) -> bool:
+    """Whether `base.name` is a method that is not called."""
+    entry = None if isinstance(base, Row) else members_of(base).get(name)
+    return entry is not None and entry.takes is not None
+
+
+def no_value(function: Inner) -> TypeProblem:
+    """What is wrong with a function that stands where a value is meant."""
+    name = _name_of(function)
+    shown = f"`{name}` is a function" if name else "there is a function"
+    cure = f"call it: `{name}(…)`" if name else "call it with its arguments, or write its result"
+    cure = _OF_MODULES.get(name or "", cure)
+    return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)
+
+
+def _name_of(function: Inner) -> str | None:
+    """The name of a function that is read as a call of it."""
+    given: tuple[Expr, ...] = tuple(map(Param, function.params))
+    match function.body:
+        case Call(name, args) if args == given:
+            return name
+        case Method(base, name) if (base,) == given:
+            return f".{name}"
+        case _:
+            return None
 
 
 def column(row: Row, name: str, place: Place) -> ExprType:
@@ -105,6 +139,8 @@ def index(base: ExprType, key: ExprType, constant: Any, place: Place) -> ExprTyp
         case _ if base in (STRING, BINARY):
             _integer(base, key, place)
             return STRING if base == STRING else LONG
+        case MatchOf():
+            return group_kind(base, key, constant, place)
         case _:
             raise TypeProblem(f"{base} has no parts: `[…]` fails", place=place)
 

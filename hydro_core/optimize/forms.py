@@ -26,7 +26,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -38,6 +38,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
+from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space
@@ -207,7 +208,7 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
     match cls:
         case Given() | Growth():
             return True
-        case PerItem() | Projection() | Sum() | Distinct() | ByKey():
+        case PerItem() | Projection() | Sum() | Distinct() | ByKey() | OrderedByKey():
             return all(inputs)
         case Product(keeps=keeps):
             return any(inputs) and all(inputs[i] for i in keeps)

@@ -12,12 +12,10 @@ from hydro_core.catalog.classes import (
     AsOf,
     Before,
     Ends,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     Ordering,
     OverTime,
     PerItem,
@@ -30,6 +28,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.spec import NO_ARGS, Args
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.errors import Span
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.named import StreamNames

@@ -25,6 +25,7 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     Positional,
@@ -132,7 +133,7 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
             return met(*kinds) if meets else without(*kinds)
         case Distinct():
             return Kind.E if in_order and kinds[0] is not None else kinds[0]
-        case ByKey():
+        case ByKey() | OrderedByKey():
             return _of_results(node, kinds[0], in_order)
         case _:
             assert_never(cls)

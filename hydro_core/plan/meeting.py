@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydro_core.catalog.classes import Compares, Meets
+from hydro_core.catalog.variants import Compares, Meets
 from hydro_core.ir.graph import Node
 from hydro_core.plan.versions import Key
 from hydro_core.types.item import FieldPath, ItemType, at, children, leaves

@@ -16,9 +16,8 @@ from hydro_core.catalog.classes import (
     ByKey,
     Distinct,
     Ends,
-    Gives,
     Matching,
-    Meets,
+    OrderedByKey,
     OverTime,
     PerItem,
     PerPosition,
@@ -28,6 +27,7 @@ from hydro_core.catalog.classes import (
     Sum,
 )
 from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import FoundRows, Lookup, LookupSource, MeetingRows, PassingRows
@@ -158,7 +158,9 @@ def _inputs_of_all(node: Node) -> Collection[int]:
             return (0,)
         case Product():
             return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
-        case Ends() | Sum() | Distinct() | ByKey() | Running() | PerPosition() | OverTime():
+        case Ends() | Sum() | Distinct() | ByKey() | Running() | OrderedByKey():
+            return ()
+        case PerPosition() | OverTime():
             return ()
         case _:
             assert_never(cls)

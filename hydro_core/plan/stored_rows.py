@@ -22,7 +22,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -34,12 +34,13 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Holds
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import MOST_STEPS, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import group_key
 from hydro_core.types.item import FieldPath, ItemType
 
 KnownFields = tuple[FieldPath | None, ...]
@@ -154,7 +155,7 @@ class StoredRows:
 
         A result by key depends on items of before, of which it shares the key alone.
         """
-        key = None if self._kinds[node.id] is Kind.E else result_key(node)
+        key = None if self._kinds[node.id] is Kind.E else group_key(node)
         if key is None:
             return fields
         parts = {part for part, *_ in key_paths(key)}
@@ -193,7 +194,7 @@ class StoredRows:
             case PerItem() | Projection() | Sum() | Distinct():
                 for i in range(len(node.inputs)):
                     yield i, [self.inner(node, i, one) for one in met], fields
-            case ByKey(keyed=True):
+            case ByKey(keyed=True) | OrderedByKey(keyed=True):
                 yield 0, [self.inner(node, 0, one) for one in met], self.shared(node, fields)
             case Matching() | AsOf():
                 yield 0, self._sides(node, 0, met), fields
@@ -202,8 +203,9 @@ class StoredRows:
                 i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
                 yield i, self._sides(node, i, met), fields
             case (
-                Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering()
-                | Positional() | History() | Window() | Before() | Growth() | Commands()
+                Given() | Empty() | Output() | Product() | ByKey() | Running() | OrderedByKey()
+                | Ordering() | Positional() | History() | Window() | Before() | Growth()
+                | Commands()
             ):  # fmt: skip
                 yield 0, None, fields
             case _:

@@ -12,17 +12,28 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from hydro_core.environment import wrong_master
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
-from hydro_core.files.local_path import local_path
+from hydro_core.files.local_path import place_at
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.spark_conf import wrong_conf
+from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.item import (
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ItemType,
+    Row,
+    is_integer,
+)
 from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.quarantine import WRONG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
@@ -98,6 +109,28 @@ def check_optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
     )
 
 
+def check_events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
+    """Judges which columns tell the time of events, of inputs whose items have these types.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    problems = []
+    for name, landing in flow.landings.items():
+        if landing.event is None or name not in inputs:
+            continue
+        item, place = inputs[name], f"inputs.{name}.event"
+        fields = item.fields if isinstance(item, Row) else ()
+        columns = {field.name: field.type for field in fields if field.name not in WRONG}
+        if landing.event not in columns:
+            message = f"the program declares no column `{landing.event}` of it"
+            problems.append(_wrong(flow, place, message, _choice(landing.event, columns)))
+        elif columns[landing.event] not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+            message = f"`{landing.event}` is {columns[landing.event]}, which is no time"
+            problems.append(_wrong(flow, place, message, "name a date or a timestamp"))
+    _raise(problems)
+
+
 def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
     """The types that the asset gives to inputs of its program; they have been judged."""
     return {name: parse_ddl(text) for name, text in flow.schemas.items()}
@@ -150,6 +183,9 @@ def _spark_conf(flow: FlowAsset) -> Problems:
     wrong = wrong_conf(flow.spark.conf)
     if wrong is not None:
         yield _wrong(flow, "spark", f"`conf` is {wrong[0]}", wrong[1])
+    wrong = None if flow.spark.master is None else wrong_master(flow.spark.master)
+    if wrong is not None:
+        yield _wrong(flow, "spark", f"`master` is {wrong[0]}", wrong[1])
 
 
 def _sample(flow: FlowAsset) -> Problems:
@@ -198,7 +234,7 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
         try:
-            local_path(landing.path)
+            place_at(landing.path, StorageSettings())
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")

@@ -137,12 +137,14 @@ def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
             return _as_text(item, of)
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, *, compact: bool = False) -> str:
     """The text of a JSON value; floats that JSON has no form for are strings in it."""
+    separators = (",", ":") if compact else None
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
     except ValueError:
-        return json.dumps(_written(value), ensure_ascii=False, allow_nan=False)
+        written = _written(value)
+        return json.dumps(written, ensure_ascii=False, allow_nan=False, separators=separators)
 
 
 def _written(value: Any) -> Any:

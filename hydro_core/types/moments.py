@@ -13,6 +13,9 @@ from typing import Any
 
 from hydro_core.types.containers import ValueProblem, describe
 
+MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def to_date(value: Any) -> date:
     """The date that a value is.
@@ -49,6 +52,22 @@ def to_timestamp(value: Any, *, zone: bool) -> datetime:
         return found.astimezone(UTC)
     except OverflowError:
         raise ValueProblem(f"{describe(value)} is not within the years 1 to 9999 in UTC") from None
+
+
+def in_utc(value: date) -> datetime:
+    """The moment of a date, which is its midnight, or of a timestamp; in UTC without a zone.
+
+    >>> in_utc(date(2024, 1, 31)).isoformat()
+    '2024-01-31T00:00:00+00:00'
+    """
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
+def since_epoch(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // MICROSECOND
 
 
 def _moment(value: Any) -> datetime | None:

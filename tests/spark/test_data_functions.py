@@ -13,9 +13,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.engines import Options
+from hydro_core.functions.fn import Fn
 from hydro_core.functions.library.data import DATA_FUNCTIONS
+from hydro_core.functions.library.regex_types import OF_RE
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
+from hydro_core.spark.lower.explained import runtime
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.json import from_json
+from tests.spark.differential import compare
+from tests.support.functions import text
 from tests.support.random_expressions import TEXTS
 
 pytestmark = pytest.mark.spark
@@ -34,24 +41,79 @@ CALLS: Mapping[str, Sequence[str]] = {
     "base64_decode": ("base64_encode(r.t)", "base64_encode(r.y)"),
     "uuid5": ("'6ba7b810-9dad-11d1-80b4-00c04fd430c8', r.t",),
     "url_part": ("r.u, 'host'", "r.u, 'path'", "r.t, 'query'"),
-    "url_param": ("r.u, 'a'", "r.u, r.t"),
+    "url_param": ("r.u, 'a'", "'?a=1&aXbX=2', r.t"),
     "levenshtein": ("r.t, r.u",),
     "soundex": ("r.t", "r.u"),
+    "regexp_like": (r"r.t, r'\d'",),
+    "regexp_count": (r"r.t, r'(?i)[a-c]'",),
+    "regexp_extract": (r"r.u, r'(\w+)\W'", "r.t, '.', 0"),
+    "regexp_extract_all": (r"r.t, r'(\w)'",),
+    "regexp_replace": (r"r.t, r'(\w)', r'<\1>'",),
+    "nullif": ("r.a, r.b", "r.f, r.g", "r.t, ''"),
+    "try_decimal": ("r.t", "r.t, 5, 1"),
+    "try_boolean": ("r.t", "r.u"),
+    "try_timestamp": ("r.t", "r.u, '%Y-%m-%d'"),
+    "sha1": ("r.t", "r.y"),
+    "sha512": ("r.t", "r.y"),
+    "xxhash64": ("r.t", "r.y", "sha256(r.t)", "(r.t or 'é') * 9", "r.y, seed=1"),
+    "split_part": ("r.u, '/', 3", "r.t, 'a', -1", "r.t, '', 1"),
+    "substring_index": ("r.u, '/', 2", "r.u, '/', -1", "r.t, 'a', 1"),
+    "lpad": ("r.t, 6", "r.t, 5, 'ab'", "r.t, 2"),
+    "rpad": ("r.t, 6", "r.t, 5, 'ab'", "r.t, 0"),
+    "initcap": ("r.t", "r.u"),
+    "translate": ("r.t, 'aé b', 'xy'", "r.u, '/:', ''"),
+    "concat_ws": ("', ', r.t, r.u", "r.t, r.u, 'x'"),
+    "parse_json": ("to_json(r), 'i long, t string, w timestamp, y binary'",),
+    "try_parse_json": ("r.t, 'double'", "to_json((r.a, r.f)), '(long, double)'"),
+    "to_json": ("r", "[r.t, r.u]", "(r.w, r.d, r.n, r.y)"),
+    "get_json_object": ("to_json({'a': [r]}), '$.a[0].t'", "r.t, '$'"),
+    "date_diff": ("'day', r.d, r.e", "'month', r.d, r.e", "'hour', r.w, from_zone(r.n, 'UTC')"),
+    "add_months": ("r.e, 13", "r.n, -1"),
+    "last_day": ("r.d", "r.w", "r.n"),
+    "quarter": ("r.d", "r.w", "r.n"),
+    "to_zone": ("r.v, 'America/New_York'", "r.v, 'Asia/Kathmandu'"),
+    "from_zone": ("r.n, 'Europe/Berlin'",),
+    "window_start": (
+        *(f"r.{column}, '{size}'" for column in "dwn" for size in ("1d", "2w", "3d", "1mo", "1y")),
+        *(
+            "r.e, '5y'",
+            "r.w, '15m'",
+            "r.n, timedelta(seconds=7)",
+            "r.w, '1h', '7m'",
+            "r.w, '7m', '1h'",
+        ),
+        *("r.v, '1d', zone='Europe/Berlin'", "r.v, '1mo', zone='America/New_York'"),
+    ),
+    "hop": ("r.v, '1h', '20m'", "r.e, '7d', '1d'", "r.v, '2d', '1d', zone='Europe/Berlin'"),
     "date_trunc": tuple(
         f"'{unit}', r.{column}"
         for column, units in (
             ("d", ("year", "quarter", "month", "week", "day")),
             ("w", ("quarter", "week", "hour", "second")),
             ("n", ("week", "minute")),
+            ("v, 'Europe/Berlin'", ("day", "hour", "month")),
         )
         for unit in units
     ),
 }
+EXPRESSIONS: Mapping[str, str] = {
+    "re.search": r"(m := re.search(r'(\w)(\W)?', r.t)) and (m.groups(), m.span())",
+    "re.match": "re.match('[a-z]', r.t) is None",
+    "re.fullmatch": "(m := re.fullmatch('(?P<all>.*)', r.t)) and m.groupdict()",
+    "re.finditer": "[m.end() for m in re.finditer('.', r.t or '')]",
+    "re.findall": r"re.findall(r'(\w)(\w)', r.t)",
+    "re.split": r"re.split(r'\W', r.u)",
+    "re.sub": r"re.sub('[a-z]', lambda m: m[0].upper() + str(r.b), r.u)",
+}
+"""Of functions that give what is no item."""
 SCHEMA = (
     "i long, t string, u string, a long, b long, f double, g double, y binary, d date, e date,"
-    " w timestamp, n timestamp_ntz"
+    " w timestamp, v timestamp, n timestamp_ntz"
 )
-_WORDS = ["42", "-7", "1e3", "nan", "2026-02-29", "2024-02-29", "Ashcraft", "https://x.org/p?a=1&b"]
+_WORDS = [
+    *(" 7\n", "1_0", "\u0663", "x7", "\xa0 Yes", "unknown", "2024-W09", "20240229", "\u2003t", "-"),
+    *("42", "-7", "1e3", "nan", "2026-02-29", "2024-02-29", "Ashcraft", "https://x.org/p?a=1&b"),
+]
 VALUES: Mapping[str, Sequence[Any]] = {
     "t": [*TEXTS, *_WORDS],
     "u": [*TEXTS, *_WORDS],
@@ -69,27 +131,59 @@ VALUES: Mapping[str, Sequence[Any]] = {
             for at in (datetime(1, 1, 8, tzinfo=UTC), datetime(2024, 2, 29, 1, 2, 3, 4, UTC))
         ),
     ],
+    "v": [None, "2026-03-29T00:59:59Z", "2026-10-25T01:30:00Z", "1900-01-01T00:00:00Z"],
     "n": [None, "2024-02-29T23:59:59.999999"],
 }
 ROWS = 200
 
 
+IN_PYTHON = {
+    *("base64_decode", "uuid5", "url_part", "url_param", "try_float", "try_decimal"),
+    *("try_timestamp", "initcap", "concat_ws", "nullif", "parse_json", "try_parse_json"),
+    *("to_json", "get_json_object", "date_diff", "add_months", "to_zone", "from_zone", "hop"),
+    *(name for name in DATA_FUNCTIONS if name.startswith("regexp_")),
+}
+"""What has no expression of Spark."""
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    random = Random(0)
+    return [
+        {"i": i, **{name: random.choice(values) for name, values in VALUES.items()}}
+        for i in range(count)
+    ]
+
+
+def test_what_has_an_expression_of_spark_gives_it(spark: SparkSession) -> None:
+    item, by_way = parse_ddl(SCHEMA), dict[str, list[Fn]]()
+    for name, forms in CALLS.items():
+        for args in forms:
+            fn = text(f"lambda r: {name}({args})")
+            by_way.setdefault(name if runtime(fn, (item,)).how == "column" else "", []).append(fn)
+    assert set(CALLS) - set(by_way) == IN_PYTHON
+    functions = [fn for name, found in by_way.items() if name for fn in found]
+    given = [from_json(row, item) for row in rows(ROWS)]
+    problems, compared = compare(spark, SCHEMA, given, functions)
+    assert not problems, "\n".join({p.partition(" of {")[0]: p for p in problems}.values())
+    assert compared > 0.9 * ROWS * len(functions)
+
+
 def test_spark_gives_what_the_interpreter_gives(spark: SparkSession) -> None:
     assert set(CALLS) == set(DATA_FUNCTIONS)
+    assert set(EXPRESSIONS) == set(OF_RE)
     calls = [f"{name}({args})" for name, forms in CALLS.items() for args in forms]
+    calls += EXPRESSIONS.values()
     columns = ", ".join(f"c{i}=lambda r: {call}" for i, call in enumerate(calls))
     graph = parse(f'a = source("{SCHEMA}")\na -> select("i", {columns}) -> out\n')
-    random = Random(0)
-    rows = [
-        {"i": i, **{name: random.choice(values) for name, values in VALUES.items()}}
-        for i in range(ROWS)
-    ]
+    given = rows(ROWS)
     found = {
-        engine: run_json(graph, {}, [{"a": rows}], Options(engine, spark=spark))[0]["out"]
+        engine: run_json(graph, {}, [{"a": given}], Options(engine, spark=spark))[0]["out"]
         for engine in ("reference", "spark")
     }
     assert len(found["reference"]) == ROWS
     for i, call in enumerate(calls):
-        given = [[row[f"c{i}"] for row in found[engine]] for engine in ("reference", "spark")]
-        assert given[0] == given[1], call
-        assert any(value is not None for value in given[0]), call
+        mine, sparks = (
+            [row[f"c{i}"] for row in found[engine]] for engine in ("reference", "spark")
+        )
+        assert mine == sparks, call
+        assert any(value is not None for value in mine), call

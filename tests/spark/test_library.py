@@ -71,6 +71,10 @@ ARGUMENTS: Mapping[str, Sequence[Expr]] = {
     "a number": [column("f"), column("a"), column("s")],
     "a value with parts": [column("z"), column("t")],
     "a time zone": [Const(dt.UTC)],
+    "a date or a time": [column("d"), column("w"), column("n")],
+    "a string, or bytes": [column("t"), column("y")],
+    "a unit of time": [Const(unit) for unit in ("year", "quarter", "month", "week", "day", "hour")],
+    "a length of time": [Const("1d"), Const("1mo"), Const("90m"), Const(dt.timedelta(weeks=2))],
 }
 SUBJECTS: Sequence[tuple[Expr, Any]] = [
     *((column(name), parse_ddl(ddl)) for name, (ddl, _) in COLUMNS.items()),

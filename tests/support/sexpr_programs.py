@@ -11,7 +11,7 @@ from typing import Any
 
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.io import SOURCE
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
 from hydro_core.ir.arguments import OPEN
@@ -121,7 +121,8 @@ def read_argument(
         else:
             streams.append(position)
     values |= {kind: tuple(pairs) for kind, pairs in opened.items()}
-    return op, Args(tuple(values.items())), tuple(streams)
+    args = Args(tuple(values.items()))
+    return op, args if op.at(args).args else NO_ARGS, tuple(streams)
 
 
 def _keyword(

@@ -26,6 +26,7 @@ from hydro_core.functions.library.entry import (
     constant,
     optional,
 )
+from hydro_core.functions.library.regex_types import OF_RE, RE
 from hydro_core.functions.library.times import EPOCH_DAY, pattern
 from hydro_core.types.item import (
     BOOLEAN,
@@ -173,6 +174,7 @@ OF_MATH: Mapping[str, LibraryFunction] = {
 }
 """The functions of `math`, which a flow in Python imports, and a text program sees."""
 
+_KEY = frozenset({"key"})
 BUILTINS: Mapping[str, LibraryFunction] = {
     "abs": LibraryFunction(abs, types.of_abs),
     "all": LibraryFunction(all, types.of_over),
@@ -184,15 +186,15 @@ BUILTINS: Mapping[str, LibraryFunction] = {
     "int": LibraryFunction(int, types.of_number(LONG), cost=_digits),
     "len": LibraryFunction(len, types.of_len),
     "list": LibraryFunction(list, types.of_list),
-    "max": LibraryFunction(max, types.of_extreme),
-    "min": LibraryFunction(min, types.of_extreme),
+    "max": LibraryFunction(max, types.of_extreme, functions=_KEY),
+    "min": LibraryFunction(min, types.of_extreme, functions=_KEY),
     "range": LibraryFunction(
         range, Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), cost=_range
     ),
     "reversed": LibraryFunction(reversed, types.of_reversed),
     "round": LibraryFunction(round, types.of_round, cost=_round),
     "set": LibraryFunction(set, types.of_set),
-    "sorted": LibraryFunction(sorted, types.of_sorted, cost=_sorted),
+    "sorted": LibraryFunction(sorted, types.of_sorted, cost=_sorted, functions=_KEY),
     "str": LibraryFunction(str, STRING, (optional(ANYTHING),) * 3, cost=_text),
     "sum": LibraryFunction(sum, types.of_sum, cost=_sum),
     "tuple": LibraryFunction(tuple, types.of_tuple),
@@ -203,6 +205,7 @@ BUILTINS: Mapping[str, LibraryFunction] = {
     "timezone": LibraryFunction(timezone, ZONE, (ANYTHING, optional(TEXT))),
     "Decimal": LibraryFunction(DecimalValue, types.of_decimal, cost=_digits),
     "math": MATH,
+    "re": RE,
     **DATA_FUNCTIONS,
 }
 """The names that every function sees."""
@@ -239,7 +242,7 @@ CONSTANTS: Mapping[str, Any] = {
     **MATH_CONSTANTS,
 }
 """The attributes of classes that are values."""
-FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **OF_MATH}
+FUNCTIONS: Mapping[str, LibraryFunction] = {**BUILTINS, **OF_CLASSES, **OF_MATH, **OF_RE}
 """All that is called by a name."""
 NAMES: Mapping[int, str] = {id(entry.function): name for name, entry in FUNCTIONS.items()}
 """The names of functions by their identities."""

@@ -30,10 +30,17 @@ class CallSite:
     place: Place
     known: Mapping[int, ExprType] = field(default_factory=dict)
     """The kinds of the expressions within the arguments, by their identity."""
+    value_of: Callable[[Expr], Any] = constant_of
+    """The value of an expression that depends on nothing, `...` of another."""
 
-    def problem(self, message: str, help: str | None = None) -> TypeProblem:  # noqa: A002
+    def problem(
+        self,
+        message: str,
+        help: str | None = None,  # noqa: A002
+        place: Place | None = None,
+    ) -> TypeProblem:
         """A problem with this call."""
-        return TypeProblem(message, help, place=self.place)
+        return TypeProblem(message, help, place=place or self.place)
 
     def count(self, least: int, most: int) -> None:
         """Refuses a wrong number of arguments."""
@@ -54,7 +61,7 @@ class CallSite:
 
     def constant(self, position: int) -> Any:
         """An argument's value where it is constant, `...` where it is not, or is not given."""
-        return constant_of(self.exprs[position]) if position < len(self.exprs) else ...
+        return self.value_of(self.exprs[position]) if position < len(self.exprs) else ...
 
     def check(self, parameters: tuple[Parameter, ...]) -> None:
         """Refuses arguments that are not what the parameters take."""
@@ -109,6 +116,8 @@ class Member:
         return self.gives(base, site) if callable(self.gives) else self.gives
 
 
+NullRule = Literal["python", "strict", "own"]
+"""What a null among the arguments gives: Python's error, or null, or what the function says."""
 CallTyping = Callable[[CallSite], ExprType]
 CallCost = Callable[[Budget, list[Any]], None]
 
@@ -125,13 +134,27 @@ class LibraryFunction:
     """Spark's expression, where it is one of the arguments' columns alone."""
     may_fail: bool = False
     cost: CallCost | None = None
+    nulls: NullRule = "python"
+    functions: frozenset[str | int] = frozenset()
+    """The arguments that are functions, by position or name."""
+    defaults: tuple[tuple[str, Any], ...] = ()
+    """Its parameters, where they may be given by name: each with its default, `...` for none."""
 
     def result(self, site: CallSite) -> ExprType:
         """The type of a call."""
-        if callable(self.gives):
-            return self.gives(site)
-        site.check(self.takes)
-        return self.gives
+        if self.defaults and site.keywords:
+            raise self._not_these(site)
+        if self.takes or not callable(self.gives):
+            site.check(self.takes)
+        return self.gives(site) if callable(self.gives) else self.gives
+
+    def _not_these(self, site: CallSite) -> TypeProblem:
+        names = ", ".join(name for name, _ in self.defaults)
+        known = [name for name, _ in self.defaults[len(site.args) :]]
+        wrong = next((name for name in site.keywords if name not in known), None)
+        if wrong is None:
+            return site.problem(f"`{site.name}` lacks an argument", f"it takes {names}")
+        return site.problem(f"`{site.name}` takes no such `{wrong}`", f"it takes {names}")
 
 
 def method(

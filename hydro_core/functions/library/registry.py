@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal as DecimalValue
 
-from hydro_core.functions.kinds import TIMEDELTA, DictOf, ExprType, SetOf
+from hydro_core.functions.kinds import TIMEDELTA, DictOf, ExprType, MatchOf, SetOf
 from hydro_core.functions.library.collections import (
     LIST_MEMBERS,
     RANGE_MEMBERS,
@@ -16,6 +16,8 @@ from hydro_core.functions.library.collections import (
 )
 from hydro_core.functions.library.entry import Member
 from hydro_core.functions.library.numbers import DECIMAL_MEMBERS, FLOAT_MEMBERS, INT_MEMBERS
+from hydro_core.functions.library.regex import Match
+from hydro_core.functions.library.regex_types import MATCH_MEMBERS
 from hydro_core.functions.library.texts import BYTES_MEMBERS, TEXT_MEMBERS
 from hydro_core.functions.library.times import (
     DATE_MEMBERS,
@@ -45,6 +47,7 @@ OF_TYPES: Mapping[type, Members] = {
     RowItem: ROW_MEMBERS,
     dict: ROW_MEMBERS,
     set: SET_MEMBERS,
+    Match: MATCH_MEMBERS,
 }
 """By the types of Python."""
 _SCALARS: Mapping[str, Members] = {
@@ -74,6 +77,8 @@ def members_of(kind: ExprType) -> Members:
             return LIST_MEMBERS
         case SetOf():
             return SET_MEMBERS
+        case MatchOf():
+            return MATCH_MEMBERS
         case Decimal():
             return DECIMAL_MEMBERS
         case Scalar(name):

@@ -8,5 +8,6 @@ from hydro_core.reference.definitions import (
     itemwise,
     nearest,
     order,
+    ordered,
     state,
 )

@@ -71,6 +71,8 @@ OPERATORS = [
     "reduce_keyed",
     "latest",
     "aggregate",
+    "over",
+    "top",
     "persist",
     "old",
     "window",

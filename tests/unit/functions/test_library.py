@@ -49,6 +49,35 @@ def test_python_has_what_the_library_says(kind: type) -> None:
         ("date_trunc('hour', r.d)", "a date has no hour"),
         ("date_trunc('day', r.t)", "`date_trunc` takes a date or a time, not string"),
         ("url_part(r.t, 'hots')", "'hots' is no part of a URL"),
+        ("date_trunc('day', r.d, 'Europe/Berlin')", "a zone is for timestamps, not for date"),
+        ("date_trunc('day', r.w, 'Europe/Bärlin')", "there is no time zone 'Europe/Bärlin'"),
+        ("to_zone(r.w, 'Mars')", "there is no time zone 'Mars'"),
+        ("to_zone(r.d, 'UTC')", "`to_zone` takes a timestamp, not date"),
+        ("date_diff('day', r.d, r.w)", "is between two of a kind, not date and timestamp"),
+        ("date_diff('hour', r.d, r.d)", "a date has no hour"),
+        ("window_start(r.w, r.t)", "takes a length of time that is constant"),
+        ("window_start(r.w, '1 hour')", "'1 hour' is no length of time"),
+        ("window_start(r.w, timedelta(0))", "has no length"),
+        ("window_start(r.w, 5)", "`window_start` takes a length of time, not long"),
+        ("window_start(r.d, '1h')", "a date is in windows of whole days"),
+        ("window_start(r.w, '1h', zone='UTC')", "a zone is for windows of whole days"),
+        ("window_start(r.d, '1d', zone='UTC')", "a zone is for timestamps, not for date"),
+        ("hop(r.w, '1y', '1s')", "a row is in more than 1,000 windows"),
+        ("hop(r.w, '1h')", "`hop` takes 3 to 4 arguments, not 2"),
+        ("try_decimal(r.t, 40)", "there is no decimal(40,18)"),
+        ("try_decimal(r.t, r.a)", "the digits of a decimal are constants"),
+        ("split_part(r.t, ',', 0)", "parts are counted from 1"),
+        ("lpad(r.t, width='x')", "`lpad` takes a whole number, not string"),
+        ("lpad(r.t)", "`lpad` takes 2 to 3 arguments, not 1"),
+        ("lpad(r.t, wide=3)", "`lpad` takes no such `wide`"),
+        ("lpad(r.t, fill='0')", "`lpad` lacks an argument"),
+        ("concat_ws(',', r.a)", "`concat_ws` takes strings, not long"),
+        ("nullif(r.t, r.a)", "string and long are never equal"),
+        ("parse_json(r.t, r.u)", "takes a schema that is constant"),
+        ("parse_json(r.t, 'a lon')", "`lon` is not a type"),
+        ("get_json_object(r.t, 'a.b')", "'a.b' is no path"),
+        ("get_json_object(r.t, '$.a[*]')", "is no path"),
+        ("to_json({1, 2})", "a set is not an item"),
         ("(r.a > 1).bit_length()", "boolean has no method `bit_length`"),
     ],
 )
@@ -56,6 +85,40 @@ def test_a_wrong_call_is_refused(call: str, said: str) -> None:
     with pytest.raises(TypeProblem) as caught:
         result_type(text(f"lambda r: {call}"), (ROW,))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("r.a > max", "`max` is a function, where a value is meant"),
+        ("not max", "`max` is a function"),
+        ("1 if max else 2", "`max` is a function"),
+        ("(max, 1)", "`max` is a function"),
+        ("f'{max}'", "`max` is a function"),
+        ("[max for x in r.t]", "`max` is a function"),
+        ("(m := max) == 1", "`max` is a function"),
+        ("math.sqrt > 1", "`math.sqrt` is a function"),
+        ("r.t == str.upper", "`.upper` is a function"),
+        ("r.a > (lambda x: x)", "there is a function"),
+        ("r.t.upper > 'A'", "`upper` is a method, where a value is meant"),
+        ("str(max)", "argument 1 of `str` is a function, not a value"),
+        ("coalesce(r.a, max)", "argument 2 of `coalesce` is a function"),
+        ("sorted(r.t, reverse=len)", "`reverse` of `sorted` is a function"),
+        ("r.t.join(max)", "argument 1 of `join` is a function"),
+    ],
+)
+def test_a_function_is_no_value(call: str, said: str) -> None:
+    with pytest.raises(TypeProblem) as caught:
+        result_type(text(f"lambda r: {call}"), (ROW,))
+    assert said in str(caught.value)
+    assert caught.value.help is not None
+    assert "call it" in caught.value.help
+
+
+def test_a_function_is_a_key() -> None:
+    calls = "(sorted(r.t, key=len), max(r.t, key=str.upper), min(r.t, key=r.u.find))"
+    kind = "(array<string>, string, string)"
+    assert result_type(text(f"lambda r: {calls}"), (ROW,)) == parse_ddl(kind)
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ PROBLEMS = [
     ("r.at - r.at", "timedelta is not an item", None),
     ("{1: 2}", "is not an item", None),
     ("timezone.utc", "a time zone is not an item", None),
-    ("lambda: 1", "a function is not an item", None),
+    ("lambda: 1", "there is a function, where a value is meant", None),
     ("len(1, 2)", "takes 1 argument, not 2", None),
 ]
 

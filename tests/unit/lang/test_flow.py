@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core import Flow, agg
+from hydro_core import Flow, agg, over
 from hydro_core.catalog.registry import CATALOG, NAMES
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
@@ -80,6 +80,8 @@ def everything(flow: Flow) -> None:
     rows.reduce_keyed(lambda a, b: {"k": a.k, "v": a.v + b.v}, by="k", commutative=True).sink("t")
     rows.latest(by="k", order=lambda r: r.v).sink("u")
     rows.aggregate(by="k", n=agg.count(), t=agg.sum("v"), d=agg.count_distinct("k", "v")).sink("v")
+    rows.over(by="k", order="v", n=over.row_number(), t=over.running(agg.sum("v"))).sink("ov")
+    rows.top(2, by="k", order=lambda r: r.v, descending=True, ties=True).sink("to")
     rows.select("k", w=lambda r: r.v + 1).with_columns(w=lambda r: r.w * 2).sink("w")
     rows.rename(key="k").drop("v").old().window(3).delta().changes().sink("x")
     longs.map(lambda x: ("persist", x)).sort().persist_mut().persist().sink("y")

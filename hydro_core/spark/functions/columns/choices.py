@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pyspark.sql import Column
+
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
+from hydro_core.functions.tree import BoolOp, Call, Compare, Expr, IfElse, Let, Unary
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.functions.columns.parts import surely_reads
@@ -16,7 +18,20 @@ from hydro_core.spark.functions.columns.value import (
     computed,
 )
 from hydro_core.types.common import common_types
-from hydro_core.types.item import BOOLEAN, DOUBLE, UNKNOWN, ItemType
+from hydro_core.types.item import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    ItemType,
+)
+
+_ORDERED = (BOOLEAN, LONG, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Of these Spark's order is that of the language."""
 
 
 def test(scope: ColumnScope, node: Expr) -> ColumnValue:
@@ -93,6 +108,34 @@ def choose(
     )
     column = F.when(condition.column, a).otherwise(b)
     return computed(column, to, *of, safe=True, nullable=nullable, doubtful=doubtful)
+
+
+def coalesced(scope: ColumnScope, node: Call) -> ColumnValue:
+    """`coalesce(a, b)`: what follows the first that is not null is computed in Python alone."""
+    values, to, columns = _alike(scope, node)
+    nullable = all(v.nullable for v in values)
+    return computed(F.coalesce(*columns), to, *values, safe=True, nullable=nullable)
+
+
+def extreme(scope: ColumnScope, node: Call) -> ColumnValue:
+    """`greatest(a, b)`, `least(a, b)`: of the values that are not null."""
+    values, to, columns = _alike(scope, node)
+    if len(values) < 2 or to not in _ORDERED:
+        raise NotCompilable(f"`{node.name}` of {to}")
+    nullable = all(v.nullable for v in values)
+    column = getattr(F, node.name)(*columns)
+    return computed(column, to, *values, safe=True, nullable=nullable)
+
+
+def _alike(scope: ColumnScope, node: Call) -> tuple[list[ColumnValue], ItemType, list[Column]]:
+    """The arguments, and their columns of one type."""
+    values = [structs.whole(scope, scope.compile(a)) for a in node.args]
+    kinds = [v.type for v in values if isinstance(v.type, ItemType) and not v.mixed]
+    to = common_types(tuple(kinds))
+    if len(kinds) < len(values) or to is None or to == UNKNOWN:
+        raise NotCompilable(f"`{node.name}` of values of several types")
+    final = scope.is_result(node)
+    return values, to, [structs.cast(scope, v, to, final=final) for v in values]
 
 
 def let(scope: ColumnScope, node: Let) -> ColumnValue:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
-from hydro_core.functions.kinds import TIMEDELTA, ExprType
+from hydro_core.functions.failing_constants import constant_value
+from hydro_core.functions.kinds import TIMEDELTA, ExprType, of_constant
 from hydro_core.functions.library.entry import (
     CallSite,
     Expression,
@@ -16,11 +18,18 @@ from hydro_core.functions.library.entry import (
     Parameter,
 )
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Call, Expr, Method
+from hydro_core.functions.tree import Call, Method
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, loops, numbers, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, NotCompilable, strict
+from hydro_core.spark.functions.columns.value import (
+    DURATION,
+    ColumnValue,
+    NotCompilable,
+    computed,
+    strict,
+)
 from hydro_core.types.item import LONG, STRING, Array, ItemType, Tuple
 
 _TIMES_READ = 3
@@ -55,9 +64,9 @@ def method_of(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValu
     if entry is None or kind is None or entry.column is None or node.keywords:
         raise NotCompilable(f"`.{node.name}` of {base.type}")
     subject = _plain(scope, base)
-    given, of = _arguments(scope, entry.takes or (), node.args, node.name)
+    given, of, kinds = _arguments(scope, entry.takes or (), node, _plain)
     found = _found(entry.column, [subject.column, *given], node.name)
-    gives = entry.gives(kind, _site(node, of)) if callable(entry.gives) else entry.gives
+    gives = entry.gives(kind, _site(node, kinds)) if callable(entry.gives) else entry.gives
     return _computed(gives, found, (subject, *of), may_fail=entry.may_fail)
 
 
@@ -65,15 +74,49 @@ def call_of(scope: ColumnScope, entry: LibraryFunction, node: Call) -> ColumnVal
     """`name(arguments)`, by the entry's expression."""
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
-    given, of = _arguments(scope, entry.takes, node.args, node.name)
+    plain = _known if entry.nulls == "strict" else _plain
+    given, of, kinds = _arguments(scope, entry.takes, node, plain)
     found = _found(entry.column, given, node.name)
-    gives = entry.gives(_site(node, of)) if callable(entry.gives) else entry.gives
+    gives = entry.gives(_site(node, kinds)) if callable(entry.gives) else entry.gives
+    if entry.nulls == "strict":
+        return _strict(scope, entry, gives, found, of)
     return _computed(gives, found, tuple(of), may_fail=entry.may_fail)
 
 
-def _site(node: Call | Method, of: Sequence[ColumnValue]) -> CallSite:
-    kinds = tuple(kind for value in of if (kind := kind_of(value)) is not None)
-    return CallSite(node.name, kinds, node.args, {}, lambda _, __: LONG, node.place)
+def _strict(
+    scope: ColumnScope, entry: LibraryFunction, gives: ExprType, found: Any, of: list[ColumnValue]
+) -> ColumnValue:
+    """What a strict function gives: null where it is given one.
+
+    An expression that says in a second column where it knows the result may give null there.
+    """
+    if not isinstance(gives, ItemType):
+        raise NotCompilable(f"{gives} is no item")
+    column, known = found if isinstance(found, tuple) else (found, None)
+    column = column.cast(spark_type(gives))
+    nulls = [value.column.isNull() for value in of if value.nullable]
+    if known is not None:
+        column = F.when(known, column).otherwise(scope.ask())
+    elif entry.may_fail and nulls:
+        column = F.coalesce(column, scope.ask())
+    if nulls:
+        column = F.when(reduce(or_, nulls), F.lit(None)).otherwise(column)
+    nullable = bool(nulls) or known is not None
+    return computed(
+        column,
+        gives,
+        *of * _TIMES_READ,
+        safe=known is None and not (entry.may_fail and nulls),
+        nullable=nullable,
+        doubtful=entry.may_fail and not nullable,
+    )
+
+
+def _site(node: Call | Method, kinds: Sequence[ExprType]) -> CallSite:
+    return CallSite(
+        *(node.name, tuple(kinds), node.args, {}, lambda _, __: LONG, node.place),
+        value_of=constant_value,
+    )
 
 
 def _found(expression: Expression, given: Sequence[Any], name: str) -> Any:
@@ -92,47 +135,59 @@ def _takes(expression: Expression) -> tuple[int, int]:
 
 
 def _arguments(
-    scope: ColumnScope, takes: Sequence[Parameter], nodes: Sequence[Expr], name: str
-) -> tuple[list[Any], list[ColumnValue]]:
-    """What an expression is given, and the values that it is computed of."""
-    if len(nodes) > len(takes):
-        raise NotCompilable(f"`{name}` of {len(nodes)} arguments")
+    scope: ColumnScope,
+    takes: Sequence[Parameter],
+    node: Call | Method,
+    plain: Callable[[ColumnScope, ColumnValue], ColumnValue],
+) -> tuple[list[Any], list[ColumnValue], list[ExprType]]:
+    """What an expression is given, the values that it is computed of, and the arguments' kinds."""
+    if len(node.args) > len(takes):
+        raise NotCompilable(f"`{node.name}` of {len(node.args)} arguments")
     given: list[Any] = []
     of: list[ColumnValue] = []
-    for parameter, node in zip(takes, nodes, strict=False):
+    kinds: list[ExprType] = []
+    for parameter, argument in zip(takes, node.args, strict=False):
         if parameter.given_as == "strings":
-            value = loops.array_of(scope, node)
+            value = loops.array_of(scope, argument)
             if value.type != Array(STRING):
-                raise NotCompilable(f"`{name}` of {value.type}")
+                raise NotCompilable(f"`{node.name}` of {value.type}")
             given.append(value.column)
             of.append(value)
+            kinds.append(Array(STRING))
             continue
-        value = scope.compile(node)
+        value = scope.compile(argument)
         if parameter.given_as == "constant":
             if value.constant is None:
-                raise NotCompilable(f"`{name}` with a computed argument")
+                raise NotCompilable(f"`{node.name}` with a computed argument")
             given.append(value.constant[0])
+            kinds.append(of_constant(value.constant[0]))
             continue
         kind = kind_of(value)
         if kind is None or not parameter.fits(kind) or numbers.is_decimal(value):
-            raise NotCompilable(f"`{name}` of {value.type}")
+            raise NotCompilable(f"`{node.name}` of {value.type}")
         several = value.parts if value.parts is not None else (value,)
-        plain = [_plain(scope, part) for part in several]
-        columns = [part.column for part in plain]
+        parts = [plain(scope, part) for part in several]
+        columns = [part.column for part in parts]
         given.append(columns if parameter.given_as == "columns" else columns[0])
-        of += plain
-    return given, of
+        of += parts
+        kinds.append(kind)
+    return given, of, kinds
 
 
 def _plain(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The value, which is not None: a number as a long or a double."""
+    return scope.need(_known(scope, value))
+
+
+def _known(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """The value, which may be None: a number as a long or a double."""
     if value.mixed:
         raise NotCompilable("an int for some items and a float for others is looked into")
     if numbers.is_float(value):
         value = numbers.as_double(value)
     elif integers.is_int(value):
         value = integers.as_long(value)
-    return scope.need(value)
+    return scope.sure(value)
 
 
 def _computed(
