@@ -96,6 +96,16 @@ def test_where_a_function_stands_is_no_part_of_the_program(tmp_path: Path) -> No
     assert said(program_of(moved).typed) == before
 
 
+@pytest.mark.parametrize("rows", [0, -1, True])
+def test_a_number_of_rows_is_one(tmp_path: Path, rows: int) -> None:
+    for made in (
+        flow(tmp_path, PROGRAM, OnError(rows), None),
+        flow(tmp_path, PROGRAM, None, OnError(rows)),
+    ):
+        with pytest.raises(ProgramError, match="is no number of rows"):
+            program_of(made)
+
+
 @pytest.mark.parametrize(
     ("event", "message"),
     [
