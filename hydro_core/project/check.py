@@ -69,6 +69,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
             *_shards(flow, sources),
             *_ticks(flow),
             *_inputs(flow, sources),
+            *_wrong_rows(flow),
             *_schemas(flow, sources),
             *_known(flow, "outputs", flow.outputs, "output", sinks),
             *_known(flow, "expect", flow.expect, "output", sinks),
@@ -238,6 +239,15 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _wrong_rows(flow: FlowAsset) -> Problems:
+    said = {f"inputs.{name}.on_error": of.on_error for name, of in flow.landings.items()}
+    for place, of in {"on_error": flow.on_error, **said}.items():
+        rows = None if of is None else of.quarantine
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            cure = "say how many wrong rows a tick may have, 1 or more: `OnError(100)`"
+            yield _wrong(flow, place, f"{rows!r} is no number of rows", cure)
 
 
 def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Problems:
