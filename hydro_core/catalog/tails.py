@@ -78,7 +78,6 @@ RUNNING_OVER: OpSpec = replace(
     ),
     result=_kept,
     refine=_columns,
-    lineage=None,
     state=State.RESULT,
     stands_for=OVER.name,
     aliases=(),
