@@ -73,7 +73,7 @@ def _makes_items(node: Node) -> bool:
             found = place in (Places.PAIRS, Places.PADDED_PAIRS)
         case Growth(made) | Commands(made):
             found = made
-        case Empty() | Projection() | Product() | AsOf() | OrderedByKey():
+        case Empty() | Projection() | Product() | AsOf() | OrderedByKey() | Running():
             found = True
         case (
             Given() | Output() | Sum() | Matching() | Distinct()

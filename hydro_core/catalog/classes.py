@@ -199,11 +199,31 @@ class ByKey(PerKey):
 
 @final
 @dataclass(frozen=True, slots=True)
+class OrderedByKey(PerKey):
+    """By key: many items are made of those of a key, by their order."""
+
+    gives: Literal[Places.EACH, Places.FIRST]
+    keyed: bool = True
+    """Columns of the items are the key; else there is none, or a function gives it."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.SOME if self.gives is Places.FIRST else Passes.NONE
+
+    @property
+    def holds(self) -> Holds:
+        """How much of the past its output holds."""
+        return Holds.RESULT if self.gives is Places.FIRST else Holds.INPUTS
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Running(PerKey):
     """By key: a result that it stores, and makes anew where its input is new."""
 
     holds: ClassVar[Holds] = Holds.STATE
-    of: ByKey
+    of: ByKey | OrderedByKey
     """What it is over all items."""
     changes: bool = False
     """It is the result of its input, of which it reads the changes; else of all that came so far,
@@ -224,26 +244,6 @@ class Ordering(PerPosition):
     passes: ClassVar[Passes] = Passes.ALL
     holds: ClassVar[Holds] = Holds.INPUTS
     sorts: bool = True
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class OrderedByKey(PerKey):
-    """By key: many items are made of those of a key, by their order."""
-
-    gives: Literal[Places.EACH, Places.FIRST]
-    keyed: bool = True
-    """Columns of the items are the key; else there is none, or a function gives it."""
-
-    @property
-    def passes(self) -> Passes:
-        """Which of its inputs' items it gives."""
-        return Passes.SOME if self.gives is Places.FIRST else Passes.NONE
-
-    @property
-    def holds(self) -> Holds:
-        """How much of the past its output holds."""
-        return Holds.RESULT if self.gives is Places.FIRST else Holds.INPUTS
 
 
 @final

@@ -9,13 +9,14 @@ stream, and to what is made of covered items only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import ByKey, Product, Sum
+from hydro_core.catalog.over_functions import aggregate_of
 from hydro_core.catalog.properties import Passes
-from hydro_core.catalog.spec import Fails, functions_of
+from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
 from hydro_core.catalog.variants import Meets, Summary
 from hydro_core.optimize.semi_naive import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
@@ -182,7 +183,7 @@ def _parts(problem: Problem) -> _InParts:
     found: dict[Asked, list[tuple[int, int | None]]] = {}
     for name, args in problem.facts:
         numbers = [a for a in args if isinstance(a, int)]
-        if name in {"parts", "moving", "conjunct"}:
+        if name in {"parts", "moving", "tails", "conjunct"}:
             found.setdefault(numbers[0], []).append((numbers[1], numbers[2]))
         elif name == "apart":
             found.setdefault(numbers[0], []).extend((n, None) for n in numbers[1:3])
@@ -207,10 +208,15 @@ def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int |
     if op is None or node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    if any(AGGREGATES[a.function].may_fail for _, a in args.get("aggregates") or ()):
+    if any(AGGREGATES[a.function].may_fail for a in _aggregates_in(args)):
         return True
     asks = next(functions_of(args), None) is not None
     return asks and not (op.fails is Fails.NEVER and node.payload in total)
+
+
+def _aggregates_in(args: Args) -> Iterator[Aggregate]:
+    yield from (aggregate for _, aggregate in args.get("aggregates") or ())
+    yield from filter(None, (aggregate_of(f) for _, f in args.get("functions") or ()))
 
 
 def call_of(node: ENode) -> tuple[CallKey, ClassId]:

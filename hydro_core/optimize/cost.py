@@ -310,6 +310,10 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case Before():
             # all of it is written in each tick, and that of the tick before read
             return RowsTouched(2 * into[0], stores=into[0])
+        case Running(OrderedByKey()):
+            # the keys of the new items are found in the state, and some items written
+            changed = min(SKEW * sum(into), out)
+            return RowsTouched(sum(into) + changed + (0.0 if told else out), stores=changed)
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)

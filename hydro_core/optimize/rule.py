@@ -28,6 +28,7 @@ FACTS: Mapping[str, str] = {
     "moves": "P",
     "parts": "PPP",
     "moving": "PPP",
+    "tails": "PPP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
     "opposite": "PP",

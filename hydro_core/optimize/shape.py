@@ -11,11 +11,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import OpClass, Ordering, PerItem, Sum, is_itemwise
+from hydro_core.catalog.classes import (
+    Ends,
+    Linear,
+    OpClass,
+    OrderedByKey,
+    Ordering,
+    OverTime,
+    PerItem,
+    PerKey,
+    PerPosition,
+    Product,
+    Running,
+    Sum,
+    is_itemwise,
+)
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, OrderRule
@@ -202,9 +216,20 @@ def _variant(node: Node, spec: OpSpec) -> str:
             name += f":{node.args[choice.name]}"
     if spec.state is not node.op.state:
         name += f":{spec.state.name.lower()}"
-    if not spec.zero and node.op.zero:
+    if (not spec.zero and node.op.zero) or _orders_all(spec.cls):
         name += GLOBAL
     return name
+
+
+def _orders_all(cls: OpClass) -> bool:
+    """Whether it goes by the order of all rows, or of what is no key of columns."""
+    match cls:
+        case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
+            return not keyed
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return False
+        case _:
+            assert_never(cls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,8 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
         case Running(changes=True):
             # the aggregate of the same stream, which is the same, knows how large that is
             return math.inf
+        case Running(OrderedByKey() as of):
+            return rows_of(of, [_of_all(into[0])], asked)
         case Running(of):
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
         case Commands():

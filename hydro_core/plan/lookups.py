@@ -44,13 +44,13 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import Lookup, Lookups
+from hydro_core.plan.found_rows import FoundRows, LateRows, Lookup, Lookups
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import group_key, result_key
+from hydro_core.plan.versions import Key, group_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,41 @@ class _Analysis:
         if isinstance(node.cls, History):
             wanted = self._wanted[node.id]
             return wanted if wanted is None or node.cls.before else _Rows(wanted.found)
-        key = result_key(node)
+        key = group_key(node)
         if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
             return None
         own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))
+        if "tail" in node.args and own is not None:
+            own = self._of_tails(node, slot, key) or own
         wanted = self._wanted[node.id]
         return _united((own, wanted and _Rows(wanted.found)))
+
+    def _of_tails(self, node: Node, slot: StateSlot, key: Key) -> Wanted:
+        """The last stored rows of the keys of what is new, and all of the keys of late rows.
+
+        None where a new row does not tell what it is ordered by.
+        """
+        new, own, args = node.inputs[-1], Endpoint(node.id), node.args
+        by, order = key_paths(key), key_paths(args["order"])
+        in_tail = [(args["tail"], *path) for path in by]
+        tails = self._origins.lookups((own, in_tail), (new, by))
+        both = self._origins.lookups((own, [*by, *order]), (new, [*by, *order]))
+        if tails is None or both is None:
+            return None
+        told = {one.by: one for one in both}
+        if {one.by for one in tails} != told.keys() or len(told) < max(len(tails), len(both)):
+            return None
+        keys, orders = {path for path, *_ in by}, {path for path, *_ in order}
+        found = set(tails)
+        for tail in tails:
+            fields = told[tail.by].fields
+            of_key = tuple(pair for pair in fields if pair[0][0] in keys)
+            of_order = tuple(pair for pair in fields if pair[0][0] in orders)
+            if {own[0] for own, _ in of_order} != orders:
+                return None
+            step, descending = FoundRows(slot.id, tail), args["descending"]
+            found.add(Lookup(LateRows(tail.by, step, of_key, of_order, descending), of_key))
+        return _Rows(frozenset(found))
 
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:
         """Notes who looks at a stream, and tells whether that is news."""

@@ -51,7 +51,7 @@ from hydro_core.plan.stored_rows import (
     with_partner,
 )
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import group_key, result_key
 
 
 class NewRowOrigins:
@@ -200,7 +200,7 @@ class NewRowOrigins:
             case Growth(signed):
                 found = every if told and not (signed and events[0]) else None
             case Running(changes=changes):
-                if result_key(node) is not None and (told if changes else events[-1]):
+                if group_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
             case Distinct() | ByKey() | OrderedByKey() | Ordering() | Positional():
                 alone = self.tells_changes(node) or (node.spec.zero and all(events))
@@ -233,7 +233,7 @@ def _keeps_a_row(node: Node) -> bool:
     """Whether the node's result for a key is one of the rows that came for it, and is stored."""
     cls = node.cls
     kept = isinstance(cls, Running) and cls.of.keyed and not cls.changes
-    return kept and cls.passes is Passes.EARLIER
+    return kept and cls.passes is Passes.EARLIER and result_key(node) is not None
 
 
 def _both(one: set[FieldsOf] | None, other: set[FieldsOf] | None) -> set[FieldsOf] | None:

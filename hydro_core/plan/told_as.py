@@ -24,6 +24,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
@@ -123,10 +124,10 @@ def _changing(node: Node) -> str:
     """What comes and goes there."""
     cls = node.cls
     match cls:
-        case Running(ByKey(keyed=True)) | ByKey(keyed=True):
-            return "a key's new result replaces its old one"
-        case Running():
-            return _ONE
+        case Running(of):
+            return _of_running(of)
+        case ByKey(keyed=True):
+            return _RESULT_OF_KEY
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
         case Window(timed=timed):
@@ -143,6 +144,17 @@ def _changing(node: Node) -> str:
             assert_never(cls)
 
 
+def _of_running(of: ByKey | OrderedByKey) -> str:
+    """What comes and goes in a running result."""
+    match of:
+        case OrderedByKey(gives):
+            return _BY_PLACES[gives]
+        case ByKey(keyed=keyed):
+            return _RESULT_OF_KEY if keyed else _ONE
+        case _:
+            assert_never(of)
+
+
 def _of_partners(cls: OrderedByKey | AsOf | Matching | Product) -> str:
     """What comes and goes where other rows of the key decide."""
     match cls:
@@ -157,3 +169,8 @@ def _of_partners(cls: OrderedByKey | AsOf | Matching | Product) -> str:
 
 
 _ONE = "the new result replaces the old one"
+_RESULT_OF_KEY = "a key's new result replaces its old one"
+_BY_PLACES = {
+    Places.EACH: "a row comes with its columns, and those behind a late one are made again",
+    Places.FIRST: "a row that is among the first drives another one out",
+}

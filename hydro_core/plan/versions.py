@@ -67,10 +67,15 @@ def result_key(node: Node) -> Key | None:
 
 def group_key(node: Node) -> Key | None:
     """The key on whose items alone depends what an operator makes of them; None: it has none."""
-    if isinstance(node.cls, OrderedByKey):
-        by: Key | None = node.args["by"] if node.cls.keyed else None
-        return by
-    return result_key(node)
+    cls = node.cls
+    match cls:
+        case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
+            by: Key | None = node.args["by"] if keyed else None
+            return by
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return result_key(node)
+        case _:
+            assert_never(cls)
 
 
 def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:

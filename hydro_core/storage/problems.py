@@ -13,8 +13,12 @@ from contextlib import contextmanager
 from hydro_core.errors import Code, Diagnostic, InfrastructureError
 from hydro_core.storage.credentials import CURE
 
-_STATUS = re.compile(r"status(?: code)?:? (\d{3})")
+_STATUS = re.compile(r"status(?: code)?:? (\d{3})", re.IGNORECASE)
 _CODE = re.compile(r"<Code>(\w+)</Code>")
+_NAMED = re.compile(
+    r"\b(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|AccessDenied|SlowDown)\b"
+)
+"""Codes that Amazon's SDK names in its own words."""
 _WRONG_KEYS = frozenset(
     {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken"}
 )
@@ -70,9 +74,9 @@ def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError
 
 
 def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
-    found = _CODE.search(said)
+    found = _CODE.search(said) or _NAMED.search(said)
     answer, status = found[1] if found else "", _status(said)
-    if answer == "NoSuchBucket":
+    if answer == "NoSuchBucket" or "UnknownStoreException" in said:
         return _no_bucket(bucket)
     if answer in _WRONG_KEYS:
         what = "have expired" if answer == "ExpiredToken" else "are not those of anybody it knows"

@@ -24,6 +24,8 @@ from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
+from hydro_core.project.quarantine import asks
+from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -79,7 +81,8 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
 
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
-    if flow.schemas or Path(place_of(flow)).suffix != ".hydro":
+    has_quarantine = QUARANTINE in deployed.program.typed.graph.sinks
+    if flow.schemas or asks(flow) or has_quarantine or Path(place_of(flow)).suffix != ".hydro":
         return False
     texts = texts_of(flow)
     return (

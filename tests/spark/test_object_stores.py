@@ -15,7 +15,8 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
-from hydro_core.errors import HydroError
+from hydro_core.errors import InfrastructureError
+from hydro_core.spark.executor.failed_job import told_failures
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.storage.store import bucket_store
@@ -154,8 +155,23 @@ def test_what_a_store_refuses_spark_tells(
     frame = batches.read(0, 1)["x"].frame(spark)
     with (
         server.failing(lambda *_: (403, "AccessDenied")),
-        pytest.raises(Exception, match=r"AccessDenied|403") as caught,
+        pytest.raises(InfrastructureError, match="have not the right to read it") as caught,
+        told_failures(),
     ):
         frame.collect()
-    assert not isinstance(caught.value, HydroError)
     assert SECRET not in str(caught.value)
+
+
+def test_a_worker_without_credentials_is_told(
+    spark: SparkSession, server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hydro_core.spark.inputs.by_pieces._HERE", 0)
+    place = server.at(landed(server, tmp_path, "csv"))
+    calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
+    batches = InputBatches(
+        {"x": LandingTable(place, "day")}, {"x": ITEM}, lambda: spark, 0, calendar
+    )
+    nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path)}
+    monkeypatch.setattr(spark.sparkContext, "environment", nobody)
+    with pytest.raises(InfrastructureError, match="no credentials for S3"), told_failures():
+        batches.read(0, 1)

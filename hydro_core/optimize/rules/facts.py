@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.classes import ByKey, Matching
 from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import Args, functions_of
+from hydro_core.catalog.tails import with_tails
 from hydro_core.catalog.variants import Summary
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -145,6 +147,13 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
             facts.add(name, *(facts.number(Payload(a)) for a in args))
             for fn in (fn for a in args for fn in functions_of(a)):
                 facts.uses.add(fn, item, there=node.inputs[0].node in loaded.solid)
+    elif node.op is OVER:
+        stream = node.inputs[0]
+        found = with_tails(node.args, types[stream].item, types[Endpoint(node.id)].item)
+        if found is not None:
+            facts.add("tails", *(facts.number(Payload(a)) for a in (node.args, *found)))
+            for fn in functions_of(found[0]):
+                facts.uses.add(fn, types[stream].item, there=stream.node in loaded.solid)
     elif node.op is JOIN and isinstance(node.cls, Matching):
         on = node.args["on"]
         facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))

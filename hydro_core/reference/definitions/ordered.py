@@ -13,11 +13,13 @@ from typing import Any
 
 from hydro_core.catalog.over_functions import aggregate_of, argument, distance_of
 from hydro_core.catalog.spec import OverFunction
+from hydro_core.catalog.tails import hidden_parts
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
 from hydro_core.reference.definitions.registry import defines
 from hydro_core.reference.keys import columns_of, field
+from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import UNKNOWN, ItemType, Row
 from hydro_core.types.values import RowItem, Struct, canonical, sort_key
@@ -33,6 +35,23 @@ def over(site: Site, a: Bag) -> Bag:
         for i, row in enumerate(key.rows):
             own = {name: field(row, name) for name in names}
             found.append(RowItem({**own, **{name: column[i] for name, column in made.items()}}))
+    return Bag(found)
+
+
+@defines("running_over")
+def running_over(site: Site, a: NodePast) -> Bag:
+    """The same of all rows so far, with what it goes on from."""
+    args, found = site.args, []
+    parts = [(name, OverFunction("running", (one, False))) for name, one in hidden_parts(args)]
+    beside = (*parts, (args["number"], OverFunction("row_number")))
+    for key in _keys(site, a.earlier + a.now):
+        made = {name: _column(key, name, f) for name, f in (*args["functions"], *beside)}
+        for i, row in enumerate(key.rows):
+            columns = {name: column[i] for name, column in made.items()}
+            is_last = i >= len(key.rows) - args["keep"]
+            tail = RowItem({k: field(row, k) for k in args["by"]}) if is_last else None
+            own = {c.name: field(row, c.name) for c in columns_of(site.inputs[0].item)}
+            found.append(RowItem({**own, **columns, args["tail"]: tail}))
     return Bag(found)
 
 

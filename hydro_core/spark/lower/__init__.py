@@ -6,12 +6,15 @@ from hydro_core.spark.lower.by_key import difference as difference
 from hydro_core.spark.lower.by_key import group as group
 from hydro_core.spark.lower.by_key import nearest as nearest
 from hydro_core.spark.lower.by_key import ordered as ordered
+from hydro_core.spark.lower.by_key import ordered_running as ordered_running
 from hydro_core.spark.lower.by_key import results as results
 from hydro_core.spark.lower.by_key import running as running
+from hydro_core.spark.lower.by_key import tails as tails
 from hydro_core.spark.lower.by_position import order as order
 from hydro_core.spark.lower.by_position import zipped as zipped
 from hydro_core.spark.lower.linear import io as io
 from hydro_core.spark.lower.linear import itemwise as itemwise
+from hydro_core.spark.lower.linear import quarantine as quarantine
 from hydro_core.spark.lower.linear import shards as shards
 from hydro_core.spark.lower.linear import union as union
 from hydro_core.spark.lower.over_time import before as before

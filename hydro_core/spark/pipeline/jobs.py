@@ -62,7 +62,8 @@ _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
 SEARCHED_ROWS = 10_000_000
-"""State of more rows is left to Spark: to search them here would take longer than a job does."""
+"""State of which more rows are gone through is left to Spark: to search them here would take longer
+than a job does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class RangeJobs:
         search = StoredSearch(
             self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
         )
-        found = dict(search.rows(batches))
+        found = dict(search.rows(batches, is_tick=run.first == run.last))
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
             if slot.id not in {*found, *alive} and self.store.tables[table].rows <= SUMMED_ROWS:
@@ -185,7 +186,7 @@ class RangeJobs:
     def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
         """The stored rows of a slot that are met; None where too many would be looked at."""
         table = self.tables.state[slot.id].name
-        searched = self.store.tables[table].rows <= SEARCHED_ROWS
+        searched = self.store.lookup_files.gone_through(self.store.tables[table]) <= SEARCHED_ROWS
         return self.store.met(table, met) if searched else None
 
     def _has_few_rows(

@@ -103,6 +103,13 @@ class LookupFiles:
             return schema.empty_table(), rest
         return met.of(pa.concat_tables(rows).combine_chunks()), rest
 
+    def gone_through(self, table: StoredTable) -> int:
+        """How many rows of a table are looked at by whoever looks for some of them."""
+        files = table.files()
+        if not is_copied(table.spec.arrow_schema):
+            return sum(file.rows or 0 for file in files)
+        return sum(file.rows or 0 for file in files if not self._is_looked_up(file))
+
     def _is_looked_up(self, file: DataFile) -> bool:
         rows = file.rows or 0
         return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused

@@ -19,12 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store import lookup_files
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.checked_file import CheckedFile
 from hydro_core.spark.store.lookup_files import LOOKUPS, LookupFiles
-from hydro_core.spark.store.table import DataFile
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.table import DataFile, StoredTable
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -300,3 +303,16 @@ def test_little_of_a_large_file_is_looked_at(tmp_path: Path) -> None:
     looked_at = sum(int(one.pages_checked) for one in opened)
     all_pages = sum(one.stat().st_size for one in kept(tmp_path)) // 4096
     assert looked_at < all_pages // 10
+
+
+def test_rows_that_are_looked_up_are_not_gone_through(tmp_path: Path) -> None:
+    rng = random.Random(9)
+    files = [some(tmp_path, rng, 400), some(tmp_path, rng, 300)]
+    spec = TableSpec("state/table", "state", "table", ROW, False, Mode.APPEND, Kind.E, "")
+    table = StoredTable(tmp_path, spec, checkpoint_interval=10)
+    table.files = lambda: files  # type: ignore[method-assign]
+    by = LookupFiles(tmp_path, 1)
+    assert by.gone_through(table) == 0
+    looked_up(by, files, met(BY_KEY, [(1, 1)]))
+    assert by.gone_through(table) == 700  # there was no room
+    assert LookupFiles(tmp_path, 0).gone_through(table) == 700

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 
@@ -43,7 +43,7 @@ def over(step: Step) -> Relation:
 @lowers("top")
 def top(step: Step) -> Relation:
     """The first n rows of each key, and those equal to the last of them if ties are wanted."""
-    return told(step, lambda: _first_rows(step), lambda: changes_by_key(step, _first_rows))
+    return told(step, lambda: first_rows(step), lambda: changes_by_key(step, first_rows))
 
 
 def _keyed(step: Step) -> Step:
@@ -53,7 +53,8 @@ def _keyed(step: Step) -> Step:
     return step.with_(inputs=(in_stretches(step.with_(inputs=(step.input.unordered(),)), keys),))
 
 
-def _first_rows(step: Step) -> Relation:
+def first_rows(step: Step) -> Relation:
+    """The first rows of each key at each tick of the range."""
     step = _keyed(step)
     found, _ = places(step)
     if step.arg("ties"):
@@ -65,33 +66,57 @@ def _first_rows(step: Step) -> Relation:
 
 
 def _with_columns(step: Step) -> Relation:
+    return with_columns(step, step.arg("functions"), lambda columns: make_row(columns.items()))
+
+
+def with_columns(
+    step: Step,
+    asked: Sequence[tuple[str, OverFunction]],
+    item: Callable[[Mapping[str, Column]], Column],
+) -> Relation:
+    """The rows of the input with the columns of these functions.
+
+    Args:
+        step: the operator, whose output has the columns.
+        asked: the functions, by the names of their columns.
+        item: makes the item of all columns; those of the rows' places are there, too.
+    """
     step = _keyed(step)
-    asked: tuple[tuple[str, OverFunction], ...] = step.arg("functions")
     found, functions = places(step, [function for _, function in asked])
     if found.is_ordered:
-        numbered = found.frame.withColumn(ORD, F.row_number().over(found.by_rows()))
-        found = Places(numbered, found.item, found.keys, True, found.descending)
-    work = _Windows(step, found, order_type(step))
+        found = numbered(found)
+    work = Windows(step, found, order_type(step))
     types = {f.name: f.type for f in fields_of(step.item)}
     made = {
-        name: _column(work, function, types[name])
+        name: column_of(work, function, types[name])
         for (name, _), function in zip(asked, functions, strict=True)
     }
-    names = [f.name for f in fields_of(step.input.item)]
-    own = {name: F.col(ROW).getField(name) for name in names}
-    row = make_row((own | made).items()).alias(ITEM)
-    frame = work.computed().select(row, *step.input.times)
-    return step.relation(step.input.kind, frame)
+    frame = work.computed()
+    row = item({**own_fields(step), **made}).alias(ITEM)
+    return step.relation(step.input.kind, frame.select(row, *step.input.times))
+
+
+def numbered(found: Places) -> Places:
+    """The rows with their numbers, from 1, in the column by which aggregates order them."""
+    number = F.row_number().over(found.by_rows())
+    return replace(found, frame=found.frame.withColumn(ORD, number))
+
+
+def own_fields(step: Step) -> dict[str, Column]:
+    """The columns of the rows as they came."""
+    return {f.name: F.col(ROW).getField(f.name) for f in fields_of(step.input.item)}
 
 
 @dataclass(slots=True)
-class _Windows:
+class Windows:
     """The windows that are computed of some rows: each is a column, of which results are made."""
 
     step: Step
     places: Places
     order: ItemType | None
     """The type of what the rows are ordered by, where that is one column."""
+    started: Column | None = None
+    """Where the first row's session began; None: at that row."""
     found: list[Column] = field(default_factory=list)
     further: list[Column] = field(default_factory=list)
     """Those that are of others."""
@@ -117,7 +142,8 @@ class _Windows:
         return frame.select("*", *self.further) if self.further else frame
 
 
-def _column(work: _Windows, function: OverFunction, result: ItemType) -> Column:
+def column_of(work: Windows, function: OverFunction, result: ItemType) -> Column:
+    """The column that a function gives, of the windows that it needs."""
     of = aggregate_of(function)
     if of is None:
         found = _COLUMNS[function.function](work, function, result)
@@ -128,22 +154,22 @@ def _column(work: _Windows, function: OverFunction, result: ItemType) -> Column:
     return aggregate_column(of, at.item, result, node, ordered=at.is_ordered, scope=scope)
 
 
-def _row_number(work: _Windows, _: OverFunction, __: ItemType) -> Column:
+def _row_number(work: Windows, _: OverFunction, __: ItemType) -> Column:
     return F.col(ORD)
 
 
-def _by_peers(make: Callable[[], Column]) -> Callable[[_Windows, OverFunction, ItemType], Column]:
+def _by_peers(make: Callable[[], Column]) -> Callable[[Windows, OverFunction, ItemType], Column]:
     return lambda work, function, result: work.of(make(), work.places.by_peers())
 
 
-def _ntile(work: _Windows, function: OverFunction, _: ItemType) -> Column:
+def _ntile(work: Windows, function: OverFunction, _: ItemType) -> Column:
     return work.of(F.ntile(limited(argument(function, "n"))), work.places.by_rows())
 
 
 def _shifted(
     shift: Callable[[Column, int], Column],
-) -> Callable[[_Windows, OverFunction, ItemType], Column]:
-    def column(work: _Windows, function: OverFunction, result: ItemType) -> Column:
+) -> Callable[[Windows, OverFunction, ItemType], Column]:
+    def column(work: Windows, function: OverFunction, result: ItemType) -> Column:
         value, _ = named(F.col(ITEM), work.places.item, argument(function, "v"))
         rows, default = limited(argument(function, "n")), argument(function, "default")
         # In a struct a null is told from a row that is missing.
@@ -155,7 +181,7 @@ def _shifted(
     return column
 
 
-def _session(work: _Windows, function: OverFunction, _: ItemType) -> Column:
+def _session(work: Windows, function: OverFunction, _: ItemType) -> Column:
     """The order of the last row before which a session began, this one included."""
     gap, order = distance_of(function), work.order
     assert gap is not None
@@ -165,7 +191,10 @@ def _session(work: _Windows, function: OverFunction, _: ItemType) -> Column:
     last = before.getField("m")
     far = F.coalesce(F.abs(F.try_subtract(here, last)) <= measured(gap, order), F.lit(False))
     near = here.eqNullSafe(last) | (_is_place(here, order) & _is_place(last, order) & far)
-    begins = F.when(before.isNull() | ~near, F.struct(F.col(VALUE).alias("v")))
+    start = F.when(
+        before.isNull(), F.col(VALUE) if work.started is None else work.started
+    ).otherwise(F.col(VALUE))
+    begins = F.when(before.isNull() | ~near, F.struct(start.alias("v")))
     so_far = rows.rowsBetween(_FIRST, _HERE)
     return work.of_others(F.last(begins, ignorenulls=True), so_far).getField("v")
 
@@ -176,13 +205,13 @@ def _is_place(column: Column, order: ItemType) -> Column:
     return column.isNotNull() & ~F.isnan(column) if is_floating else column.isNotNull()
 
 
-def _running(work: _Windows, function: OverFunction) -> WindowSpec:
+def _running(work: Windows, function: OverFunction) -> WindowSpec:
     if argument(function, "peers"):
         return work.places.by_peers().rangeBetween(_FIRST, _HERE)
     return work.places.by_rows().rowsBetween(_FIRST, _HERE)
 
 
-def _rolling(work: _Windows, function: OverFunction) -> WindowSpec:
+def _rolling(work: Windows, function: OverFunction) -> WindowSpec:
     rows = argument(function, "rows")
     if rows is not None:
         return work.places.by_rows().rowsBetween(1 - limited(rows), _HERE)
@@ -190,7 +219,7 @@ def _rolling(work: _Windows, function: OverFunction) -> WindowSpec:
     return work.places.within(work.spark, argument(function, "within"), work.order)
 
 
-_COLUMNS: Mapping[str, Callable[[_Windows, OverFunction, ItemType], Column]] = {
+_COLUMNS: Mapping[str, Callable[[Windows, OverFunction, ItemType], Column]] = {
     "row_number": _row_number,
     "rank": _by_peers(F.rank),
     "dense_rank": _by_peers(F.dense_rank),
@@ -201,7 +230,7 @@ _COLUMNS: Mapping[str, Callable[[_Windows, OverFunction, ItemType], Column]] = {
     "lead": _shifted(F.lead),
     "session": _session,
 }
-_FRAMES: Mapping[str, Callable[[_Windows, OverFunction], WindowSpec]] = {
+_FRAMES: Mapping[str, Callable[[Windows, OverFunction], WindowSpec]] = {
     "running": _running,
     "rolling": _rolling,
     "whole": lambda work, function: work.places.whole(),

@@ -55,10 +55,14 @@ class Places:
     keys: tuple[str, ...]
     is_ordered: bool
     descending: bool
+    by_ticks: bool = True
+    """Whether the rows of a key at different ticks are apart; else they stand one after another,
+    equal ones in the order of their ticks.
+    """
 
     def whole(self) -> WindowSpec:
         """All rows of the key."""
-        return Window.partitionBy(*self.keys, TICK)
+        return Window.partitionBy(*self.keys, *((TICK,) if self.by_ticks else ()))
 
     def by_peers(self) -> WindowSpec:
         """The key's rows, equal ones together."""
@@ -66,7 +70,7 @@ class Places:
 
     def by_rows(self) -> WindowSpec:
         """The key's rows, one by one."""
-        return self.whole().orderBy(PLACE, ROW)
+        return self.whole().orderBy(PLACE, ROW, *(() if self.by_ticks else (TICK,)))
 
     def within(self, spark: SparkSession, distance: Distance, of: ItemType) -> WindowSpec:
         """The rows at most so far before each, and those equal to it."""
@@ -75,8 +79,16 @@ class Places:
         return within_before(spark, self.whole().orderBy(order), -measured(distance, of))
 
 
-def places(step: Step, functions: Sequence[OverFunction] = ()) -> tuple[Places, list[OverFunction]]:
-    """The rows of a step's input with their places, and functions of `over` that are of columns."""
+def places(
+    step: Step, functions: Sequence[OverFunction] = (), carried: Sequence[str] = ()
+) -> tuple[Places, list[OverFunction]]:
+    """The rows of a step's input with their places, and functions of `over` that are of columns.
+
+    Args:
+        step: the operator.
+        functions: those of `over` that are to be computed.
+        carried: further columns of the rows.
+    """
     item, args = step.input.item, step.node.args
     asked = list(dict.fromkeys(fn for f in functions for fn in _functions(f)))
     names = _free_names(item, len(asked))
@@ -95,6 +107,7 @@ def places(step: Step, functions: Sequence[OverFunction] = ()) -> tuple[Places, 
         (make_row((own_columns(item) | made).items()) if made else F.col(ITEM)).alias(ITEM),
         *(column.alias(name) for name, column in columns.items()),
         *times,
+        *map(F.col, carried),
     )
     if any(isinstance(a, Fn) for a in (*asked, args["by"], args["order"])):
         frame = together(frame)
