@@ -72,7 +72,10 @@ def story(late: Late, policy: str) -> list[list[TickReport]]:
     return done
 
 
-@pytest.mark.parametrize(("kind", "policy"), [("delta", "correct"), ("parquet", "next")])
+@pytest.mark.parametrize(
+    ("kind", "policy"),
+    [pytest.param("delta", "correct", marks=pytest.mark.slow), ("parquet", "next")],
+)
 def test_late_rows_and_corrections(
     server: StoreServer, tmp_path: Path, kind: str, policy: str
 ) -> None:
