@@ -7,6 +7,7 @@ of each key. Summed up here, each row is one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import pyarrow as pa
 
