@@ -59,6 +59,14 @@ def without_conditions(typed: Typed) -> Typed:
     return infer(Graph.of(nodes, graph.name, graph.warnings), typed.schemas)
 
 
+def bounds_seen(typed: Typed) -> Iterator[str]:
+    """What the conditions of joins say of how far apart rows are that match, for people."""
+    for node in filter(_has_condition, typed.graph):
+        sides = tuple(typed.types[end].item for end in node.inputs)
+        for bounds in bounds_of(node.args["where"], *sides):
+            yield f"`{node.id}` brings together rows with {bounds}"
+
+
 def _has_condition(node: Node) -> bool:
     return node.op is JOIN and node.args.get("where") is not None
 

@@ -7,8 +7,9 @@ import pytest
 from hydro_core import Flow
 from hydro_core.analysis.bounds import bounds_of, equal_columns, shared_parts
 from hydro_core.analysis.conditions import without_conditions
-from hydro_core.compile import compile_text
+from hydro_core.compile import best_plan, compile_text
 from hydro_core.functions.fn import Fn
+from hydro_core.optimize.report import as_text
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import RowItem
@@ -111,6 +112,15 @@ def test_pairs_of_an_interval_are_not_made_of_all_pairs() -> None:
         if node.id in keys
         for _, fn in node.args.get("computed", ())
     )
+
+
+def test_optimize_says_which_bounds_it_saw() -> None:
+    program = """l = source("k long, at timestamp"); r = source("k long, at timestamp")
+    j = l -> join(right=r, on="k", suffix="_r",
+        where=lambda l, r: l.at <= r.at and r.at <= l.at + timedelta(hours=1)) -> out"""
+    found = best_plan(compile_text(program))
+    assert found.bounds == ("`j` brings together rows with 0:00:00 <= r.at - l.at <= 1:00:00",)
+    assert found.bounds[0] in as_text(found)
 
 
 def test_a_function_that_cannot_be_read() -> None:
