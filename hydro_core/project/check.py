@@ -36,7 +36,7 @@ from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.quarantine import WRONG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
+_PROGRAM = re.compile(r"[^\0]+\.(hydro|dl|py)")
 _FLOW = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _DDL = "such as `user string, amount long`"
 _OWNER = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|team:\S+")
@@ -69,6 +69,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
             *_shards(flow, sources),
             *_ticks(flow),
             *_inputs(flow, sources),
+            *_wrong_rows(flow),
             *_schemas(flow, sources),
             *_known(flow, "outputs", flow.outputs, "output", sinks),
             *_known(flow, "expect", flow.expect, "output", sinks),
@@ -163,7 +164,7 @@ def _name(flow: FlowAsset) -> Problems:
 def _program(flow: FlowAsset) -> Problems:
     text = str(flow.program)
     if not _PROGRAM.fullmatch(text) and not _FLOW.fullmatch(text):
-        cure = "write a file `*.hydro` of the asset's folder, or `module:attribute`"
+        cure = "write a file `*.hydro` or `*.dl` of the asset's folder, or `module:attribute`"
         yield _wrong(flow, "program", f"{text!r} is no program", cure)
         return
     folder, is_file = flow.folder, _PROGRAM.fullmatch(text)
@@ -238,6 +239,15 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _wrong_rows(flow: FlowAsset) -> Problems:
+    said = {f"inputs.{name}.on_error": of.on_error for name, of in flow.landings.items()}
+    for place, of in {"on_error": flow.on_error, **said}.items():
+        rows = None if of is None else of.quarantine
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            cure = "say how many wrong rows a tick may have, 1 or more: `OnError(100)`"
+            yield _wrong(flow, place, f"{rows!r} is no number of rows", cure)
 
 
 def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Problems:

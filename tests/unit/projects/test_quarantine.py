@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.compile import best_plan, stratified
 from hydro_core.deploy.said import said
 from hydro_core.errors import ProgramError
-from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Ticks
+from hydro_core.project.cutting import in_shards
+from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Shards, Ticks
 from hydro_core.project.program import program_of
+from hydro_core.reference.interpreter import run_ticks
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.quarantine import WRONG
+from hydro_core.types.values import RowItem
 
 PROGRAM = """
 payments = source("user string not null, amount long")
@@ -96,6 +102,16 @@ def test_where_a_function_stands_is_no_part_of_the_program(tmp_path: Path) -> No
     assert said(program_of(moved).typed) == before
 
 
+@pytest.mark.parametrize("rows", [0, -1, True])
+def test_a_number_of_rows_is_one(tmp_path: Path, rows: int) -> None:
+    for made in (
+        flow(tmp_path, PROGRAM, OnError(rows), None),
+        flow(tmp_path, PROGRAM, None, OnError(rows)),
+    ):
+        with pytest.raises(ProgramError, match="is no number of rows"):
+            program_of(made)
+
+
 @pytest.mark.parametrize(
     ("event", "message"),
     [
@@ -115,3 +131,39 @@ def test_the_number_is_no_part_of_the_program(tmp_path: Path) -> None:
     made = flow(tmp_path, PROGRAM, SOME, SOME)
     other = replace(made, on_error=OnError(9))
     assert program_of(made).graph == program_of(other).graph
+
+
+REPLICATED = """
+payments = source("user string, rate string, amount long")
+rates = source("rate string, per long")
+payments -> join(right=rates, on="rate") -> with_columns(x=lambda p: p.amount // p.per) -> out
+"""
+
+
+def landed(wrong: str | None = None, **columns: object) -> RowItem:
+    told = dict.fromkeys(WRONG, wrong)
+    return RowItem({**columns, **told})
+
+
+def test_shards_that_all_have_an_input_put_its_wrong_rows_there_once(tmp_path: Path) -> None:
+    made = flow(tmp_path, REPLICATED, SOME, SOME)
+    inputs = dict.fromkeys(("payments", "rates"), made.landings["payments"])
+    made = replace(made, inputs=inputs, shards=Shards(2, {"payments": "user"}, ("rates",)))
+    program = program_of(made)
+    cut = in_shards(made, program, best_plan)
+    assert cut is not None
+    payments = [
+        *(landed(user=user, rate="a", amount=1) for user in ("ann", "bob", "cat")),
+        landed(user="dan", rate="b", amount=1),
+        landed("wrong", user=None, rate=None, amount=None),
+    ]
+    rates = [
+        *(landed(rate="a", per=0), landed(rate="b", per=1)),
+        landed("wrong, too", rate=None, per=None),
+    ]
+    ticks = [TickInput({"payments": payments, "rates": rates})]
+    shards = stratified(cut[1].optimized().typed)
+    whole, parts = (list(run_ticks(p.typed, p.strata, ticks)) for p in (program, shards))
+    assert whole == parts
+    found = [row["source"] for row in whole[0]["quarantine"]]
+    assert sorted(found) == ["payments", "rates", *["with_columns()"] * 3]
