@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         FlowSpark,
         KeptOutput,
         Landing,
+        OnError,
         Shards,
         Ticks,
     )
@@ -29,6 +30,7 @@ __all__ = [
     "FlowSpark",
     "KeptOutput",
     "Landing",
+    "OnError",
     "Shards",
     "Stream",
     "Ticks",
@@ -46,6 +48,7 @@ _HOMES = {
     "FlowOutput": "hydro_core.project.flow_asset",
     "KeptOutput": "hydro_core.project.flow_asset",
     "Landing": "hydro_core.project.flow_asset",
+    "OnError": "hydro_core.project.flow_asset",
     "Shards": "hydro_core.project.flow_asset",
     "Stream": "hydro_core.lang.stream",
     "Ticks": "hydro_core.project.flow_asset",

@@ -24,12 +24,14 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
+    Fails,
     OpSpec,
     Port,
     State,
 )
 from hydro_core.catalog.tails import RUNNING_OVER
 from hydro_core.catalog.variants import Gives, Summary
+from hydro_core.functions.attempt import Use
 
 _PAIRS = {"a": "(string, long)"}
 
@@ -213,6 +215,41 @@ OF_SHARD = OpSpec(
     example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
 )
 
+_CALLS = (
+    Arg("calls", "computed", required=True),
+    Arg("use", "choice", required=True, choices=tuple(Use)),
+    Arg("ports", "ports", default=()),
+)
+
+FITTING = OpSpec(
+    name="fitting",
+    family="itemwise",
+    cls=PerItem(Gives.ROUTED),
+    summary="the items for which the functions `calls` of the operator behind it have a result",
+    inputs=LINEAR,
+    args=_CALLS,
+    result=type_rules.first,
+    keeps_single=True,
+    fails=Fails.NEVER,
+    stands_for="identity",
+    example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
+)
+
+FAILING = OpSpec(
+    name="failing",
+    family="itemwise",
+    cls=PerItem(Gives.UP_TO_ONE),
+    summary="of the other items what they are, and which function fails on them and why",
+    inputs=LINEAR,
+    args=(*_CALLS, Arg("source", "name", required=True), Arg("schema", "schema", required=True)),
+    result=type_rules.declared_rows,
+    keeps_single=True,
+    fails=Fails.NEVER,
+    lineage=lineage_rules.computed_from_all,
+    stands_for="filter_map",
+    example=Example("a -> null(); null() -> out", ({"a": [1]},), ({"out": []},), {"a": "long"}),
+)
+
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
         op.name: op
@@ -228,6 +265,8 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,
+            FITTING,
+            FAILING,
         )
     }
 )

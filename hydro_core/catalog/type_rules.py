@@ -31,6 +31,7 @@ from hydro_core.types.item import (
     is_integer,
     is_open,
 )
+from hydro_core.types.quarantine import as_given
 from hydro_core.types.values import ValueProblem, conform_input
 
 Types = tuple[ItemType, ...]
@@ -55,7 +56,7 @@ def declared(args: Args, types: Types) -> ItemType:
             if at(schema, tuple(path.split("."))) is None:
                 help_ = f"the schema is {schema}; fields within fields are written `a.b`"
                 raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
-    return schema
+    return as_given(schema)
 
 
 def declared_rows(args: Args, types: Types) -> ItemType:

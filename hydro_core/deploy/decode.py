@@ -179,7 +179,8 @@ class Decoder:
         op = operator(record["operator"])
         given = [(name, self.value(v)) for name, v in record["arguments"].items()]
         # arguments that the operator got since are as if they were not given
-        since = [(arg.name, arg.default) for arg in op.args if arg.name not in record["arguments"]]
+        known = op.at(Args(tuple(given))).args
+        since = [(arg.name, arg.default) for arg in known if arg.name not in record["arguments"]]
         return Node(
             record["id"],
             op,

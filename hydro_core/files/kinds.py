@@ -6,6 +6,7 @@ import csv
 import glob
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,6 +23,7 @@ from hydro_core.files.unreadable import (
     refuse_not_utf8,
     text_of,
 )
+from hydro_core.files.wrong import IS_NOT_UTF8, Line, WrongRow
 from hydro_core.storage.arrow import file_system, name_of
 from hydro_core.storage.patterns import WILD, fixed_part, matching
 from hydro_core.storage.remote import DataPlace, Remote
@@ -196,8 +198,10 @@ def csv_options(
 
 def header_of(file: DataPlace, wanted: ReadNames) -> list[str]:
     """The names of the columns of a CSV file, each of which that is read stands there once."""
-    with text_of(file) as lines:
+    with text_of(file, strict=False) as lines:
         header = next(csv.reader(lines), [])
+    if not all(map(is_utf8, header)):
+        refuse_not_utf8(file, 1)
     twice = [name for name, count in Counter(among(header, wanted)).items() if count > 1]
     if twice:
         refuse(
@@ -227,24 +231,43 @@ def common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
         refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
 
 
-def json_lines(file: DataPlace) -> Iterator[dict[str, Any]]:
-    """The objects of a file, a line each."""
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """A line of a file, and the object that it is, or why it is none."""
+
+    line: Line
+    object: dict[str, Any]
+    wrong: WrongRow | None = None
+
+
+def json_lines(file: DataPlace, *, tolerant: bool = False) -> Iterator[JsonLine]:
+    """The objects of a file, a line each; if `tolerant`, with the lines that are none."""
     try:
         with text_of(file, strict=False) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield _json_object(file, number, line)
+                    yield _json_line(file, number, line, tolerant)
     except UNREADABLE as problem:
         refuse_file(file, problem)
 
 
-def _json_object(file: DataPlace, number: int, line: str) -> dict[str, Any]:
+def _json_line(file: DataPlace, number: int, line: str, tolerant: bool) -> JsonLine:
+    row, reason = _json_object(line)
+    if row is not None:
+        return JsonLine(Line(number, line), row)
+    if not tolerant:
+        if reason == IS_NOT_UTF8:
+            refuse_not_utf8(file, number)
+        refuse(f"`{file}`, line {number} {reason.removeprefix('it ')}", _AN_OBJECT)
+    return JsonLine(Line(number, line), {}, WrongRow(reason))
+
+
+def _json_object(line: str) -> tuple[dict[str, Any] | None, str]:
+    """The object that a line is, or why it is none."""
     if not is_utf8(line):
-        refuse_not_utf8(file, number)
+        return None, IS_NOT_UTF8
     try:
         row = parse_json(line)
     except ValueProblem as problem:
-        refuse(f"`{file}`, line {number} is not JSON: {problem}", _AN_OBJECT)
-    if not isinstance(row, dict):
-        refuse(f"`{file}`, line {number} is no JSON object", _AN_OBJECT)
-    return row
+        return None, f"it is not JSON: {problem}"
+    return (row, "") if isinstance(row, dict) else (None, "it is no JSON object")

@@ -37,11 +37,13 @@ from hydro_core.files.unreadable import (
     refuse_parquet,
     refuse_untyped,
 )
+from hydro_core.files.wrong import NONE_WRONG, csv_table, plain_rows, records
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
+from hydro_core.types.quarantine import REASON
 from hydro_core.types.values import ValueProblem
 
 ROWS = 10_000
@@ -61,13 +63,18 @@ class FileForm:
     constants: Mapping[DataPlace, Mapping[str, Any]] = field(default_factory=dict)
     """Columns that a file does not hold, since they are the same in all of its rows."""
 
+    @property
+    def tolerant(self) -> bool:
+        """Whether wrong rows are read, too: see `hydro_core.types.quarantine`."""
+        return REASON in self.declared
+
 
 def pieces(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
-        "CSV": lambda: _csv(file, form),
-        JSON_LINES: lambda: _json(file),
+        "CSV": lambda: _tolerant_csv(file, form) if form.tolerant else _csv(file, form),
+        JSON_LINES: lambda: _json(file, form.tolerant),
     }
     try:
         yield from readers[form.kind]()
@@ -106,7 +113,8 @@ def _parquet(file: DataPlace, form: FileForm) -> Iterator[Landed]:
         rows = pa.Table.from_batches([batch])
         for name in among(constants, form.wanted):
             rows = rows.append_column(name, pa.repeat(constants[name], batch.num_rows))
-        yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
+        plain, wrong = plain_rows(rows) if form.tolerant else (plain_table(rows), NONE_WRONG)
+        yield ArrowRows(_as_all(plain, form.schema), [*names, *constants], wrong)
 
 
 def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
@@ -119,6 +127,33 @@ def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     for batch in _opened_csv(file, options):
         table = plain_table(pa.Table.from_batches([batch]))
         yield ArrowRows(_as_all(table, form.schema), header)
+
+
+def _tolerant_csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
+    """The same with the rows that are none: by Arrow up to the first piece that has one."""
+    done = 0
+    try:
+        for piece in _csv(file, form):
+            yield piece
+            done += len(piece)
+    except UNREADABLE as problem:
+        # What Arrow cannot read, and no row is to blame for, is told as ever.
+        if isinstance(problem, OSError | EOFError):
+            raise
+        yield from _by_records(file, form, done)
+
+
+def _by_records(file: DataPlace, form: FileForm, begin: int) -> Iterator[Landed]:
+    """The rows of a CSV file from one on, record by record."""
+    header = header_of(file, form.wanted)
+    found = islice(records(file), 1 + begin, None)
+    names = among(header, form.wanted) if form.wanted else header
+    known = {field.name: field.type for field in form.schema or ()}
+    types = {name: known.get(name, pa.string()) for name in names}
+    while some := list(islice(found, ROWS)):
+        table, wrong = csv_table(some, header, types, lambda of: csv_options(of, names))
+        table = _as_all(plain_table(table), form.schema)
+        yield ArrowRows(table, header, wrong, [record.line for record in some])
 
 
 def _opened_csv(
@@ -141,10 +176,11 @@ def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 
-def _json(file: DataPlace) -> Iterator[JsonRows]:
-    objects = json_lines(file)
-    while piece := list(islice(objects, ROWS)):
-        yield JsonRows(piece)
+def _json(file: DataPlace, tolerant: bool = False) -> Iterator[JsonRows]:
+    lines = json_lines(file, tolerant=tolerant)
+    while piece := list(islice(lines, ROWS)):
+        wrong = {n: line.wrong for n, line in enumerate(piece) if line.wrong is not None}
+        yield JsonRows([line.object for line in piece], wrong, [line.line for line in piece])
 
 
 def surveyed_csv(file: DataPlace, form: FileForm) -> pa.Schema:

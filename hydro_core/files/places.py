@@ -279,9 +279,11 @@ def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFil
     headers = [_header(file, form.wanted) for file in files]
     names = list(dict.fromkeys(name for header in headers for name in header))
     open_names = among(names, form.wanted)
-    if all(name in form.declared for name in open_names):
+    if form.tolerant or all(name in form.declared for name in open_names):
         typed = {n: csv_type(n, t) for n, t in form.declared.items() if n in names}
-        schema = pa.schema(list(typed.items()))
+        # A column of which nothing is declared is text: one wrong field would tell its type.
+        texts = {n: pa.string() for n in open_names if n not in typed}
+        schema = pa.schema(list((typed | texts).items()))
     else:
         answers = survey(files, partial(_surveyed_csv, form=form))
         schemas = [pickle.loads(_told(a)) for a in answers]  # noqa: S301 - our own

@@ -40,6 +40,7 @@ from hydro_core.files.rows import (
     input_error,
     rows_of_file,
 )
+from hydro_core.files.tolerant import first_if_untold
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
@@ -181,6 +182,8 @@ class _Reading:
             numbers = np.zeros(batch.num_rows, np.int64)
         else:
             numbers = _ticks_of(batch, self._axis)
+            if self._arrived.found.form.tolerant:
+                numbers = first_if_untold(batch, numbers, self._axis, (NUMBER, MOMENT))
         there = numbers != NONE
         self._kept.append(batch.filter(pa.array(there)))
         self._numbers.append(numbers[there])
@@ -213,7 +216,7 @@ class _Reading:
         if self._made.tick is not None:
             there = {c: batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT)}
             self._told |= {column for column, count in there.items() if count}
-            if sum(there.values()) < batch.num_rows:
+            if sum(there.values()) < batch.num_rows and not self._arrived.found.form.tolerant:
                 self._untold = self._untold or NO_TICK
             numbers = batch[NUMBER].fill_null(0).to_numpy()
             for place in np.flatnonzero(numbers < 0)[:1]:

@@ -21,6 +21,7 @@ from hydro_core.project.flow_asset import (
     FlowSpark,
     KeptOutput,
     Landing,
+    OnError,
     Shards,
     Ticks,
 )
@@ -212,6 +213,13 @@ def _count(value: Any) -> int:
     return value
 
 
+def _on_error(value: Any) -> OnError:
+    allowed = value.get("quarantine") if isinstance(value, dict) and len(value) == 1 else None
+    if isinstance(allowed, bool) or not isinstance(allowed, int) or allowed < 1:
+        raise ValueError("how many wrong rows a tick may have", "such as `{quarantine: 100}`")
+    return OnError(allowed)
+
+
 def _choices(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or any(isinstance(x, list | dict) for x in value):
         raise ValueError("a list of values", "such as `[EWR, JFK]`")
@@ -264,6 +272,7 @@ _OF_TYPES: Mapping[Any, Callable[[Any], Any]] = {
     float | int | date | None: _bound,
     tuple[str, ...]: _names,
     tuple[Any, ...]: _choices,
+    OnError | None: _on_error,
 }
 _TICKS, _LANDING, _FLOW_OUTPUT = _of_fields(Ticks), _of_fields(Landing), _of_fields(FlowOutput)
 _EXPECT = _of_fields(Expect)
@@ -274,6 +283,7 @@ _SAID: Kinds = {
     "description": _text,
     "owners": _owners,
     "sample_keys": _count,
+    "on_error": _on_error,
 }
 _READ = {
     "shards": _shards,

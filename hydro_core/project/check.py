@@ -23,8 +23,17 @@ from hydro_core.spark_conf import wrong_conf
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.item import (
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ItemType,
+    Row,
+    is_integer,
+)
 from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.quarantine import WRONG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[^\0]+\.(hydro|dl|py)")
@@ -60,6 +69,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
             *_shards(flow, sources),
             *_ticks(flow),
             *_inputs(flow, sources),
+            *_wrong_rows(flow),
             *_schemas(flow, sources),
             *_known(flow, "outputs", flow.outputs, "output", sinks),
             *_known(flow, "expect", flow.expect, "output", sinks),
@@ -98,6 +108,28 @@ def check_optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
             for problem in _optional(flow, f"inputs.{name}", landing, column, inputs[name])
         ]
     )
+
+
+def check_events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
+    """Judges which columns tell the time of events, of inputs whose items have these types.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    problems = []
+    for name, landing in flow.landings.items():
+        if landing.event is None or name not in inputs:
+            continue
+        item, place = inputs[name], f"inputs.{name}.event"
+        fields = item.fields if isinstance(item, Row) else ()
+        columns = {field.name: field.type for field in fields if field.name not in WRONG}
+        if landing.event not in columns:
+            message = f"the program declares no column `{landing.event}` of it"
+            problems.append(_wrong(flow, place, message, _choice(landing.event, columns)))
+        elif columns[landing.event] not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+            message = f"`{landing.event}` is {columns[landing.event]}, which is no time"
+            problems.append(_wrong(flow, place, message, "name a date or a timestamp"))
+    _raise(problems)
 
 
 def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
@@ -207,6 +239,15 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _wrong_rows(flow: FlowAsset) -> Problems:
+    said = {f"inputs.{name}.on_error": of.on_error for name, of in flow.landings.items()}
+    for place, of in {"on_error": flow.on_error, **said}.items():
+        rows = None if of is None else of.quarantine
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            cure = "say how many wrong rows a tick may have, 1 or more: `OnError(100)`"
+            yield _wrong(flow, place, f"{rows!r} is no number of rows", cure)
 
 
 def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Problems:

@@ -20,6 +20,13 @@ from hydro_core.ticks.schedule import scheduled
 
 
 @dataclass(frozen=True, slots=True)
+class OnError:
+    """Up to `quarantine` wrong rows a tick go to a table of their own, and the tick goes on."""
+
+    quarantine: int
+
+
+@dataclass(frozen=True, slots=True)
 class Landing:
     """A table that outside systems write and ticks read: Delta, Parquet, CSV or JSON lines.
 
@@ -38,6 +45,12 @@ class Landing:
 
     `optional` names columns of the program's schema that files may lack: they are null there. Any
     other that a file lacks is an error.
+
+    `on_error` says how many rows of a tick that do not fit their type are put in quarantine;
+    without it the first fails the tick.
+
+    `event` names the column that says when what a row tells of took place, a date or a timestamp:
+    how late rows are is then told by it, too, beside by when they landed.
     """
 
     path: str
@@ -46,6 +59,8 @@ class Landing:
     late: Literal["next", "correct", "refuse"] = "next"
     removed: Literal["note", "hold"] = "note"
     optional: tuple[str, ...] = ()
+    on_error: OnError | None = None
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +175,8 @@ class FlowAsset:
     keys of each output a tick is judged by what the program, run over all that is landed, gives;
     0 switches it off. `shards` cuts the program into so many. `spark` says how Spark runs it.
     `params` are constants that the program names; with other ones it is another program.
+    `on_error` says how many rows of a tick on which a function fails are put in quarantine; without
+    it the first fails the tick.
     """
 
     name: str
@@ -175,6 +192,7 @@ class FlowAsset:
     shards: int | Shards = 1
     spark: FlowSpark = FlowSpark()
     params: Mapping[str, Any] = field(default_factory=dict)
+    on_error: OnError | None = None
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

@@ -43,7 +43,7 @@ def _found(*, start_spark: bool) -> Iterator[Finding]:
         yield from wrong("settings", error)
         return
     yield from _of_project(project)
-    places = stores_of(tuple(project.flows), project.settings.storage)
+    places = stores_of(tuple(project.flows), project.settings)
     yield from of_java()
     yield from of_jars({place.kind for place in places.values()})
     yield from of_directories(project.settings)

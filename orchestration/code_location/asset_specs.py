@@ -20,9 +20,11 @@ from hydro_core.errors import HydroError
 from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.quarantine import QUARANTINE_COLUMNS
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.feed import Feed
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..project.shape import FlowShape, OutputShape, StateShape
 from .about import About
@@ -152,7 +154,7 @@ def _output(
         deps=_deps(flow, output.parents),
         description=flow.described(output.name)
         or about.comments.of(output.place)
-        or f"The output `{output.name}` of {flow.name}.",
+        or _SAYS.get(output.name, f"The output `{output.name}` of {flow.name}."),
         tags={"role": "output"},
         metadata={
             "dagster/column_schema": _schema(
@@ -229,6 +231,9 @@ def _schema(
     return dg.TableSchema([dg.TableColumn(name, kind, says.get(name)) for name, kind in columns])
 
 
+_SAYS = {QUARANTINE: "The rows that do not fit, or on which a function fails, tick by tick."}
+
+
 def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
     """What is said of an output's columns, and what they come from: the free UI has no page for
     that.
@@ -244,7 +249,8 @@ def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
         column: f"{text} ({from_inputs[column]})" if column in from_inputs else text
         for column, text in said.items()
     }
-    return {**own, **from_inputs, **both}
+    of_wrong_rows = QUARANTINE_COLUMNS if output.name == QUARANTINE else {}
+    return {**own, **from_inputs, **both, **of_wrong_rows}
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:

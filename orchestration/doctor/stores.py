@@ -9,11 +9,10 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from hydro_core.errors import HydroError
-from hydro_core.files.local_path import place_at
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.storage.remote import Remote
-from hydro_core.storage.settings import StorageSettings
 
+from ..project.settings import ProjectSettings
 from .finding import Finding, looked
 
 _MOST_APART = 300
@@ -21,13 +20,13 @@ _MOST_APART = 300
 _SECONDS = 5
 
 
-def stores_of(flows: tuple[FlowAsset, ...], settings: StorageSettings) -> Mapping[str, Remote]:
+def stores_of(flows: tuple[FlowAsset, ...], settings: ProjectSettings) -> Mapping[str, Remote]:
     """The places in stores that flows read, by the flow and the input."""
     found = {}
     for flow in flows:
         for name, landing in flow.landings.items():
             try:
-                place = place_at(landing.path, settings)
+                place = settings.landed(landing.path)
             except HydroError:
                 # What is wrong with it is told with the flow.
                 continue

@@ -21,6 +21,7 @@ from hydro_core.settings import Settings
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
+from hydro_core.types.quarantine import WRONG, is_widened
 
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
@@ -197,6 +198,10 @@ class Flows:
             else:
                 place = self.project.landed(where.path)
                 optional, committed = frozenset(where.optional), None
+                if is_widened(node.args["schema"]):
+                    # What must not be null is asked of the rows that fit.
+                    items[name] = node.args["schema"]
+                    optional |= frozenset(WRONG)
             numbered = flow.numbered_by(name)
             landings[name] = LandingTable(place, where.column, numbered, optional, committed)
         return landings, items

@@ -11,7 +11,9 @@ from functools import cache
 from typing import Any
 
 from hydro_core.environment import MASTER, MEMORY, wrong_master, wrong_memory, wrong_variable
+from hydro_core.errors import ProgramError
 from hydro_core.spark_conf import wrong_conf
+from hydro_core.storage.remote import is_remote, remote_at
 
 from .logs import FORMAT, FORMATS
 from .worker_settings import WORKER, wrong_address, wrong_listening
@@ -34,6 +36,18 @@ def wrong_directory(value: str) -> Wrong:
     if "\0" in value:
         return "no path: it has a NUL in it", "write the path of a directory"
     return None if value.strip() else ("empty", "write the path of a directory")
+
+
+def wrong_landing(value: str) -> Wrong:
+    """What is wrong with a place where data lands: a directory, or a folder in a store."""
+    if not is_remote(value):
+        return wrong_directory(value)
+    try:
+        remote_at(value)
+    except ProgramError as error:
+        (told,) = error.diagnostics
+        return "no place in a store", told.help
+    return None
 
 
 def _text(judged: Callable[[str], Wrong]) -> JudgeSetting:
@@ -85,7 +99,7 @@ class FileSettings:
     lookups: str | None = _setting("spark", "lookups", _text(wrong_memory))
     range_ticks: int | None = _setting("ticks", "range", _number_of("ticks"))
     home: str | None = _setting("paths", "home", _text(wrong_directory))
-    landing: str | None = _setting("paths", "landing", _text(wrong_directory))
+    landing: str | None = _setting("paths", "landing", _text(wrong_landing))
     dagster: str | None = _setting("paths", "dagster", _text(wrong_directory))
     pool: str | None = _setting(
         "dagster",

@@ -25,6 +25,8 @@ from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
+from hydro_core.project.quarantine import asks
+from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -80,7 +82,9 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
 
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
-    if flow.schemas or Path(place_of(flow)).suffix not in PROGRAMS:
+    has_quarantine = QUARANTINE in deployed.program.typed.graph.sinks
+    written_as_text = Path(place_of(flow)).suffix in PROGRAMS
+    if flow.schemas or asks(flow) or has_quarantine or not written_as_text:
         return False
     texts = texts_of(flow)
     return (

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
@@ -15,7 +15,7 @@ from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.spark_conf import conf_of
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
@@ -38,8 +38,8 @@ class ProjectSettings:
     `root` [HYDROTICK_PROJECT] is the project's folder, None where there is none: the nearest with
     `assets/`, from the current folder upwards.
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records; landing
-    tables are elsewhere where `landing_at` says so, Dagster's instance where `dagster_at`
-    [DAGSTER_HOME] does.
+    tables are elsewhere where `landing_at` says so, or `landing_store`, the URL of a folder in a
+    store, Dagster's instance where `dagster_at` [DAGSTER_HOME] does.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take; into `shuffle_partitions` parts it shuffles rows, one per core
     if it is not said; `spark_conf` has settings of Spark's own. `range_ticks`
@@ -78,6 +78,7 @@ class ProjectSettings:
     failure_webhook: str | None = None
     root: Path | None = None
     landing_at: Path | None = None
+    landing_store: str | None = None
     dagster_at: Path | None = None
     pool: str | None = None
     sensors_run: bool = False
@@ -127,7 +128,11 @@ class ProjectSettings:
     def landed(self, path: str) -> DataPlace:
         """Where an input lands: its path from the landing on, or what it is a URL of."""
         place = place_at(path, self.storage)
-        return place if isinstance(place, Remote) else self.landing / place
+        if isinstance(place, Remote):
+            return place
+        if self.landing_store is None or place.is_absolute():
+            return self.landing / place
+        return remote_at(self.landing_store, self.storage) / PurePosixPath(place)
 
     @property
     def pipelines(self) -> Path:
@@ -164,9 +169,11 @@ def project_settings(
     said = of_environment.over(file if given is None else given.over(file))
     ticks = environ.get(_RANGE_TICKS)
     base = root or Path.cwd()
+    in_store = said.landing is not None and is_remote(said.landing)
     return ProjectSettings(
         home=_directory(environ, HOME) or base / (said.home or "data"),
-        landing_at=_below(base, said.landing),
+        landing_at=None if in_store else _below(base, said.landing),
+        landing_store=said.landing if in_store else None,
         dagster_at=_directory(environ, DAGSTER_HOME) or _below(base, said.dagster),
         pool=said.pool,
         sensors_run=said.sensors == "running",

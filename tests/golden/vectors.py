@@ -12,15 +12,6 @@ from hydro_core.ticks.calendar import Calendar
 
 Vector = dict[str, Any]
 
-TO_COME = (
-    "asof/",
-    "joins/where_",
-    "joins/history_of_an_outer_join",
-    "errors/where_is_no_boolean",
-    "retention/",
-)
-"""How the names of those begin that are of operators and arguments which do not exist yet."""
-
 
 def shared(part: str) -> Path | None:
     """`shared/PART` of the nearest folder above that has it."""
@@ -29,11 +20,6 @@ def shared(part: str) -> Path | None:
 
 
 def vectors(*names: str) -> list[Vector]:
-    """The vectors that are programs, of the folders of these names, but for those to come."""
-    return [v for v in all_vectors(*names) if not v["name"].startswith(TO_COME)]
-
-
-def all_vectors(*names: str) -> list[Vector]:
     """The vectors that are programs, of the folders of these names."""
     folder = shared("vectors")
     files = [f for name in names for f in sorted((folder / name).rglob("*.json"))] if folder else []

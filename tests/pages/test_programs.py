@@ -31,7 +31,7 @@ LANGUAGES = {
     *("hydrotick", "rules", "ticks", "error", "console"),  # here
     *("python", "yaml", "toml", "json"),  # in `test_files`
     *("sh", "ini"),  # in `test_commands`, and in `tests/orchestration/test_services.py`
-    *("csv", "text", "mermaid"),
+    *("csv", "text", "mermaid", "sql"),
 }
 PROGRAMS = [block for block in ALL if block.language in ("hydrotick", "rules")]
 CONSOLES = [block for block in ALL if block.language == "console"]

@@ -1,4 +1,4 @@
-"""`over` beside DuckDB's window functions, a judge that shares nothing with either engine."""
+"""`over` and `top` beside DuckDB's window functions, which share nothing with either engine."""
 
 from __future__ import annotations
 

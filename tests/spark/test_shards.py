@@ -106,10 +106,10 @@ SAMPLE = covering(
 
 @pytest.mark.parametrize("name", [v["name"] for v in SAMPLE])
 def test_shards_give_what_the_whole_gives(name: str, spark: SparkSession) -> None:
-    text, schemas, ticks = PROGRAMS[name]
+    text, schemas, ticks, calendar = PROGRAMS[name]
     graph = parse(text)
     program = compile_graph(graph, given_types(graph, schemas, ticks))
-    items = list(read_ticks(program.typed, ticks))
+    items = list(read_ticks(program.typed, ticks, calendar))
     try:
         whole = list(run_items(program, items, Options(optimized=False)))
         shards = sharded(program, 2)

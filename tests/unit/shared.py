@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.golden.vectors import TO_COME
-
 
 def shared(name: str) -> Path | None:
     """A file or folder of `shared`, beside any folder above this one."""
@@ -27,11 +25,7 @@ def or_skipped(cases: list[Any], what: str = "the shared vectors") -> list[Any]:
 
 
 def vectors(*names: str) -> list[dict[str, Any]]:
-    """The vectors of folders that can be built by now, in the order of their files."""
-    return [v for v in _all(*names) if not v["name"].startswith(TO_COME)]
-
-
-def _all(*names: str) -> list[dict[str, Any]]:
+    """The vectors of folders, in the order of their files."""
     folders = [folder for name in names if (folder := shared(f"vectors/{name}"))]
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
     contents = [json.loads(file.read_text(encoding="utf-8")) for file in files]

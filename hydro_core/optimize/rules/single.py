@@ -25,7 +25,8 @@ from hydro_core.catalog.classes import (
     Running,
     Sum,
 )
-from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.parts import COUNT
+from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.tree import Param
 from hydro_core.ir.graph import Endpoint, Node
@@ -58,7 +59,7 @@ def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
         if name is None or not isinstance(item, Row) or _keys(loaded, graph[stream.node]) is None:
             continue
         count = next(n for n in ("rows", *(f"rows_{i}" for i in range(99))) if n not in item.names)
-        kept = Args((("by", item.names), ("aggregates", ((count, Aggregate("count")),))))
+        kept = Args((("by", item.names), ("aggregates", ((count, COUNT),))))
         yield name, kept, Args((("columns", item.names), ("computed", ())))
 
 

@@ -218,11 +218,18 @@ def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
     return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
 
 
-def within(rows: DataFrame, ticks: TickRange | None) -> DataFrame:
-    """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0."""
+def within(rows: DataFrame, ticks: TickRange | None, *, untold: bool = False) -> DataFrame:
+    """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0.
+
+    If rows may be `untold`, those that tell no tick are of the first one.
+    """
     if ticks is None:
         return rows.withColumn(TICK, F.lit(0).cast("long"))
-    numbered = rows.withColumn(TICK, tick_of(ticks, F.col(NUMBER), F.col(MOMENT)))
+    tick = tick_of(ticks, F.col(NUMBER), F.col(MOMENT))
+    if untold:
+        none = F.col(NUMBER).isNull() & F.col(MOMENT).isNull()
+        tick = F.when(none, F.lit(0).cast("long")).otherwise(tick)
+    numbered = rows.withColumn(TICK, tick)
     return numbered.where(F.col(TICK).between(ticks.ticks[0], ticks.ticks[-1]))
 
 
@@ -271,7 +278,8 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]
         require_read(arrived, arrived.columns, read)
     if arrived.file.column is None:
         return
-    if untold is not None or numbers + moments < rows:
+    tolerant = arrived.found.form.tolerant
+    if untold is not None or (numbers + moments < rows and not tolerant):
         refuse_untold(arrived.file, NO_TICK if untold is None else untold[PROBLEM])
     if numbers and moments:
         refuse_mixed(arrived.file, arrived.file)

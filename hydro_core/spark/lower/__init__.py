@@ -14,6 +14,7 @@ from hydro_core.spark.lower.by_position import order as order
 from hydro_core.spark.lower.by_position import zipped as zipped
 from hydro_core.spark.lower.linear import io as io
 from hydro_core.spark.lower.linear import itemwise as itemwise
+from hydro_core.spark.lower.linear import quarantine as quarantine
 from hydro_core.spark.lower.linear import shards as shards
 from hydro_core.spark.lower.linear import union as union
 from hydro_core.spark.lower.over_time import before as before

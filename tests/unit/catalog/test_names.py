@@ -26,6 +26,7 @@ LOWERINGS = ROOT / "spark" / "lower"
 
 PYTHON = "a function or method of Python's"
 TEXT = "a function's text, or its record"
+FIRST = "a function that gives the first of a pair"
 TOTAL = "a function that has a value for every item"
 COLUMN = "a column"
 FOREIGN = "what users of other systems write"
@@ -49,15 +50,20 @@ OTHER_WORDS: Words = {
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
     "lang/over_functions.py": {"aggregate": "what an argument is"},
     "plan/tick_plan.py": {"changes": "how a table is stored"},
+    "project/failing.py": {"source": COLUMN},
+    "project/quarantine.py": {"source": COLUMN},
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/classes.py": {"delta": "Spark's name of a format"},
+    "spark/session/jars.py": {"delta": "Spark's name of a format"},
+    "spark/session/ready.py": {"delta": "Spark's name of a format"},
     "spark/session/failures.py": {"tick": "what a message tells"},
     "spark/files/frames.py": {"delta": "Spark's name of a format"},
     "spark/lower/linear/io.py": {"tick": "a column of the tick's row"},
+    "spark/lower/linear/quarantine.py": {"source": COLUMN},
     "spark/lower/over_time/commands.py": {"persist": "a command's word"},
     "spark/pipeline/kept_plan.py": {"tick": "a column of the tick's row"},
     "spark/pipeline/verify.py": {"tick": "what a message tells"},
@@ -77,8 +83,8 @@ WORDS_OF_AGGREGATES: Words = {
     "lang/foreign.py": {"count": FOREIGN, "sum": FOREIGN},
     "optimize/alike.py": {"sum": "two streams added up"},
     "optimize/calls.py": {"total": TOTAL},
-    "optimize/rule.py": {"total": TOTAL},
-    "optimize/rules/facts.py": {"total": TOTAL},
+    "optimize/rule.py": {"first": FIRST, "total": TOTAL},
+    "optimize/rules/facts.py": {"first": FIRST, "total": TOTAL},
     "plan/tick_plan.py": {"last": "how a table is stored"},
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
     "running.py": {"every": "a word of a calendar"},
@@ -89,6 +95,7 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/functions/reruns.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
+    "spark/inputs/event_times.py": {"count": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
     "spark/lower/aggregates/native.py": {"min": PYTHON},
     "spark/lower/over_time/growth.py": {"first": COLUMN},

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hydro_core.cli.main import main
+from hydrotick.project.settings import project_settings
 from tests.support.store_server import SECRET, StoreServer
 
 PROGRAM = 'x = source("user string, v long")\nx -> out\n'
@@ -69,6 +70,26 @@ def test_a_store_that_does_not_let_it_be_read(
     asset = project / "assets" / "one" / "asset.yaml"
     asset.write_text(ASSET.format(path="s3://nowhere/rows"))
     assert "there is no bucket `nowhere`" in asked(capsys)[1]["one, input `x`"]["says"]
+
+
+def test_a_landing_that_is_a_store(
+    project: Path, server: StoreServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.put("all/rows/1.csv", b"day,user,v\n")
+    toml = project / "hydrotick.toml"
+    toml.write_text(toml.read_text() + '[paths]\nlanding = "s3://landing/all"\n')
+    (project / "assets" / "one" / "asset.yaml").write_text(ASSET.format(path="rows"))
+    code, found = asked(capsys)
+    assert code == 0
+    assert found["one, input `x`"]["says"] == "s3://landing/all/rows can be listed and read"
+    settings = project_settings(at=project)
+    assert str(settings.landed("rows")) == "s3://landing/all/rows"
+    assert settings.landed("/elsewhere") == Path("/elsewhere")
+    assert str(settings.landed("s3://other/x")) == "s3://other/x"
+    toml.write_text('[paths]\nlanding = "s3://user:pw@landing"\n')
+    code, found = asked(capsys)
+    assert code == 1
+    assert "which is no place in a store" in found["settings"]["says"]
 
 
 def test_a_clock_that_is_wrong(

@@ -23,6 +23,7 @@ from hydro_core.files.pieces import pieces
 from hydro_core.files.places import find
 from hydro_core.files.reading import read_here
 from hydro_core.files.rows import WantedColumns
+from hydro_core.files.tolerant import number_told
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
@@ -121,10 +122,16 @@ class LandingSource:
             return None
         arrived = self.arrived()
         refuse_unfit(arrived, None)
+        values = _tick_values(arrived, column)
+        if arrived.found.form.tolerant:
+            # What tells no tick is a wrong row, which says nothing of what has landed.
+            values = [v for v in map(number_told, values) if self.tick_of(v) is not None]
         try:
-            moments = [moment_of(value, self.zone) for value in _tick_values(arrived, column)]
+            moments = [moment_of(value, self.zone) for value in values]
         except ValueProblem as problem:
             refuse_untold(self.file, str(problem))
+        if arrived.found.form.tolerant and not all(isinstance(m, int) for m in moments):
+            moments = [moment for moment in moments if not isinstance(moment, int)]
         if len({isinstance(moment, int) for moment in moments}) > 1:
             refuse_mixed(self.file, self.file)
         return max(moments, default=None)
