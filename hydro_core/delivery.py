@@ -11,7 +11,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hydro_core.analysis.infer import infer
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ir.graph import Graph
@@ -59,7 +58,7 @@ def open_graph(
     """
     whole = graph_of_rules(rules, name)
     known = {n: item for n, item in (schemas or {}).items() if n in whole.sources}
-    typed = infer(whole, known, partial=True)
+    typed = compile_graph(whole, known, partial=True).typed
     arriving = {}
     for predicate in rules.asynchronous:
         node = predicate if predicate not in whole.sources else f"{predicate}_now"
