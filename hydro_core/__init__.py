@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hydro_core import agg
+    from hydro_core import agg, over
     from hydro_core.flow import Flow
     from hydro_core.lang.stream import Stream
     from hydro_core.lang.typed import typed
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         FlowAsset,
         FlowOutput,
         FlowSpark,
+        KeptOutput,
         Landing,
+        OnError,
         Shards,
         Ticks,
     )
@@ -26,12 +28,15 @@ __all__ = [
     "FlowAsset",
     "FlowOutput",
     "FlowSpark",
+    "KeptOutput",
     "Landing",
+    "OnError",
     "Shards",
     "Stream",
     "Ticks",
     "agg",
     "fn",
+    "over",
     "typed",
 ]
 
@@ -41,7 +46,9 @@ _HOMES = {
     "FlowAsset": "hydro_core.project.flow_asset",
     "FlowSpark": "hydro_core.project.flow_asset",
     "FlowOutput": "hydro_core.project.flow_asset",
+    "KeptOutput": "hydro_core.project.flow_asset",
     "Landing": "hydro_core.project.flow_asset",
+    "OnError": "hydro_core.project.flow_asset",
     "Shards": "hydro_core.project.flow_asset",
     "Stream": "hydro_core.lang.stream",
     "Ticks": "hydro_core.project.flow_asset",
@@ -52,7 +59,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # Nothing is imported before it is asked for: `hydro_core.types` must not bring the whole
     # language along.
-    if name in ("agg", "fn"):
+    if name in ("agg", "fn", "over"):
         return import_module(f"hydro_core.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)

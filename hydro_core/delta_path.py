@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.storage.remote import DataPlace
 
 _NOT_IN_PATHS = re.compile(r"[\[\]|^\\%]")
 """What delta-rs makes another path of, or panics at."""
 
 
-def refuse_path(directory: Path) -> None:
+def refuse_path(directory: DataPlace) -> None:
     """Refuses a directory whose name the library of the tables cannot take.
 
     Raises:

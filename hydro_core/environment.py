@@ -5,14 +5,34 @@ environment passes it in.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.settings import Settings, size_in_bytes
+from hydro_core.storage.settings import StorageSettings
 
 MASTER, MEMORY = "HYDROTICK_SPARK_MASTER", "HYDROTICK_SPARK_MEMORY"
 
 _MASTERS = re.compile(r"local(\[\s*(\d+|\*)\s*(,\s*\d+\s*)?\])?|yarn|(local-cluster\[|\w+://).+")
+
+
+def storage_of(environ: Mapping[str, str], file: Path | None = None) -> StorageSettings:
+    """How object stores are reached: what `[storage]` of a project's file says, then the
+    environment. What is wrong in the file is told by the project's commands.
+    """
+    tables: Mapping[str, Any] = {}
+    if file is not None:
+        with suppress(OSError, ValueError, RecursionError):
+            tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    said = tables.get("storage", {})
+    known = {setting.name for setting in fields(StorageSettings)}
+    given = {n: v for n, v in said.items() if n in known} if isinstance(said, dict) else {}
+    return StorageSettings(**given).where(environ)
 
 
 def settings_of(environ: Mapping[str, str]) -> Settings:

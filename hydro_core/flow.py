@@ -81,7 +81,8 @@ class Flow(FlowBuilder):
         """The outputs of every tick, in order, as they are computed: lists of items by the names of
         the outputs, which a notebook shows as tables.
 
-        Options are `optimize`, `as_range`, `settings` and `spark`; and `shards`, to run in so many
+        Options are `start` and `every`, the time at which the first tick begins and how long each
+        is (`"1d"`); `optimize`, `as_range`, `settings` and `spark`; and `shards`, to run in so many
         shards, with `on` (the fields by which inputs are routed) and `replicate` (inputs that every
         shard gets whole).
         """

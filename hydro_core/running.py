@@ -7,6 +7,7 @@ schema, or of its data. What does not fit is an `input` error that names the tic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, NoReturn
 
 from hydro_core.analysis.infer import Typed
@@ -17,6 +18,8 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.common import merge, type_of
 from hydro_core.types.ddl import DDL, parse_ddl
@@ -42,8 +45,26 @@ def cut_into_shards(program: Compiled, cut: ShardingOptions) -> Sharded:
     return found
 
 
+def calendar_given(start: Any, every: Any) -> Calendar | None:
+    """The times of ticks that begin at a moment, each so long (`1d` unless it is said).
+
+    None where no start is said: then the ticks have no times.
+    """
+    if start is None and every is None:
+        return None
+    if not isinstance(start, str | date) or not isinstance(every, str | None):
+        _refuse("`start` and `every` say when ticks are", 'write `"start": "2026-01-01T00:00:00Z"`')
+    length = Every.parse("1d" if every is None else every, "every")
+    begins = parse_time(start if isinstance(start, str) else start.isoformat(), "start")
+    return Calendar(begins, str(length))
+
+
 def run_json(
-    graph: Graph, schemas: Mapping[str, str], ticks: Sequence[JsonTick], options: Options
+    graph: Graph,
+    schemas: Mapping[str, str],
+    ticks: Sequence[JsonTick],
+    options: Options,
+    calendar: Calendar | None = None,
 ) -> list[dict[str, list[Any]]]:
     """The outputs of every tick as JSON values; all of them, or an error."""
     check_ticks(graph, ticks)
@@ -54,7 +75,7 @@ def run_json(
             name: [to_json(item, outputs[name].item) for item in items]
             for name, items in tick.items()
         }
-        for tick in run_items(program, read_ticks(program.typed, ticks), options)
+        for tick in run_items(program, read_ticks(program.typed, ticks, calendar), options)
     ]
 
 
@@ -70,8 +91,8 @@ def run_flow(
     """The outputs of every tick as items; the data are Python values, or texts as in JSON.
 
     Ticks are taken as they come, unless an input has no schema: then the types of all are needed.
-    Other options: `as_range`, `settings`, `spark`; and `shards`, `on` and `replicate`, which make a
-    `ShardingOptions`.
+    Other options: `start` and `every`, the times of ticks; `as_range`, `settings`, `spark`; and
+    `shards`, `on` and `replicate`, which make a `ShardingOptions`.
     """
     check_names(graph, schemas, "in the schemas")
     open_inputs = [
@@ -85,22 +106,24 @@ def run_flow(
         schemas = {**schemas, **{n: _typed_values(n, b) for n, b in batches.items() if b}}
     program = compile_graph(graph, schemas)
     shards = options.pop("shards", None)
+    calendar = calendar_given(options.pop("start", None), options.pop("every", None))
     said = {name: options.pop(name) for name in ("on", "replicate") if name in options}
     cut = None if shards is None else ShardingOptions(shards, **said)
     given = Options(engine=engine, optimized=optimize, cut=cut, **options)
-    return run_items(program, _checked(graph, program.typed, ticks), given)
+    return run_items(program, _checked(graph, program.typed, ticks, calendar), given)
 
 
-def _checked(graph: Graph, typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
+def _checked(
+    graph: Graph, typed: Typed, ticks: Iterable[JsonTick], calendar: Calendar | None
+) -> Iterator[TickInput]:
     types = {name: stream.item for name, stream in typed.inputs.items()}
     for number, tick in enumerate(ticks):
         _check_tick(graph, number, tick)
-        yield TickInput(
-            {
-                name: _read_batch(name, number, batch, types[name], _read_value)
-                for name, batch in tick.items()
-            }
-        )
+        batches = {
+            name: _read_batch(name, number, batch, types[name], _read_value)
+            for name, batch in tick.items()
+        }
+        yield TickInput(batches, *_times(calendar, number))
 
 
 def _read_value(value: Any, of: ItemType) -> Any:
@@ -189,13 +212,18 @@ def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
         _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
 
 
-def read_ticks(typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
-    """The ticks with their JSON values as items."""
+def read_ticks(
+    typed: Typed, ticks: Iterable[JsonTick], calendar: Calendar | None = None
+) -> Iterator[TickInput]:
+    """The ticks with their JSON values as items, and their times where a calendar says them."""
     types = {name: stream.item for name, stream in typed.inputs.items()}
     for number, tick in enumerate(ticks):
-        yield TickInput(
-            {name: _read_batch(name, number, batch, types[name]) for name, batch in tick.items()}
-        )
+        batches = {n: _read_batch(n, number, batch, types[n]) for n, batch in tick.items()}
+        yield TickInput(batches, *_times(calendar, number))
+
+
+def _times(calendar: Calendar | None, tick: int) -> tuple[datetime | None, datetime | None]:
+    return (None, None) if calendar is None else calendar.times(tick, tick)[tick]
 
 
 def _read_batch(

@@ -58,6 +58,11 @@ class SparkSettings:
     """So many small files of a table are joined into one: to read one takes 5 to 8 ms, and a commit
     goes through what is stored of all."""
 
+    lookup_bytes: int = 4096 * MEBIBYTE
+    """The most that a pipeline keeps beside its tables so that rows of large state files are found
+    by their keys: hashes, and the rows uncompressed, some four times what the files take. Files for
+    which there is no room are gone through instead; with 0 all are."""
+
     log_level: str = "OFF"
     """What Spark's own log prints to standard error. Failures reach the user as errors of ours, so
     nothing."""

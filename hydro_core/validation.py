@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as DecimalValue
+from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
@@ -30,6 +31,8 @@ TickInputs = Sequence[TickInput]
 MAX_TICKS = 6
 MAX_BATCH = 4
 NULLS = 0.08
+_START, _DAY = datetime(2024, 1, 1, tzinfo=UTC), timedelta(days=1)
+"""Ticks are days, near the random times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ def random_ticks(program: Compiled, rng: Random) -> TickInputs:
     """A few ticks of a few random items for every input."""
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
     batches = random_batches(items, rng, constants_of(program))
-    return [TickInput(batch) for batch in batches]
+    starts = [_START + number * _DAY for number in range(len(batches) + 1)]
+    return [TickInput(b, *ends) for b, ends in zip(batches, pairwise(starts), strict=True)]
 
 
 def random_batches(

@@ -46,6 +46,10 @@ class Spark(dg.Resolvable, dg.Model):
     conf: Annotated[
         dict[str, str | int | float | bool] | None, Field(description="settings of Spark's own")
     ] = None
+    lookups: Annotated[
+        str | None,
+        Field(description="what a flow keeps so that stored rows are found by key: `4g`"),
+    ] = None
 
 
 class TickSettings(dg.Resolvable, dg.Model):

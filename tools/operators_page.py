@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, Kept
+from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.parts import moves
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import (
@@ -73,6 +74,7 @@ def page() -> str:
         parts += [f"## {title}\n", _table(entries)]
         parts += [_section(op) for op in entries]
     parts += ["## Aggregates\n", _aggregates()]
+    parts += ["\n## Functions of over\n", _over_functions()]
     return "\n".join(parts)
 
 
@@ -217,6 +219,19 @@ def _aggregates() -> str:
         rows.append([names, spec.summary, _yes(spec.needs_order), _stored(spec), _moves(spec)])
     head = ["aggregate", "gives", "needs an order", "stored of a history", "moves with a window"]
     return _markdown(head, rows)
+
+
+def _over_functions() -> str:
+    looks = {
+        "before": "the rows up to this one",
+        "peers": "the rows up to the last that is equal in `order`",
+        "all": "all rows of the key",
+    }
+    rows = [
+        [f"`{spec.usage}`", spec.summary, _yes(spec.needs_order), looks[spec.looks]]
+        for spec in FUNCTIONS.values()
+    ]
+    return _markdown(["function", "gives", "needs an order", "looks at"], rows)
 
 
 def _stored(spec: AggregateSpec) -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Gives, Projection, is_itemwise
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, functions_of
+from hydro_core.catalog.classes import Projection, is_itemwise
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, functions_of
 from hydro_core.catalog.type_rules import Types
+from hydro_core.catalog.variants import Gives
 from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import NormalForm, normal_form
@@ -88,6 +89,8 @@ def mapped(value: Any, change: Callable[[Fn], Fn]) -> Any:
             return change(value)
         case Aggregate(function, arguments):
             return Aggregate(function, mapped(arguments, change))
+        case OverFunction(function, arguments):
+            return OverFunction(function, mapped(arguments, change))
         case tuple():
             return tuple(mapped(part, change) for part in value)
         case _:
@@ -101,6 +104,8 @@ def applied_to(node: Node, arg: Arg | None, typed: Typed) -> Types:
     """
     if not node.inputs:
         return ()
+    if arg is not None and arg.kind == "condition":
+        return tuple(typed.types[end].item for end in node.inputs)
     item = typed.types[node.inputs[-1]].item
     if arg is None or not arg.leading:
         return (item,)

@@ -44,6 +44,9 @@ def with_one_name(typed: Typed) -> Typed:
 
 
 def _has_names_apart(node: Node) -> bool:
+    """Whether it does; a condition looks at the columns under the names that they have."""
+    if node.args.get("where") is not None:
+        return False
     return any(arg.kind == "key" and _pairs(node.args[arg.name]) for arg in node.op.args)
 
 
@@ -60,6 +63,9 @@ def _of_one_name(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]
     on, of_right = sides_of_key(node.args["on"])
     args = node.args.with_(on=on)
     renames = _renames(typed.types[right].item, on, of_right, node.args["suffix"])
+    if "since" in args:
+        called = {old: new for new, old in renames}
+        args = args.with_(since=called.get(args["since"], args["since"]))
     if renames:
         name = free_name(f"{node.id}_right", taken)
         taken.add(name)

@@ -11,29 +11,29 @@ from collections.abc import Collection
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
-    Places,
     Positional,
     Product,
     Projection,
     Running,
     Sum,
-    Summary,
     Window,
 )
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.variants import Gives, Places, Summary
 from hydro_core.functions.tree import MakeRow, MakeTuple
 from hydro_core.ir.graph import Graph, Node, NodeId
 
@@ -73,7 +73,7 @@ def _makes_items(node: Node) -> bool:
             found = place in (Places.PAIRS, Places.PADDED_PAIRS)
         case Growth(made) | Commands(made):
             found = made
-        case Empty() | Projection() | Product():
+        case Empty() | Projection() | Product() | AsOf() | OrderedByKey() | Running():
             found = True
         case (
             Given() | Output() | Sum() | Matching() | Distinct()

@@ -290,7 +290,7 @@ def _aged(node: Node, age: int) -> int:
             more = node.args["n"] - 1
         case State.LAST:
             more = 1
-        case State.HISTORY | State.RESULT:
+        case State.HISTORY | State.RESULT | State.RECENT:
             return FOREVER
     return min(age + more, FOREVER)
 

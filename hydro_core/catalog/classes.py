@@ -7,9 +7,10 @@ known everywhere.
 
 The words are those of incremental view maintenance. *Linear* operators do the same with an item
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
-input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`),
-*by position* (`Positional`, `Ordering`), or *over time*. Such a word is a base of its classes
-(`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of them.
+input while the other stays (`Product`); the others work *by key* (`Matching`, `AsOf`, `Distinct`,
+`ByKey`, `OrderedByKey`), *by position* (`Positional`, `Ordering`), or *over time*. Such a word is a
+base of its classes (`Linear`, `PerKey`, `PerPosition`, `OverTime`), for who says the same of all of
+them.
 
 What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
 `passes` on, and how much of the past its output `holds`.
@@ -19,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeGuard, assert_never, final
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, assert_never, final
 
 from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.variants import Compares, Gives, Meets, Places, Summary
 
 if TYPE_CHECKING:
     from hydro_core.catalog.spec import Args
@@ -80,18 +81,6 @@ class Output(Ends):
     """The end of a stream."""
 
 
-class Gives(Enum):
-    """What an operator that goes item by item gives for an item."""
-
-    SAME = "the item"
-    SOME = "the item, or nothing"
-    ROUTED = "the item, where this is its way, one of several"
-    ONE = "another item"
-    UP_TO_ONE = "another item, or nothing"
-    SEVERAL = "any number of items"
-    RESULT = "the result of which the item holds the parts"
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class PerItem(Linear):
@@ -143,14 +132,6 @@ class Sum(Linear):
         return Passes.NONE if self.widens else Passes.ALL
 
 
-class Meets(Enum):
-    """Which items of two inputs a product brings together."""
-
-    ALL = "each with each"
-    KEY = "those of one key"
-    SINGLE = "each of the first with the single item of the second"
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -161,14 +142,6 @@ class Product:
     meets: Meets
     keeps: frozenset[int] = frozenset()
     """The inputs whose items stay, padded, where they meet none: these are not linear."""
-
-
-class Compares(Enum):
-    """What of the items of two inputs must be equal for a match."""
-
-    ITEMS = "the items"
-    KEYS = "the keys of both"
-    BARE_KEYS = "the keys of the first with the items of the second"
 
 
 @final
@@ -185,20 +158,22 @@ class Matching(PerKey):
 
 @final
 @dataclass(frozen=True, slots=True)
+class AsOf(PerKey):
+    """By key: each item of the first input with the item of the second that is nearest to it."""
+
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+    keyed: bool = True
+    """Columns of both are the key; else there is none, and one key is all there is."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Distinct(PerKey):
     """By key, which is the whole item: each once."""
 
     passes: ClassVar[Passes] = Passes.ALL
     holds: ClassVar[Holds] = Holds.INPUTS
-
-
-class Summary(Enum):
-    """What is made of the items of a key."""
-
-    FOLD = "the accumulator of a function, from a start"
-    REDUCTION = "an item, by a function of two"
-    LATEST = "the greatest item"
-    AGGREGATES = "named aggregates"
 
 
 @final
@@ -224,11 +199,31 @@ class ByKey(PerKey):
 
 @final
 @dataclass(frozen=True, slots=True)
+class OrderedByKey(PerKey):
+    """By key: many items are made of those of a key, by their order."""
+
+    gives: Literal[Places.EACH, Places.FIRST]
+    keyed: bool = True
+    """Columns of the items are the key; else there is none, or a function gives it."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.SOME if self.gives is Places.FIRST else Passes.NONE
+
+    @property
+    def holds(self) -> Holds:
+        """How much of the past its output holds."""
+        return Holds.RESULT if self.gives is Places.FIRST else Holds.INPUTS
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Running(PerKey):
     """By key: a result that it stores, and makes anew where its input is new."""
 
     holds: ClassVar[Holds] = Holds.STATE
-    of: ByKey
+    of: ByKey | OrderedByKey
     """What it is over all items."""
     changes: bool = False
     """It is the result of its input, of which it reads the changes; else of all that came so far,
@@ -249,16 +244,6 @@ class Ordering(PerPosition):
     passes: ClassVar[Passes] = Passes.ALL
     holds: ClassVar[Holds] = Holds.INPUTS
     sorts: bool = True
-
-
-class Places(Enum):
-    """What an operator that goes by the place of an item in its stream gives."""
-
-    EACH = "an item for each"
-    FIRST = "the first items"
-    FIRST_OF_KEY = "the first item of each key"
-    PAIRS = "pairs of the items at one place"
-    PADDED_PAIRS = "pairs of the items at one place, as long as either input has one"
 
 
 @final
@@ -300,8 +285,14 @@ class History(OverTime):
 class Window(OverTime):
     """Over time: the items of the last ticks."""
 
-    passes: ClassVar[Passes] = Passes.SO_FAR
     holds: ClassVar[Holds] = Holds.WINDOW
+    timed: bool = False
+    """A time of its own says of each item until which tick it is there; else all stay as long."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.EARLIER if self.timed else Passes.SO_FAR
 
 
 @final
@@ -348,9 +339,11 @@ OpClass = (
     | Sum
     | Product
     | Matching
+    | AsOf
     | Distinct
     | ByKey
     | Running
+    | OrderedByKey
     | Ordering
     | Positional
     | History

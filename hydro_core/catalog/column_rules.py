@@ -11,10 +11,34 @@ from dataclasses import replace
 from hydro_core.catalog.aggregates import aggregate_type
 from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.catalog.spec import Args, TypeProblem
-from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of, twice
+from hydro_core.catalog.type_rules import (
+    Types,
+    columns_of,
+    common,
+    given_by,
+    given_for,
+    pair,
+    place_of,
+    row_of,
+    twice,
+)
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
-from hydro_core.types.item import OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Unknown, padded
+from hydro_core.types.item import (
+    BOOLEAN,
+    DATE,
+    OPEN,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    Unknown,
+    is_open,
+    padded,
+)
 
 
 def once(fields: Sequence[Field], help_: str) -> Row:
@@ -72,8 +96,8 @@ def dropped(args: Args, types: Types) -> ItemType:
 
 def joined(args: Args, types: Types) -> ItemType:
     """`(K, (V, W))`, or the `on` columns, then the left's others, then the right's."""
-    if args["on"] is not None:
-        return _joined_rows(args, *types)
+    if args["on"] is not None or args.get("where") is not None:
+        return joined_rows(args, *types)
     help_ = 'rows are joined by columns: `on="…"`'
     left_key, left = pair(types[0], "the left items", help_)
     right_key, right = pair(types[1], "the right items", help_)
@@ -81,10 +105,12 @@ def joined(args: Args, types: Types) -> ItemType:
     return types[0] if args["how"] in ("semi", "anti") else Tuple((key, Tuple((left, right))))
 
 
-def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
-    on, of_right = sides_of_key(args["on"])
+def joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
+    """The `on` columns, then the left's others, then the right's."""
+    on, of_right = sides_of_key(args["on"] or ())
     sides = zip(_key_of(left, on, right), _key_of(right, of_right, left), strict=True)
     keys = tuple(Field(a.name, _common_column(a, b)) for a, b in sides)
+    check_condition(args.get("where"), left, right)
     if args["how"] in ("semi", "anti"):
         return left
     if isinstance(left, Unknown) or isinstance(right, Unknown):
@@ -101,6 +127,28 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
             replace(f, name=f.name + args["suffix"] if f.name in taken else f.name) for f in theirs
         ]
     return once((*keys, *mine, *theirs), 'rename the right one: `suffix="_r"`')
+
+
+def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> None:
+    """Refuses a condition over rows that gives something else than true, false or null."""
+    if condition is None:
+        return
+    if len(condition.params) != 2:
+        raise TypeProblem(
+            f"the condition is a function of two rows, not of {len(condition.params)}",
+            "one of each side: `where=lambda l, r: l.at <= r.until`",
+            place=place_of(condition),
+        )
+    for item in (left, right):
+        if not isinstance(item, Unknown):
+            row_of(item)
+    found = given_for(condition, (left, right))
+    if found != BOOLEAN and not isinstance(found, Unknown):
+        raise TypeProblem(
+            f"the condition must be true, false or null, but is {found}",
+            "compare something: `where=lambda l, r: l.at <= r.until`",
+            place=place_of(condition),
+        )
 
 
 def _key_of(side: ItemType, names: Sequence[str], other: ItemType) -> Sequence[Field]:
@@ -158,3 +206,16 @@ def aggregated(args: Args, types: Types) -> ItemType:
         row_of(item)
     found = [Field(name, aggregate_type(aggregate, item)) for name, aggregate in args["aggregates"]]
     return once((*keys, *found), "give the aggregate another name")
+
+
+def recent(args: Args, types: Types) -> ItemType:
+    """The item; where rows leave, a column of theirs is their time."""
+    if args.get("by") is None:
+        return types[0]
+    for column in columns_of(types[0], (args["by"],), "by"):
+        if column.type not in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and not is_open(column.type):
+            raise TypeProblem(
+                f"`by`: the column {column.name!r} is of type {column.type}, which is no time",
+                "name a column of type date or timestamp",
+            )
+    return types[0]

@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.classes import (
-    Compares,
-    Matching,
-    Meets,
-    Places,
-    Positional,
-    Product,
-    Sum,
-)
+from hydro_core.catalog.classes import Matching, Positional, Product, Sum
 from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import (
     Arg,
@@ -30,6 +22,7 @@ from hydro_core.catalog.spec import (
     Port,
     Replicated,
 )
+from hydro_core.catalog.variants import Compares, Meets, Places
 from hydro_core.types.stream import Order
 
 _AB = {"a": "long", "b": "long"}
@@ -115,19 +108,27 @@ CROSS_SINGLETON = OpSpec(
 def _join_sides(args: Args) -> Mapping[str, Any]:
     """A side is linear unless its items decide on padding or are only asked for.
 
-    A padded row waits for the other side.
+    A padded row waits for the other side; where a condition says what matches, for the pairs.
     """
-    how = args["how"]
+    how, condition = args["how"], args.get("where")
     kept, asked = KEPT[how], how in ("semi", "anti")
+    keyless = condition is not None and args["on"] is None
     waits = {True: Barrier.STRATUM, False: Barrier.NONE}
-    left = Port("0", linear=1 not in kept, barrier=waits[1 in kept])
-    right = _right(linear=not asked and 0 not in kept, barrier=waits[0 in kept or how == "anti"])
-    matching = Matching(wanted=how == "semi", compares=Compares.KEYS)
+    alone = 0 in kept or how == "anti"
+    left = Port(
+        "0", linear=1 not in kept, barrier=waits[1 in kept or (alone and condition is not None)]
+    )
+    right = _right(linear=not asked and 0 not in kept, barrier=waits[alone])
+    matching = Matching(how == "semi", Compares.NOTHING if keyless else Compares.KEYS)
     return {
-        "cls": matching if asked else Product(Meets.KEY, kept),
+        "cls": matching if asked else Product(Meets.ALL if keyless else Meets.KEY, kept),
         "inputs": (left, right),
         "monotone": how in ("inner", "semi"),
+        "partition": Never(_ALL_PAIRS) if keyless else OnKey(),
     }
+
+
+_ALL_PAIRS = "without `on` the condition judges every row of one side with every row of the other"
 
 
 JOIN = OpSpec(
@@ -157,6 +158,13 @@ JOIN = OpSpec(
             "name",
             positional=False,
             summary="is added to the right's columns whose names the left has too",
+        ),
+        Arg(
+            "where",
+            "condition",
+            positional=False,
+            summary="a condition over both rows, without which no pair matches: true, false or "
+            "null; without `on` it judges all pairs of rows",
         ),
     ),
     result=column_rules.joined,

@@ -14,22 +14,23 @@ from enum import Enum
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     OpClass,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
+    PerKey,
     Positional,
     Product,
     Projection,
@@ -37,6 +38,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Gives, Meets
 
 
 class Form(Enum):
@@ -82,11 +84,13 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return None if takes_back or meets is Meets.SINGLE else wanted
         case Matching(wanted=matched):
             return wanted if matched or not grows else None
+        case AsOf(keyed):
+            return Form.CHANGES if keyed and not grows else None
         case Distinct():
             return wanted
         case Before():
             return Form.GROWTH if grows else None
-        case ByKey(keyed=keyed):
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.CHANGES if keyed and not grows else None
         case Given() | Empty() | Ordering() | Positional() | Growth():
             return None
@@ -103,13 +107,17 @@ def _looked_up_in(cls: OpClass) -> Form | None:
         case PerItem(gives):
             # what a function makes is not searched by what it is made of
             return Form.LOOKED_UP if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED) else None
-        case Projection() | Sum() | Matching() | Distinct() | ByKey(keyed=True):
+        case Projection() | Sum() | Matching() | Distinct():
             return Form.LOOKED_UP
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
+            return Form.LOOKED_UP if keyed else None
         case Product(Meets.KEY):
             return Form.LOOKED_UP
+        case AsOf(keyed):
+            return Form.LOOKED_UP if keyed else None
         case History():
             return Form.VALUES
-        case Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering():
+        case Given() | Empty() | Output() | Product() | Running() | Ordering():
             return None
         case Positional() | Window() | Before() | Growth() | Commands():
             return None
@@ -132,7 +140,7 @@ def hands_on(cls: OpClass) -> bool:
     match cls:
         case Linear() | Output():
             return True
-        case Given() | Empty() | Product() | Matching() | Distinct() | ByKey() | Running():
+        case Given() | Empty() | Product() | PerKey():
             return False
         case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
             return False
@@ -149,7 +157,9 @@ def reads_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
-        case Matching() | Distinct() | ByKey() | Ordering() | Positional():
+        case Matching() | AsOf() | Distinct() | ByKey() | OrderedByKey() | Ordering():
+            return False
+        case Positional():
             return False
         case History() | Window() | Before() | Commands():
             return False
@@ -162,7 +172,9 @@ def looks_up(cls: OpClass) -> bool:
     match cls:
         case Product() | Matching() | Distinct():
             return True
-        case ByKey(keyed=keyed):
+        case AsOf(keyed):
+            return keyed
+        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return keyed
         case Given() | Empty() | Output() | Linear() | Running():
             return False
@@ -182,7 +194,9 @@ def takes_changes(cls: OpClass) -> bool:
             return True
         case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
             return False
-        case Distinct() | ByKey() | Running() | Ordering() | Positional():
+        case AsOf() | Distinct() | ByKey() | Running() | OrderedByKey() | Ordering():
+            return False
+        case Positional():
             return False
         case History() | Window() | Commands():
             return False

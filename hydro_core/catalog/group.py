@@ -8,7 +8,7 @@ from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import ByKey, Distinct, Places, Positional, Summary
+from hydro_core.catalog.classes import ByKey, Distinct, Positional
 from hydro_core.catalog.inputs import BY, INIT, STEP
 from hydro_core.catalog.spec import (
     Arg,
@@ -24,6 +24,7 @@ from hydro_core.catalog.spec import (
     Port,
     TypeRule,
 )
+from hydro_core.catalog.variants import Places, Summary
 from hydro_core.types.stream import Order
 
 _WHOLE = Never("one result is made of all items")

@@ -6,26 +6,32 @@ Most are the optimizer's. Running ones store their own result: `running_fold(a)`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import ByKey, Gives, PerItem, Running, Summary
+from hydro_core.catalog.classes import ByKey, OrderedByKey, PerItem, Running
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.inputs import LINEAR, WHOLE
+from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.registry import lookup
+from hydro_core.catalog.results import over_items
 from hydro_core.catalog.spec import (
     Arg,
     Args,
     Barrier,
     Example,
+    Fails,
     OpSpec,
     Port,
     State,
 )
+from hydro_core.catalog.tails import RUNNING_OVER
+from hydro_core.catalog.variants import Gives, Summary
+from hydro_core.functions.attempt import Use
 
 _PAIRS = {"a": "(string, long)"}
 
@@ -42,16 +48,29 @@ def _running_columns(args: Args, *, changes: bool = False) -> Mapping[str, Any]:
     }
 
 
+def _running_first_columns(args: Args) -> Mapping[str, Any]:
+    columns = TOP.at(args)
+    assert isinstance(columns.cls, OrderedByKey)
+    return {"cls": Running(columns.cls), "partition": columns.partition}
+
+
+_COLUMNS: Mapping[str, Callable[[Args], Mapping[str, Any]]] = {
+    AGGREGATE.name: _running_columns,
+    TOP.name: _running_first_columns,
+}
+
+
 def _running(op: OpSpec, example: Example) -> OpSpec:
     """The operator over all that came so far, of which it gets what is new in each tick."""
-    assert isinstance(op.cls, ByKey)
+    cls = over_items(op.cls)
+    assert cls is not None
     return replace(
         op,
         name=f"running_{op.name}",
-        cls=Running(op.cls),
+        cls=Running(cls),
         summary=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
-        refine=_running_columns if op is AGGREGATE else None,
+        refine=_COLUMNS.get(op.name),
         state=State.RESULT,
         stands_for=op.name,
         aliases=(),
@@ -125,6 +144,19 @@ RUNNING_AGGREGATE = _running(
     ),
 )
 
+RUNNING_TOP = _running(
+    TOP,
+    Example(
+        'a -> persist() -> top(1, by="k", order="v", descending=True) -> out',
+        ({"a": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]}, {"a": [{"k": "x", "v": 3}]}),
+        (
+            {"out": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]},
+            {"out": [{"k": "x", "v": 3}, {"k": "y", "v": 2}]},
+        ),
+        {"a": "k string, v long"},
+    ),
+)
+
 MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
@@ -183,6 +215,41 @@ OF_SHARD = OpSpec(
     example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
 )
 
+_CALLS = (
+    Arg("calls", "computed", required=True),
+    Arg("use", "choice", required=True, choices=tuple(Use)),
+    Arg("ports", "ports", default=()),
+)
+
+FITTING = OpSpec(
+    name="fitting",
+    family="itemwise",
+    cls=PerItem(Gives.ROUTED),
+    summary="the items for which the functions `calls` of the operator behind it have a result",
+    inputs=LINEAR,
+    args=_CALLS,
+    result=type_rules.first,
+    keeps_single=True,
+    fails=Fails.NEVER,
+    stands_for="identity",
+    example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
+)
+
+FAILING = OpSpec(
+    name="failing",
+    family="itemwise",
+    cls=PerItem(Gives.UP_TO_ONE),
+    summary="of the other items what they are, and which function fails on them and why",
+    inputs=LINEAR,
+    args=(*_CALLS, Arg("source", "name", required=True), Arg("schema", "schema", required=True)),
+    result=type_rules.declared_rows,
+    keeps_single=True,
+    fails=Fails.NEVER,
+    lineage=lineage_rules.computed_from_all,
+    stands_for="filter_map",
+    example=Example("a -> null(); null() -> out", ({"a": [1]},), ({"out": []},), {"a": "long"}),
+)
+
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
         op.name: op
@@ -193,9 +260,13 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             RUNNING_REDUCE_KEYED,
             RUNNING_LATEST,
             RUNNING_AGGREGATE,
+            RUNNING_TOP,
+            RUNNING_OVER,
             MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,
+            FITTING,
+            FAILING,
         )
     }
 )
@@ -204,9 +275,10 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
 
 def running(op: OpSpec) -> OpSpec | None:
     """The operator that does as `op` over all that came so far; None where there is none."""
-    if not isinstance(op.cls, ByKey):
+    cls = over_items(op.cls)
+    if cls is None:
         return None
-    return next((o for o in INTERNAL.values() if o.cls == Running(op.cls)), None)
+    return next((o for o in INTERNAL.values() if o.cls == Running(cls)), None)
 
 
 def operator(name: str) -> OpSpec:

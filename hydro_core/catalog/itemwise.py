@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.classes import Gives, OpClass, PerItem, Projection
+from hydro_core.catalog.classes import OpClass, PerItem, Projection
 from hydro_core.catalog.inputs import COMPUTED, LINEAR
 from hydro_core.catalog.spec import Arg, Args, Example, Fails, LineageRule, OpSpec, TypeRule
+from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 
 _FUNCTION = (Arg("f", "function", required=True, summary="the function of an item"),)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hydro_core.catalog.classes import MadeColumns
-from hydro_core.catalog.inputs import KEPT
+from hydro_core.catalog.inputs import KEPT, sides_of_key
+from hydro_core.catalog.over_functions import looked_at
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.field_map import FieldMap, field_map
@@ -94,18 +95,18 @@ def joined(args: Args, types: Types) -> FieldMap:
     if how in ("semi", "anti"):
         return of_first(args, types)
     sides = [1 not in KEPT[how], 0 not in KEPT[how]]
-    if args["on"] is None:
+    if args["on"] is None and args.get("where") is None:
         return _joined_pairs(types, sides)
-    on, suffix = args["on"], args["suffix"] or ""
+    (on, of_right), suffix = sides_of_key(args["on"] or ()), args["suffix"] or ""
     result = _Builder(types)
-    for name in on:
-        result.add((name,), [(i, (name,)) for i in (0, 1)], sides)
+    for name, other in zip(on, of_right, strict=True):
+        result.add((name,), [(0, (name,)), (1, (other,))], sides)
     taken = set(_names(types[0]))
     for name in _names(types[0]):
         if name not in on:
             result.add((name,), [(0, (name,))], sides)
     for name in _names(types[1]):
-        if name not in on:
+        if name not in of_right:
             target = name + suffix if name in taken else name
             result.add((target,), [(1, (name,))], sides)
     return result.done()
@@ -141,6 +142,22 @@ def aggregated(args: Args, types: Types) -> FieldMap:
     for name, aggregate in args["aggregates"]:
         found[name,] = _looked_at(aggregate, last, item)
     return FieldMap(keys, found)
+
+
+def overlaid(args: Args, types: Types) -> FieldMap:
+    """The row, and for each column of `over` what it goes by: the order, and what it looks at."""
+    equal: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in _names(types[0])}
+    computed: dict[FieldPath, Fields] = {}
+    order = args["order"] or ()
+    ordered = _all_of([order] if isinstance(order, Fn) else order, types[0])
+    for name, function in args["functions"]:
+        computed[name,] = ordered | _all_of(looked_at(function), types[0])
+    return FieldMap(equal, computed)
+
+
+def _all_of(arguments: Iterable[str | Fn], item: ItemType) -> Fields:
+    parts = [_of_argument(argument, 0, item) for argument in arguments]
+    return NO_FIELDS.union(*parts)
 
 
 class _Builder:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import Gives, Ordering, PerItem, Places, Positional
+from hydro_core.catalog.classes import Ordering, PerItem, Positional
 from hydro_core.catalog.inputs import BY, INIT, ORDERED, STEP, WHOLE
 from hydro_core.catalog.spec import (
     Arg,
@@ -20,6 +20,7 @@ from hydro_core.catalog.spec import (
     OrderRule,
     Port,
 )
+from hydro_core.catalog.variants import Gives, Places
 
 _COUNTED = Never("positions are counted over the whole stream")
 _LONGS = {"a": "long"}

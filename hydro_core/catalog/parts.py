@@ -42,6 +42,8 @@ EXTREMES: Mapping[str, str] = MappingProxyType(
 ITSELF = "any_value"
 """The aggregate of a single value: what makes a result of one part."""
 ROWS = "rows"
+COUNT = Aggregate("count")
+"""How many rows there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def running_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
 
 def moving_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
     """The parts of an aggregate over a window; None where what leaves cannot be taken back."""
-    return _in_parts(args, item, output, moving_split, (Aggregate("count"),))
+    return _in_parts(args, item, output, moving_split, (COUNT,))
 
 
 def shard_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
@@ -101,7 +103,7 @@ def has_inverse(aggregates: Sequence[Named]) -> bool:
     first = next(iter(aggregates), None)
     return (
         first is not None
-        and first[1] == Aggregate("count")
+        and first[1] == COUNT
         and all(_inverts(a.function, LONG) for _, a in aggregates)
     )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hydro_core.catalog import combine, group, io, itemwise, order, state
+from hydro_core.catalog import combine, group, io, itemwise, nearest, order, ordered, state
 from hydro_core.catalog.spec import OpSpec
 
 CATALOG: Mapping[str, OpSpec] = MappingProxyType(
     {
         entry.name: entry
-        for family in (io, itemwise, combine, group, order, state)
+        for family in (io, itemwise, combine, nearest, group, ordered, order, state)
         for entry in family.ENTRIES
     }
 )

@@ -9,13 +9,14 @@ from hydro_core.catalog.classes import (
     Ends,
     Linear,
     OpClass,
+    OrderedByKey,
     OverTime,
     PerKey,
     PerPosition,
     Product,
     Running,
-    Summary,
 )
+from hydro_core.catalog.variants import Summary
 
 
 def made_by_key(cls: OpClass) -> ByKey | None:
@@ -23,8 +24,19 @@ def made_by_key(cls: OpClass) -> ByKey | None:
     match cls:
         case ByKey():
             return cls
-        case Running(of):
+        case Running(ByKey() as of):
             return of
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return None
+        case _:
+            assert_never(cls)
+
+
+def over_items(cls: OpClass) -> ByKey | OrderedByKey | None:
+    """What the operator makes of all items of a key, if it is that."""
+    match cls:
+        case ByKey() | OrderedByKey():
+            return cls
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:

@@ -45,6 +45,7 @@ class State(Enum):
     WINDOW = "the additions of the last n ticks"
     LAST = "the tick before"
     RESULT = "its own result at the tick before"
+    RECENT = "the additions whose time is not long ago"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,8 @@ PartitionRule = Always | Never | OnKey | OnAnyField | Replicated | HeldByAll
 
 ArgKind = Literal[
     "function",  # Fn
+    "condition",  # Fn of an item of each input: true, false or null
+    "distance",  # timedelta, int, float or Decimal, not negative
     "value",  # an item: a constant Python expression, evaluated once
     "items",  # tuple of items
     "schema",  # ItemType, written as Spark DDL
@@ -129,10 +132,12 @@ ArgKind = Literal[
     "order",  # tuple[str, ...] or Fn
     "ports",  # tuple[str, ...]; numbers become their digits
     "choice",  # str out of `choices`
+    "duration",  # timedelta, not negative
     "fds",  # tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     "computed",  # the open keywords: tuple[tuple[str, Fn], ...]
     "renames",  # the open keywords: tuple[tuple[new, old], ...]
     "aggregates",  # the open keywords: tuple[tuple[str, Aggregate], ...]
+    "over_functions",  # the open keywords: tuple[tuple[str, OverFunction], ...]
     "named_columns",  # the open positionals: tuple[str, ...]
 ]
 
@@ -161,6 +166,17 @@ class Aggregate:
 
     function: str
     arguments: tuple[str | Fn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverFunction:
+    """What a row is told of its place among those of its key: `lag("price", 1)`.
+
+    The arguments are those of its entry (`ordered.FUNCTIONS`), all of them, in its order.
+    """
+
+    function: str
+    arguments: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +219,7 @@ def functions_of(value: Any) -> Iterator[Fn]:
             yield value
         case Args():
             yield from functions_of(tuple(value.values()))
-        case Aggregate(arguments=arguments):
+        case Aggregate(arguments=arguments) | OverFunction(arguments=arguments):
             yield from functions_of(arguments)
         case tuple():
             for part in value:
@@ -302,6 +318,8 @@ class OpSpec:
     lineage: LineageRule | None = None
     """Where the fields of the output come from; None: every item is one of an input's."""
     aliases: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
+    """The arguments of which all are given or none."""
     refine: Callable[[Args], Mapping[str, Any]] | None = None
     """The columns that differ under these arguments: `{"partition": OnKey()}`."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import Before, Commands, Growth, History, Window
 from hydro_core.catalog.inputs import LINEAR, ORDERED, WHOLE
 from hydro_core.catalog.spec import (
     Arg,
+    Args,
     Barrier,
     Example,
     Fails,
@@ -24,13 +26,40 @@ _PAST = (Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),)
 _LONGS = {"a": "long"}
 _TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
 
+
+def _for_a_time(args: Args) -> Mapping[str, Any]:
+    """Of a history without an end there is nothing to say."""
+    if args.get("for_") is None:
+        return {"args": ()}
+    return {"cls": Window(timed=True), "state": State.RECENT, "time_invariant": False}
+
+
 PERSIST = OpSpec(
     name="persist",
     family="state",
     cls=History(),
-    summary="all items of the ticks up to this one",
+    summary="all items of the ticks up to this one; with `for_`, rows leave when the time in "
+    "their column `by` is so long before the tick's end",
     inputs=LINEAR,
-    result=type_rules.first,
+    args=(
+        Arg(
+            "for_",
+            "duration",
+            positional=False,
+            summary="how long after their time rows stay, a timedelta",
+        ),
+        Arg(
+            "by",
+            "name",
+            positional=False,
+            summary="the column of the rows' time, a date (its midnight) or a timestamp, in UTC "
+            "where it names no zone; rows without one, and those that come too late, are never "
+            "there",
+        ),
+    ),
+    together=("for_", "by"),
+    refine=_for_a_time,
+    result=column_rules.recent,
     order=OrderRule.LOSES,
     state=State.HISTORY,
     example=Example(

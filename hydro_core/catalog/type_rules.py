@@ -31,6 +31,7 @@ from hydro_core.types.item import (
     is_integer,
     is_open,
 )
+from hydro_core.types.quarantine import as_given
 from hydro_core.types.values import ValueProblem, conform_input
 
 Types = tuple[ItemType, ...]
@@ -55,7 +56,7 @@ def declared(args: Args, types: Types) -> ItemType:
             if at(schema, tuple(path.split("."))) is None:
                 help_ = f"the schema is {schema}; fields within fields are written `a.b`"
                 raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
-    return schema
+    return as_given(schema)
 
 
 def declared_rows(args: Args, types: Types) -> ItemType:
@@ -87,8 +88,17 @@ def tick_row(args: Args, types: Types) -> ItemType:
 
 def given_by(fn: Fn, types: Types) -> ItemType:
     """What a function gives for an item; where it cannot be known, the program must say it."""
+    return _given(fn, types, spread=True)
+
+
+def given_for(fn: Fn, types: Types) -> ItemType:
+    """What a function gives for whole items, one for each parameter."""
+    return _given(fn, types, spread=False)
+
+
+def _given(fn: Fn, types: Types, *, spread: bool) -> ItemType:
     _check_said(fn)
-    found = result_type(fn, types, spread=True)
+    found = result_type(fn, types, spread=spread)
     _check_known(fn, found, types)
     return found
 

@@ -18,6 +18,7 @@ _OPEN: Mapping[str, str] = MappingProxyType(
         "computed": "name=function, …",
         "renames": 'new="old", …',
         "aggregates": "name=aggregate, …",
+        "over_functions": "name=function, …",
     }
 )
 
@@ -27,7 +28,7 @@ def usage(op: OpSpec) -> str:
 
     >>> from hydro_core.catalog.registry import lookup
     >>> usage(lookup("join"))
-    'join(right=stream, [on=…], [how=…], [suffix=…])'
+    'join(right=stream, [on=…], [how=…], [suffix=…], [where=…])'
     """
     parts = [f"{port.keyword}=stream" for port in op.inputs if port.keyword]
     parts += [_argument(arg) for arg in op.args]

@@ -18,14 +18,17 @@ from hydro_core.cli.program_arguments import (
 )
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.stats import add_stats_argument, statistics_of
+from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
-from hydro_core.running import run_json
+from hydro_core.lang.suffixes import FORMS, PROGRAMS
+from hydro_core.running import calendar_given, run_json
 from hydro_core.settings import Settings
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
@@ -47,18 +50,22 @@ def command(words: Sequence[str]) -> int:
         return run_batch(Path(arguments.batch), options)
     if arguments.input:
         return run_files(arguments, options)
-    given = _read_ticks(Path(arguments.ticks))
+    given = read_ticks_file(Path(arguments.ticks))
     params = Params({**_params(given).values, **given_params(arguments).values})
+    schemas, ticks = given.get("schemas") or {}, given["ticks"]
     graph = load(arguments.file, params)
+    if arguments.deliver != NEXT:
+        seed = None if arguments.deliver == GIVEN else int(arguments.deliver)
+        graph, schemas, ticks = delivered(load_rules(arguments.file, params), schemas, ticks, seed)
     output.print_warnings(graph.warnings)
-    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
+    ticks = run_json(graph, schemas, ticks, options, _calendar(given))
     output.print_json({"ticks": ticks})
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hydrotick run", description=command.__doc__)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument("file", nargs="?", metavar="FILE", help=FORMS)
     parser.add_argument("--ticks", metavar="T.json", help="the ticks, as JSON")
     parser.add_argument("--batch", metavar="JOBS.jsonl", help="many programs, a line each")
     parser.add_argument(
@@ -81,6 +88,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_schema_argument(parser)
     add_param_argument(parser)
+    parser.add_argument(
+        "--deliver",
+        type=_delivery,
+        default=NEXT,
+        metavar="next|given|SEED",
+        help="of rules, with --ticks: when what is asynchronous arrives: in the next tick "
+        "(default), as the ticks say, or by chance from a seed",
+    )
     parser.add_argument(
         "--engine",
         choices=("reference", "spark"),
@@ -109,6 +124,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _delivery(text: str) -> str:
+    if text not in (NEXT, GIVEN) and not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither next, nor given, nor a number")
+    return text
+
+
 def _misuse(arguments: argparse.Namespace) -> str | None:
     forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
     if sum(forms) != 1:
@@ -125,10 +146,12 @@ def _misuse(arguments: argparse.Namespace) -> str | None:
         return "--on, --replicate and --stats go with --shards"
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
         return "--every, --start and --out go with --input"
-    return wrong_on(arguments) or _wrong_range(arguments)
+    return wrong_on(arguments) or _wrong_ticks(arguments)
 
 
-def _wrong_range(arguments: argparse.Namespace) -> str | None:
+def _wrong_ticks(arguments: argparse.Namespace) -> str | None:
+    if not arguments.ticks and arguments.deliver != NEXT:
+        return "--deliver goes with --ticks"
     if arguments.ticks_at_once is None:
         return None
     if not arguments.input or arguments.engine != "spark":
@@ -148,8 +171,12 @@ def _cut(arguments: argparse.Namespace) -> ShardingOptions | None:
     )
 
 
-def _read_ticks(path: Path) -> Mapping[str, Any]:
-    """`{"schemas": …, "ticks": […]}`, or the list of ticks alone."""
+def read_ticks_file(path: Path) -> Mapping[str, Any]:
+    """The ticks of a file: `{"schemas": …, "ticks": […]}`, or the list of ticks alone.
+
+    Raises:
+        DataError: it holds none (code `input`).
+    """
     content = _parse_json(_read_text(path), str(path))
     if isinstance(content, list):
         return {"ticks": content}
@@ -181,7 +208,9 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
             graph = load(_beside(directory, job["file"]), _params(job))
         else:
             graph = load_text(job["program"], f"<{name}>", _params(job))
-        ticks = run_json(graph, job.get("schemas") or {}, job.get("ticks", []), options)
+        ticks = run_json(
+            graph, job.get("schemas") or {}, job.get("ticks", []), options, _calendar(job)
+        )
     except HydroError as error:
         return {"name": name, "error": error.as_json()}
     except Exception:  # noqa: BLE001 - a bug in one job must not end the others
@@ -189,6 +218,11 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         cure = "this is a bug: please report it, with what stands on standard error"
         return {"name": name, "error": Diagnostic("runtime", "internal error", help=cure).as_json()}
     return {"name": name, "ticks": ticks}
+
+
+def _calendar(given: Mapping[str, Any]) -> Calendar | None:
+    """When the ticks are, where `start` and `every` beside them say it."""
+    return calendar_given(given.get("start"), given.get("every"))
 
 
 def _params(given: Mapping[str, Any]) -> Params:
@@ -215,7 +249,7 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
 
 def _beside(directory: Path, file: str) -> str:
     """The program's file, relative to the jobs; `module:attribute` stands for itself."""
-    return str(directory / file) if file.endswith(".hydro") else file
+    return str(directory / file) if file.endswith(PROGRAMS) else file
 
 
 def _read_text(path: Path) -> str:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options
+from hydro_core.environment import storage_of
 from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.local_path import local_path
+from hydro_core.files.local_path import place_at
 from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
 from hydro_core.ir.graph import Graph
+from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import ItemType
@@ -33,8 +36,10 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     """Runs the ticks that the files hold."""
     every = Every.parse(arguments.every or "1d")
     start = parse_time(arguments.start) if arguments.start else None
-    files = [InputFile.parse(text) for text in arguments.input]
-    arguments.out = local_path(arguments.out) if arguments.out else None
+    root = project_root(os.environ)
+    storage = storage_of(os.environ, None if root is None else root / SETTINGS)
+    files = [InputFile.parse(text, storage) for text in arguments.input]
+    arguments.out = place_at(arguments.out, storage) if arguments.out else None
     graph = graph_of(arguments)
     check_names(graph, (file.name for file in files), "of `--input`")
     given = schemas_of(arguments, graph)
@@ -108,7 +113,7 @@ def _folders(
 
 
 def _run(
-    program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: Path | None
+    program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: DataPlace | None
 ) -> FileRows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: FileRows = []

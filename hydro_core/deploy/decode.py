@@ -12,7 +12,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.spec import Aggregate, Args, OverFunction
 from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.records import NODES, SYNTAX
 from hydro_core.errors import Diagnostic, Span
@@ -22,6 +22,7 @@ from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Const, Spread
 from hydro_core.functions.views import View, ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types import item as items
@@ -144,8 +145,9 @@ class Decoder:
                 return self.functions[given]
             case "type":
                 return self.types[given]
-            case "aggregate":
-                return Aggregate(given[0], tuple(map(self.value, given[1])))
+            case "aggregate" | "over_function":
+                made = Aggregate if kind == "aggregate" else OverFunction
+                return made(given[0], tuple(map(self.value, given[1])))
             case "tuple":
                 return tuple(map(self.value, given))
             case "struct":
@@ -174,10 +176,15 @@ class Decoder:
         return Graph.of(map(self._node, record["nodes"]), record["name"], tuple(warnings))
 
     def _node(self, record: Mapping[str, Any]) -> Node:
+        op = operator(record["operator"])
+        given = [(name, self.value(v)) for name, v in record["arguments"].items()]
+        # arguments that the operator got since are as if they were not given
+        known = op.at(Args(tuple(given))).args
+        since = [(arg.name, arg.default) for arg in known if arg.name not in record["arguments"]]
         return Node(
             record["id"],
-            operator(record["operator"]),
-            Args(tuple((name, self.value(v)) for name, v in record["arguments"].items())),
+            op,
+            Args((*given, *since)),
             tuple(Endpoint(*e) for e in record["inputs"]),
             self.span(record["span"]),
         )
@@ -214,6 +221,7 @@ class Decoder:
             mode=Mode(record["mode"]),
             semantic_hash=record["semantic_hash"],
             keep=record["keep"],
+            bound=TimeBound(*record["bound"]) if "bound" in record else None,
         )
 
 

@@ -19,6 +19,7 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.optimize.proved import proofs
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
+from hydro_core.plan.bound import longer
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
@@ -204,7 +205,11 @@ class Difference:
                 grows = table.kind == "H"
             else:
                 slots = [s for s in plan.slots if s.id == table.of]
-                ends = [s.stream for s in slots if s.mode is Mode.APPEND and s.keep is None]
+                ends = [
+                    s.stream
+                    for s in slots
+                    if s.mode is Mode.APPEND and s.keep is None and s.bound is None
+                ]
                 grows = False
             for end in ends:
                 cls = self.streams.classes.get(ComparedStream(OLD_PLAN, end))
@@ -300,6 +305,7 @@ class Difference:
         """Whether the table of one slot is that of the other."""
         alike = (old.item, old.ordered, old.mode) == (new.item, new.ordered, new.mode)
         long_enough = old.keep is None or (new.keep is not None and new.keep <= old.keep)
+        long_enough &= old.bound is None or longer((old.bound, new.bound)) == old.bound
         equal = self.streams.same(
             ComparedStream(OLD_PLAN, old.stream), ComparedStream(NEW_PLAN, new.stream)
         )

@@ -17,7 +17,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.deploy.functions import stored_call
 from hydro_core.errors import Span
 from hydro_core.functions.fn import Fn
@@ -156,6 +156,8 @@ class Encoder:
                 return {"function": self.function(value)}
             case Aggregate(function, arguments):
                 return {"aggregate": [function, [self.value(a) for a in arguments]]}
+            case OverFunction(function, arguments):
+                return {"over_function": [function, [self.value(a) for a in arguments]]}
             case list():
                 return [self.value(v) for v in value]
             case tuple():
@@ -234,6 +236,7 @@ class Encoder:
             "mode": slot.mode.value,
             "semantic_hash": slot.semantic_hash,
             "keep": slot.keep,
+            **({"bound": [slot.bound.column, slot.bound.micros]} if slot.bound else {}),
         }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from hydro_core.files.inputs import (
     InputFile,
@@ -17,6 +16,7 @@ from hydro_core.files.inputs import (
 )
 from hydro_core.files.kinds import JSON_LINES
 from hydro_core.files.places import FoundFiles, Survey, find, survey_here
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import UNKNOWN, ItemType
 
@@ -61,7 +61,7 @@ def arrive(
 
 
 def require_read(
-    arrived: Arrived, columns: Iterable[str], read: Mapping[Path, Collection[str]]
+    arrived: Arrived, columns: Iterable[str], read: Mapping[DataPlace, Collection[str]]
 ) -> None:
     """Refuses an input of JSON lines for what only reading its rows tells: that a file lacks a
     column, since no row of it has the key.

@@ -6,14 +6,16 @@ What is wrong with it is told here, in one way, whoever reads it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.landed import misfit
-from hydro_core.files.local_path import local_path
+from hydro_core.files.local_path import place_at
+from hydro_core.storage.remote import DataPlace, is_remote
+from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.item import (
     DATE,
     DOUBLE,
@@ -40,9 +42,16 @@ class InputFile:
     column: str | None = None
     optional: frozenset[str] = frozenset()
     """The declared columns that files may lack: null then."""
+    storage: StorageSettings = field(default=StorageSettings(), repr=False)
+    """How the store is reached that the path is in, if it is in one."""
+
+    @property
+    def place(self) -> DataPlace:
+        """Where the path leads."""
+        return place_at(self.path, self.storage) if is_remote(self.path) else Path(self.path)
 
     @staticmethod
-    def parse(text: str) -> InputFile:
+    def parse(text: str, storage: StorageSettings | None = None) -> InputFile:
         """The input that an argument names.
 
         Raises:
@@ -64,8 +73,9 @@ class InputFile:
                     help="for example `--input orders=data/orders.parquet:day`",
                 )
             )
-        place = local_path(before if has_column else path)
-        return InputFile(name.strip(), str(place), column if has_column else None)
+        place = place_at(before if has_column else path, storage or StorageSettings())
+        at = (name.strip(), str(place), column if has_column else None)
+        return InputFile(*at, storage=storage or StorageSettings())
 
 
 def item_type_of(types: Mapping[str, ItemType], tick_column: str | None) -> ItemType:
@@ -108,13 +118,15 @@ def demands(of: ItemType) -> bool:
             return False
 
 
-Lacking = Mapping[str, Path]
+Lacking = Mapping[str, DataPlace]
 """Columns that a file lacks, each with the first such file."""
 
 
-def first_lacking(columns: Iterable[str], files: Iterable[tuple[Path, Collection[str]]]) -> Lacking:
+def first_lacking(
+    columns: Iterable[str], files: Iterable[tuple[DataPlace, Collection[str]]]
+) -> Lacking:
     """The columns that a file lacks; `files` have the names that each has, none if it is empty."""
-    found: dict[str, Path] = {}
+    found: dict[str, DataPlace] = {}
     wanted = list(columns)
     for file, names in files:
         for name in wanted if names else ():
@@ -164,7 +176,7 @@ def require_ticks(file: InputFile, types: Mapping[str, ItemType] | None) -> None
 class FileRow:
     """A row: its file, and its number in it from 0 on."""
 
-    file: Path
+    file: DataPlace
     row: int
 
 

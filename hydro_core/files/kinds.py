@@ -6,8 +6,9 @@ import csv
 import glob
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv
@@ -22,6 +23,10 @@ from hydro_core.files.unreadable import (
     refuse_not_utf8,
     text_of,
 )
+from hydro_core.files.wrong import IS_NOT_UTF8, Line, WrongRow
+from hydro_core.storage.arrow import file_system, name_of
+from hydro_core.storage.patterns import WILD, fixed_part, matching
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
@@ -45,7 +50,6 @@ _KINDS = {
     ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES,
 }
-_WILD = frozenset("*?[")
 _AN_OBJECT = "each line is one JSON object"
 NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
 
@@ -55,19 +59,19 @@ def wanted_of(declared: Declared, tick_column: str | None) -> ReadNames:
     return frozenset((*declared, tick_column)) if declared else None
 
 
-def is_delta(path: str) -> bool:
+def is_delta(path: DataPlace) -> bool:
     """Whether a Delta table is there.
 
     Raises:
         DataError: there is one, in a path that its library cannot take (code `config`).
     """
-    there = Path(path, "_delta_log").is_dir()
+    there = (path / "_delta_log").is_dir()
     if there:
-        refuse_path(Path(path))
+        refuse_path(path)
     return there
 
 
-def files_at(path: str) -> tuple[str, list[Path]]:
+def files_at(path: DataPlace) -> tuple[str, list[DataPlace]]:
     """The files at a path and what they all are: Parquet, CSV or JSON lines."""
     files = _files(path)
     kinds = {_kind(file) for file in files}
@@ -79,16 +83,13 @@ def files_at(path: str) -> tuple[str, list[Path]]:
     return kinds.pop(), files
 
 
-def is_pattern(path: str) -> bool:
+def is_pattern(path: DataPlace) -> bool:
     """Whether the path is a glob and not the name of something that is there."""
-    return not Path(path).exists() and any(c in _WILD for c in path)
+    return bool(WILD & set(str(path))) and not path.exists()
 
 
-def _files(path: str) -> list[Path]:
-    # Path.glob knows no absolute patterns.
-    matched = glob.glob(path, recursive=True) if is_pattern(path) else [path]  # noqa: PTH207
-    found = map(Path, matched)
-    files = sorted(file for place in found for file in _within(place))
+def _files(path: DataPlace) -> list[DataPlace]:
+    files = _files_in_store(path) if isinstance(path, Remote) else _files_here(path)
     if not files:
         refuse(
             f"there is nothing to read at `{path}`",
@@ -97,16 +98,33 @@ def _files(path: str) -> list[Path]:
     return files
 
 
+def _files_in_store(place: Remote) -> list[DataPlace]:
+    if is_pattern(place):
+        return list[DataPlace](sorted(matching(place)))
+    found = list(place.files())
+    for file in found:
+        if "_delta_log" in file.relative_to(place).parts[:-1]:
+            _refuse_inner(file.parent.parent)
+    if not found and place.is_file():
+        return [place]
+    return list[DataPlace](
+        sorted(f for f in found if not any(p[0] in "_." for p in f.relative_to(place).parts))
+    )
+
+
+def _files_here(path: Path) -> list[DataPlace]:
+    # Path.glob knows no absolute patterns.
+    matched = glob.glob(str(path), recursive=True) if is_pattern(path) else [path]  # noqa: PTH207
+    return list[DataPlace](sorted(file for place in map(Path, matched) for file in _within(place)))
+
+
 def _within(place: Path) -> Iterable[Path]:
     """The files of a place; what begins with `_` or `.` is not data."""
     if place.is_file():
         return [place]
     inner = next(place.rglob("_delta_log"), None)
     if inner is not None:
-        refuse(
-            f"there is a Delta table at `{inner.parent}`, some of whose files count no more",
-            "name the table by itself",
-        )
+        _refuse_inner(inner.parent)
     return (
         file
         for file in place.rglob("*")
@@ -114,7 +132,14 @@ def _within(place: Path) -> Iterable[Path]:
     )
 
 
-def _kind(file: Path) -> str:
+def _refuse_inner(table: DataPlace) -> NoReturn:
+    refuse(
+        f"there is a Delta table at `{table}`, some of whose files count no more",
+        "name the table by itself",
+    )
+
+
+def _kind(file: DataPlace) -> str:
     suffixes = [s for s in file.suffixes if s != ".gz"]
     kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
@@ -125,11 +150,17 @@ def _kind(file: Path) -> str:
     return kind
 
 
-def parquet_file(file: Path, base: str) -> Dataset:
+def parquet_file(file: DataPlace, base: DataPlace) -> Dataset:
     """A Parquet file, whose columns are also those that folders below `base` name."""
     from pyarrow.dataset import dataset
 
-    return dataset(str(file), format=parquet_format(), partitioning="hive", partition_base_dir=base)
+    return dataset(
+        name_of(file),
+        format=parquet_format(),
+        filesystem=file_system([file]),
+        partitioning="hive",
+        partition_base_dir=name_of(base),
+    )
 
 
 def among(names: Iterable[str], wanted: ReadNames) -> list[str]:
@@ -137,16 +168,18 @@ def among(names: Iterable[str], wanted: ReadNames) -> list[str]:
     return [name for name in names if wanted is None or name in wanted]
 
 
-def base_of(path: str) -> str:
+def base_of(path: DataPlace) -> DataPlace:
     """The folder itself, or the one that a glob begins with: `a=1` below it names a column."""
-    if Path(path).is_dir():
+    if path.is_dir():
         return path
+    if isinstance(path, Remote):
+        return fixed_part(path)
     parts = []
-    for part in Path(path).parent.parts:
-        if any(c in _WILD for c in part):
+    for part in path.parent.parts:
+        if WILD & set(part):
             break
         parts.append(part)
-    return str(Path(*parts)) if parts else "."
+    return Path(*parts) if parts else Path()
 
 
 def csv_options(
@@ -163,10 +196,12 @@ def csv_options(
     )
 
 
-def header_of(file: Path, wanted: ReadNames) -> list[str]:
+def header_of(file: DataPlace, wanted: ReadNames) -> list[str]:
     """The names of the columns of a CSV file, each of which that is read stands there once."""
-    with text_of(file) as lines:
+    with text_of(file, strict=False) as lines:
         header = next(csv.reader(lines), [])
+    if not all(map(is_utf8, header)):
+        refuse_not_utf8(file, 1)
     twice = [name for name, count in Counter(among(header, wanted)).items() if count > 1]
     if twice:
         refuse(
@@ -188,7 +223,7 @@ def csv_type(name: str, item: ItemType) -> pa.DataType:
     return pa.string()
 
 
-def common_schema(path: str, schemas: list[pa.Schema]) -> pa.Schema:
+def common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of several files, in the types that hold what is in all of them."""
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
@@ -196,24 +231,43 @@ def common_schema(path: str, schemas: list[pa.Schema]) -> pa.Schema:
         refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
 
 
-def json_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file, a line each."""
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """A line of a file, and the object that it is, or why it is none."""
+
+    line: Line
+    object: dict[str, Any]
+    wrong: WrongRow | None = None
+
+
+def json_lines(file: DataPlace, *, tolerant: bool = False) -> Iterator[JsonLine]:
+    """The objects of a file, a line each; if `tolerant`, with the lines that are none."""
     try:
         with text_of(file, strict=False) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield _json_object(file, number, line)
+                    yield _json_line(file, number, line, tolerant)
     except UNREADABLE as problem:
         refuse_file(file, problem)
 
 
-def _json_object(file: Path, number: int, line: str) -> dict[str, Any]:
+def _json_line(file: DataPlace, number: int, line: str, tolerant: bool) -> JsonLine:
+    row, reason = _json_object(line)
+    if row is not None:
+        return JsonLine(Line(number, line), row)
+    if not tolerant:
+        if reason == IS_NOT_UTF8:
+            refuse_not_utf8(file, number)
+        refuse(f"`{file}`, line {number} {reason.removeprefix('it ')}", _AN_OBJECT)
+    return JsonLine(Line(number, line), {}, WrongRow(reason))
+
+
+def _json_object(line: str) -> tuple[dict[str, Any] | None, str]:
+    """The object that a line is, or why it is none."""
     if not is_utf8(line):
-        refuse_not_utf8(file, number)
+        return None, IS_NOT_UTF8
     try:
         row = parse_json(line)
     except ValueProblem as problem:
-        refuse(f"`{file}`, line {number} is not JSON: {problem}", _AN_OBJECT)
-    if not isinstance(row, dict):
-        refuse(f"`{file}`, line {number} is no JSON object", _AN_OBJECT)
-    return row
+        return None, f"it is not JSON: {problem}"
+    return (row, "") if isinstance(row, dict) else (None, "it is no JSON object")

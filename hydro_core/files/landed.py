@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from hydro_core.files.plain import item_of, item_type
+from hydro_core.files.wrong import NONE_WRONG, Line, Wrong
 from hydro_core.types.item import STRING, ItemType
 from hydro_core.types.json import from_json
 from hydro_core.types.values import NOT_NULL, ValueProblem, conform_input
@@ -24,6 +26,20 @@ class Landed(Protocol):
         """The columns."""
         ...
 
+    @property
+    def wrong(self) -> Wrong:
+        """The rows that are none, if such are read: nothing is known of their columns."""
+        ...
+
+    @property
+    def lines(self) -> Sequence[Line] | None:
+        """The lines of the file that the rows are; None: not known."""
+        ...
+
+    def text(self, row: int) -> str:
+        """A row as JSON, by the columns that are read."""
+        ...
+
     def __len__(self) -> int: ...
 
     def values(self, column: str) -> Sequence[Any]:
@@ -38,8 +54,14 @@ class Landed(Protocol):
 class ArrowRows:
     """The rows of an Arrow table; there may be columns that were not read."""
 
-    def __init__(self, table: pa.Table, names: Sequence[str]) -> None:
-        self.table = table
+    def __init__(
+        self,
+        table: pa.Table,
+        names: Sequence[str],
+        wrong: Wrong = NONE_WRONG,
+        lines: Sequence[Line] | None = None,
+    ) -> None:
+        self.table, self.wrong, self.lines = table, wrong, lines
         self._names = names
 
     @property
@@ -49,6 +71,11 @@ class ArrowRows:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def text(self, row: int) -> str:
+        """A row as JSON; dates and the like as Python writes them."""
+        (found,) = self.table.slice(row, 1).to_pylist()
+        return json.dumps(found, ensure_ascii=False, default=str)
 
     def values(self, column: str) -> Sequence[Any]:
         """A column's values."""
@@ -83,8 +110,13 @@ def misfit(problem: str, row: int, column: str) -> ValueProblem:
 class JsonRows:
     """The rows of JSON lines: objects, where a missing column is null."""
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        self.objects = objects
+    def __init__(
+        self,
+        objects: Sequence[Mapping[str, Any]],
+        wrong: Wrong = NONE_WRONG,
+        lines: Sequence[Line] | None = None,
+    ) -> None:
+        self.objects, self.wrong, self.lines = objects, wrong, lines
         self._names = list(dict.fromkeys(name for row in objects for name in row))
 
     @property
@@ -94,6 +126,10 @@ class JsonRows:
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    def text(self, row: int) -> str:
+        """A row as JSON."""
+        return json.dumps(self.objects[row], ensure_ascii=False)
 
     def values(self, column: str) -> Sequence[Any]:
         """A column's values, as JSON has them."""

@@ -7,6 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.storage.remote import DataPlace, is_remote, remote_at
+from hydro_core.storage.settings import StorageSettings
 
 _URL = re.compile(r"file:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _MOUNTED = (
@@ -39,6 +41,15 @@ def local_path(text: str) -> Path:
         what = f"{text} is not the URL of an absolute path"
         raise _wrong(what, "write `file:///…`, with `%3F` for a `?` and `%23` for a `#`")
     return Path(unquote(url.path))
+
+
+def place_at(text: str, storage: StorageSettings) -> DataPlace:
+    """The place that a text names: a path, what a `file:` URL stands for, or a place in a store.
+
+    Raises:
+        ProgramError: it is a URL that names none (code `config`).
+    """
+    return remote_at(text, storage) if is_remote(text) else local_path(text)
 
 
 def _wrong(what: str, cure: str) -> ProgramError:

@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.parquet import opened_parquet
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import Array, ItemType, Row, Tuple
@@ -38,15 +40,18 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 class OutputFolders:
     """The folders of a run's outputs; put in their places when it ends without an exception."""
 
-    def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
+    def __init__(self, directory: DataPlace, outputs: Mapping[str, StreamType]) -> None:
         _check_names(outputs)
         for name, stream in outputs.items():
             _check_columns(name, stream)
-            _check_place(directory, name)
+            _check_place(directory / name)
         # While they are written, folders have numbers: not everything takes every name.
         self._directory, self._numbers = directory, {n: str(i) for i, n in enumerate(outputs)}
-        directory.mkdir(parents=True, exist_ok=True)
-        self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
+        beside = None
+        if isinstance(directory, Path):
+            directory.mkdir(parents=True, exist_ok=True)
+            beside = directory
+        self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=beside))
 
     def folder(self, name: str) -> Path:
         """Where the files of an output are written."""
@@ -74,6 +79,9 @@ class OutputFolders:
 
     def _place(self, name: str) -> None:
         place = self._directory / name
+        if isinstance(place, Remote):
+            _put(self.folder(name), place)
+            return
         if place.exists():
             place.rename(self._scratch / f"{self._numbers[name]}.before")
         self.folder(name).rename(place)
@@ -82,7 +90,7 @@ class OutputFolders:
 class OutputFiles(OutputFolders):
     """The outputs of a run as files, written tick by tick."""
 
-    def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
+    def __init__(self, directory: DataPlace, outputs: Mapping[str, StreamType]) -> None:
         super().__init__(directory, outputs)
         self._files = {name: _File(self.folder(name), stream) for name, stream in outputs.items()}
 
@@ -206,11 +214,23 @@ def _shown_name(name: str) -> str:
     return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}…"
 
 
-def _check_place(directory: Path, name: str) -> None:
-    place = directory / name
-    if not place.exists():
+def _put(folder: Path, place: Remote) -> None:
+    """Writes the files of a folder to a store, then removes those that were there before."""
+    before = {file.key for file in place.files()}
+    for file in sorted(folder.iterdir()):
+        written = place / file.name
+        place.store.write_file(written.key, file)
+        before.discard(written.key)
+    place.store.delete(sorted(before))
+
+
+def _check_place(place: DataPlace) -> None:
+    if isinstance(place, Remote):
+        ours = not place.is_file() and all(map(_is_ours, place.files()))
+    elif place.exists():
+        ours = place.is_dir() and all(map(_is_ours, place.iterdir()))
+    else:
         return
-    ours = place.is_dir() and all(_is_ours(file) for file in place.iterdir())
     if not ours:
         raise DataError(
             Diagnostic(
@@ -221,11 +241,12 @@ def _check_place(directory: Path, name: str) -> None:
         )
 
 
-def _is_ours(file: Path) -> bool:
+def _is_ours(file: DataPlace) -> bool:
     if file.suffix != ".parquet" or not file.is_file():
         return False
     try:
-        metadata = pyarrow.parquet.read_schema(file).metadata or {}
+        with opened_parquet(file) as opened:
+            metadata = opened.schema_arrow.metadata or {}
     except (pa.ArrowException, OSError):
         return False
     return MARK in metadata or SPARK_MARK in metadata.get(_SPARK_SCHEMA, b"")

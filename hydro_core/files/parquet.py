@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.remote import DataPlace
+
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.dataset import Dataset, ParquetFileFormat
@@ -22,9 +25,9 @@ if TYPE_CHECKING:
 _UNIT = "us"
 
 
-def opened_parquet(file: Path) -> pq.ParquetFile:
+def opened_parquet(file: DataPlace) -> pq.ParquetFile:
     """A file, to be read by itself."""
-    return pq.ParquetFile(file, coerce_int96_timestamp_unit=_UNIT)
+    return pq.ParquetFile(opened(file), coerce_int96_timestamp_unit=_UNIT)
 
 
 def parquet_format() -> ParquetFileFormat:
@@ -45,8 +48,8 @@ def delta_rows(table: DeltaTable) -> Dataset:
 
 def copy_parquet(file: Path, to: Path, schema: pa.Schema) -> None:
     """Writes the rows of a file into another, in these types."""
-    with opened_parquet(file) as opened, pq.ParquetWriter(to, schema) as writer:
-        for batch in opened.iter_batches():
+    with opened_parquet(file) as rows, pq.ParquetWriter(to, schema) as writer:
+        for batch in rows.iter_batches():
             writer.write_table(pa.Table.from_batches([batch]).cast(schema))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -38,9 +37,13 @@ from hydro_core.files.unreadable import (
     refuse_parquet,
     refuse_untyped,
 )
+from hydro_core.files.wrong import NONE_WRONG, csv_table, plain_rows, records
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
+from hydro_core.types.quarantine import REASON
 from hydro_core.types.values import ValueProblem
 
 ROWS = 10_000
@@ -52,21 +55,26 @@ class FileForm:
     """How the files of an input are read."""
 
     kind: str
-    base: str
+    base: DataPlace
     declared: Declared
     wanted: ReadNames
     schema: pa.Schema | None = None
     """The columns as all files together have them; None: of JSON lines, or not known yet."""
-    constants: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
+    constants: Mapping[DataPlace, Mapping[str, Any]] = field(default_factory=dict)
     """Columns that a file does not hold, since they are the same in all of its rows."""
 
+    @property
+    def tolerant(self) -> bool:
+        """Whether wrong rows are read, too: see `hydro_core.types.quarantine`."""
+        return REASON in self.declared
 
-def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
+
+def pieces(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
-        "CSV": lambda: _csv(file, form),
-        JSON_LINES: lambda: _json(file),
+        "CSV": lambda: _tolerant_csv(file, form) if form.tolerant else _csv(file, form),
+        JSON_LINES: lambda: _json(file, form.tolerant),
     }
     try:
         yield from readers[form.kind]()
@@ -74,12 +82,12 @@ def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
         if form.kind == "CSV":
             refuse_csv(file, problem)
         if form.kind == "Parquet":
-            refuse_parquet(file, problem, Path(form.base))
+            refuse_parquet(file, problem, form.base)
         refuse_file(file, problem)
 
 
 @contextmanager
-def damage_told(files: Sequence[Path], form: FileForm) -> Iterator[None]:
+def damage_told(files: Sequence[DataPlace], form: FileForm) -> Iterator[None]:
     """Where files that are read together cannot be read: which one it is, and why.
 
     Raises:
@@ -96,7 +104,7 @@ def damage_told(files: Sequence[Path], form: FileForm) -> Iterator[None]:
         raise
 
 
-def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:
+def _parquet(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
     names = [name for name in data.schema.names if name not in constants]
@@ -105,10 +113,11 @@ def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:
         rows = pa.Table.from_batches([batch])
         for name in among(constants, form.wanted):
             rows = rows.append_column(name, pa.repeat(constants[name], batch.num_rows))
-        yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
+        plain, wrong = plain_rows(rows) if form.tolerant else (plain_table(rows), NONE_WRONG)
+        yield ArrowRows(_as_all(plain, form.schema), [*names, *constants], wrong)
 
 
-def _csv(file: Path, form: FileForm) -> Iterator[Landed]:
+def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
     header = header_of(file, form.wanted)
     types = {field.name: field.type for field in form.schema or ()}
     options = csv_options(
@@ -120,10 +129,39 @@ def _csv(file: Path, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(table, form.schema), header)
 
 
-def _opened_csv(file: Path, options: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
+def _tolerant_csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
+    """The same with the rows that are none: by Arrow up to the first piece that has one."""
+    done = 0
+    try:
+        for piece in _csv(file, form):
+            yield piece
+            done += len(piece)
+    except UNREADABLE as problem:
+        # What Arrow cannot read, and no row is to blame for, is told as ever.
+        if isinstance(problem, OSError | EOFError):
+            raise
+        yield from _by_records(file, form, done)
+
+
+def _by_records(file: DataPlace, form: FileForm, begin: int) -> Iterator[Landed]:
+    """The rows of a CSV file from one on, record by record."""
+    header = header_of(file, form.wanted)
+    found = islice(records(file), 1 + begin, None)
+    names = among(header, form.wanted) if form.wanted else header
+    known = {field.name: field.type for field in form.schema or ()}
+    types = {name: known.get(name, pa.string()) for name in names}
+    while some := list(islice(found, ROWS)):
+        table, wrong = csv_table(some, header, types, lambda of: csv_options(of, names))
+        table = _as_all(plain_table(table), form.schema)
+        yield ArrowRows(table, header, wrong, [record.line for record in some])
+
+
+def _opened_csv(
+    file: DataPlace, options: pyarrow.csv.ConvertOptions
+) -> pyarrow.csv.CSVStreamingReader:
     # One thread knows the number of a row that has too many fields, or too few.
     one_thread = pyarrow.csv.ReadOptions(use_threads=False)
-    return pyarrow.csv.open_csv(str(file), read_options=one_thread, convert_options=options)
+    return pyarrow.csv.open_csv(opened(file), read_options=one_thread, convert_options=options)
 
 
 def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
@@ -138,13 +176,14 @@ def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 
-def _json(file: Path) -> Iterator[JsonRows]:
-    objects = json_lines(file)
-    while piece := list(islice(objects, ROWS)):
-        yield JsonRows(piece)
+def _json(file: DataPlace, tolerant: bool = False) -> Iterator[JsonRows]:
+    lines = json_lines(file, tolerant=tolerant)
+    while piece := list(islice(lines, ROWS)):
+        wrong = {n: line.wrong for n, line in enumerate(piece) if line.wrong is not None}
+        yield JsonRows([line.object for line in piece], wrong, [line.line for line in piece])
 
 
-def surveyed_csv(file: Path, form: FileForm) -> pa.Schema:
+def surveyed_csv(file: DataPlace, form: FileForm) -> pa.Schema:
     """The wanted columns of a CSV file and their types: those that all of its rows have."""
     try:
         return _csv_schema(file, form)
@@ -152,7 +191,7 @@ def surveyed_csv(file: Path, form: FileForm) -> pa.Schema:
         refuse_csv(file, problem)
 
 
-def _csv_schema(file: Path, form: FileForm) -> pa.Schema:
+def _csv_schema(file: DataPlace, form: FileForm) -> pa.Schema:
     header = header_of(file, form.wanted)
     declared = {name: csv_type(name, t) for name, t in form.declared.items() if name in header}
     columns = among(header, form.wanted) if form.wanted else header
@@ -194,7 +233,7 @@ _CHAIN: tuple[pa.DataType, ...] = (
 _LOOSER: dict[pa.DataType, pa.DataType] = dict(pairwise(_CHAIN))
 
 
-def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
+def surveyed_json(file: DataPlace) -> tuple[ItemType, list[str]]:
     """What the rows of a file of JSON lines have in common, and all of their columns."""
     names = dict[str, None]()
     types: list[ItemType] = []
@@ -204,4 +243,4 @@ def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
             types.append(infer(piece.objects))
         return merge(types), list(names)
     except ValueProblem as problem:
-        refuse_untyped(str(file), problem)
+        refuse_untyped(file, problem)

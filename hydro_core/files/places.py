@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
@@ -43,6 +42,9 @@ from hydro_core.files.unreadable import (
     refuse_text,
     refuse_untyped,
 )
+from hydro_core.storage.arrow import file_system, name_of, names_of
+from hydro_core.storage.delta import delta_table, sizes_in, table_file
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import ValueProblem
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
 class FoundFiles:
     """The files of an input, and what is known of their columns."""
 
-    files: Sequence[Path]
+    files: Sequence[DataPlace]
     form: FileForm
     names: Sequence[str]
     """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
@@ -81,16 +83,27 @@ class FoundFiles:
     the files of a Delta table, which has a schema of its own.
     """
 
+    @property
+    def by_name(self) -> Callable[[str], DataPlace]:
+        """Gives the files by the names that a dataset knows them by: within a Delta table, else by
+        all of their paths.
+        """
+        base, inner = self.form.base, self.kind == DELTA
+        if not isinstance(base, Remote):
+            return partial(Path, base) if inner else Path
+        known = {name_below(f, base) if inner else name_of(f): f for f in self.files}
+        return known.__getitem__
 
-Ask = Callable[[Path], bytes]
+
+Ask = Callable[[DataPlace], bytes]
 """What is asked of a file."""
-Survey = Callable[[Sequence[Path], Ask], Sequence[bytes | DataError]]
+Survey = Callable[[Sequence[DataPlace], Ask], Sequence[bytes | DataError]]
 """Asks it of many files: what each answers, or the error that it raises."""
 
 DELTA = "Delta table"
 
 
-def survey_here(files: Sequence[Path], found: Ask) -> Sequence[bytes | DataError]:
+def survey_here(files: Sequence[DataPlace], found: Ask) -> Sequence[bytes | DataError]:
     """A survey by this process alone."""
     return [found(file) for file in files]
 
@@ -101,7 +114,7 @@ def find(
     survey: Survey = survey_here,
     *,
     version: int | None = None,
-    only: Collection[Path] | None = None,
+    only: Collection[DataPlace] | None = None,
 ) -> FoundFiles:
     """What lies at the path of an input.
 
@@ -113,51 +126,56 @@ def find(
         only: of files those that are read; None: all.
     """
     wanted = wanted_of(declared, file.column)
-    if is_delta(file.path):
-        return _delta(file.path, declared, wanted, version)
-    kind, files = files_at(file.path)
+    place = file.place
+    if is_delta(place):
+        return _delta(place, declared, wanted, version)
+    kind, files = files_at(place)
     if only is not None:
         files = [found for found in files if found in only]
         if not files:
             refuse(
                 f"the files that were at `{file.path}` went away", "let them stay, and try again"
             )
-    form = FileForm(kind, base_of(file.path), declared, wanted)
+    form = FileForm(kind, base_of(place), declared, wanted)
     match kind:
         case "CSV":
             return _csv(survey, files, form)
         case "Parquet":
-            return _parquet(file.path, files, form)
+            return _parquet(place, files, form)
         case _:
             return _json(survey, files, form)
 
 
-def _delta(path: str, declared: Declared, wanted: ReadNames, version: int | None) -> FoundFiles:
+def _delta(
+    path: DataPlace, declared: Declared, wanted: ReadNames, version: int | None
+) -> FoundFiles:
     try:
-        table = DeltaTable(path, version=version)
+        table = delta_table(path, version)
         names = [field.name for field in table.schema().fields]
         rows: Any = delta_rows(table)
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
     except (DeltaError, *UNREADABLE) as problem:
         refuse_delta(path, problem, version)
-    constants = _constants(path, rows)
+    constants = _constants(path, rows, sizes_in(path, table))
     form = FileForm("Parquet", path, declared, wanted, pa.schema(fields), constants)
     types = _item_types(path, pa.schema(fields))
-    size = sum(file.stat().st_size for file in constants)
+    size = _size(list(constants))
     identity = str(table.metadata().id)
     files = list(constants)
     return FoundFiles(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
 
 
-def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
+def _constants(
+    path: DataPlace, rows: Any, sizes: Mapping[str, int]
+) -> dict[DataPlace, Mapping[str, Any]]:
     """The files of a Delta table, and the columns that its log has for them."""
     from pyarrow.dataset import get_partition_keys
 
-    found: dict[Path, Mapping[str, Any]] = {}
+    found: dict[DataPlace, Mapping[str, Any]] = {}
     for fragment in rows.get_fragments():
         keys = get_partition_keys(fragment.partition_expression)
         of = {name: pa.scalar(key, rows.schema.field(name).type) for name, key in keys.items()}
-        found[Path(path, fragment.path)] = of
+        found[table_file(path, fragment.path, sizes)] = of
     return found
 
 
@@ -175,16 +193,16 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
+def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
     from pyarrow import dataset
 
     found: list[_Stored] = []
-    first: list[Path] = []
+    first: list[DataPlace] = []
     for file in files:
         try:
             stored = _stored(file, form, found[-1] if found else None)
         except UNREADABLE as problem:
-            refuse_parquet(file, problem, Path(form.base))
+            refuse_parquet(file, problem, form.base)
         if not found or stored is not found[-1]:
             found.append(stored)
             first.append(file)
@@ -193,10 +211,11 @@ def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
     rows, is_plain = None, False
     if all(stored.wanted.equals(schema) for stored in found):
         rows = dataset.dataset(
-            [str(file) for file in files],
+            names_of(files),
             format=parquet_format(),
+            filesystem=file_system(files),
             partitioning=dataset.partitioning(flavor="hive"),
-            partition_base_dir=form.base,
+            partition_base_dir=name_of(form.base),
         )
         is_plain = all(stored.plain for stored in found)
     form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
@@ -209,14 +228,14 @@ def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
     )
 
 
-def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
+def _stored(file: DataPlace, form: FileForm, before: _Stored | None) -> _Stored:
     """The columns of a file; those of the one `before` it, if they are the same: mostly they are.
 
     A landing may have thousands of files, so each is opened once.
     """
     with opened_parquet(file) as opened:
         own = opened.schema_arrow
-        in_base = file.parent == Path(form.base)
+        in_base = file.parent == form.base
         # Only a folder below the base may name a column, which no file has then.
         whole = own if in_base else parquet_file(file, form.base).schema
         columns = among(whole.names, form.wanted)
@@ -228,7 +247,7 @@ def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
     return _Stored(own, whole, wanted, plain)
 
 
-def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]:
+def _item_types(place: DataPlace, columns: pa.Schema) -> Mapping[str, ItemType]:
     """The types of columns; one that no item has is refused."""
     types = {}
     for column in columns:
@@ -254,19 +273,21 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
+def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
     for name, declared in form.declared.items():
         csv_type(name, declared)
     headers = [_header(file, form.wanted) for file in files]
     names = list(dict.fromkeys(name for header in headers for name in header))
     open_names = among(names, form.wanted)
-    if all(name in form.declared for name in open_names):
+    if form.tolerant or all(name in form.declared for name in open_names):
         typed = {n: csv_type(n, t) for n, t in form.declared.items() if n in names}
-        schema = pa.schema(list(typed.items()))
+        # A column of which nothing is declared is text: one wrong field would tell its type.
+        texts = {n: pa.string() for n in open_names if n not in typed}
+        schema = pa.schema(list((typed | texts).items()))
     else:
         answers = survey(files, partial(_surveyed_csv, form=form))
         schemas = [pickle.loads(_told(a)) for a in answers]  # noqa: S301 - our own
-        schema = common_schema(str(files[0].parent), schemas)
+        schema = common_schema(files[0].parent, schemas)
     types = {field.name: item_type(field.type) for field in schema}
     form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     return FoundFiles(
@@ -277,18 +298,18 @@ def _csv(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     )
 
 
-def _header(file: Path, wanted: ReadNames) -> list[str]:
+def _header(file: DataPlace, wanted: ReadNames) -> list[str]:
     try:
         return header_of(file, wanted)
     except UNREADABLE as problem:
         refuse_text(file, problem)
 
 
-def _surveyed_csv(file: Path, form: FileForm) -> bytes:
+def _surveyed_csv(file: DataPlace, form: FileForm) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
+def _json(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
     if form.declared:
         return FoundFiles(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
@@ -301,7 +322,7 @@ def _json(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
-def _surveyed_json(file: Path) -> bytes:
+def _surveyed_json(file: DataPlace) -> bytes:
     return pickle.dumps(surveyed_json(file))
 
 
@@ -311,5 +332,5 @@ def _told(answer: bytes | DataError) -> bytes:
     return answer
 
 
-def _size(files: Sequence[Path]) -> int:
+def _size(files: Sequence[DataPlace]) -> int:
     return sum(file.stat().st_size for file in files)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -41,6 +40,8 @@ from hydro_core.files.rows import (
     input_error,
     rows_of_file,
 )
+from hydro_core.files.tolerant import first_if_untold
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
 from hydro_core.types.arrow import arrow_type, from_arrow
@@ -57,7 +58,7 @@ class Here:
 
 
 def read_here(
-    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[DataPlace]
 ) -> Here:
     """The rows of some files that are of the range; without an axis all are of tick 0.
 
@@ -142,7 +143,7 @@ def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
 
 
 def _read(
-    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[DataPlace]
 ) -> tuple[pa.Table, Numbers]:
     """The rows with what stands beside them, and their ticks."""
     reading = _Reading(arrived, made, axis, files)
@@ -156,12 +157,16 @@ class _Reading:
     """What has been read so far."""
 
     def __init__(
-        self, arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
+        self,
+        arrived: Arrived,
+        made: WantedColumns,
+        axis: TickRange | None,
+        files: Sequence[DataPlace],
     ) -> None:
         self._arrived, self._made, self._axis = arrived, made, axis
         self._kept: list[pa.RecordBatch] = []
         self._numbers: list[Numbers] = [np.array([], np.int64)]
-        self._names: dict[Path, dict[str, None]] = {}
+        self._names: dict[DataPlace, dict[str, None]] = {}
         self._told: set[str] = set()
         self._untold: str | None = None
         self._early: tuple[int, int, int] | None = None
@@ -177,6 +182,8 @@ class _Reading:
             numbers = np.zeros(batch.num_rows, np.int64)
         else:
             numbers = _ticks_of(batch, self._axis)
+            if self._arrived.found.form.tolerant:
+                numbers = first_if_untold(batch, numbers, self._axis, (NUMBER, MOMENT))
         there = numbers != NONE
         self._kept.append(batch.filter(pa.array(there)))
         self._numbers.append(numbers[there])
@@ -209,7 +216,7 @@ class _Reading:
         if self._made.tick is not None:
             there = {c: batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT)}
             self._told |= {column for column, count in there.items() if count}
-            if sum(there.values()) < batch.num_rows:
+            if sum(there.values()) < batch.num_rows and not self._arrived.found.form.tolerant:
                 self._untold = self._untold or NO_TICK
             numbers = batch[NUMBER].fill_null(0).to_numpy()
             for place in np.flatnonzero(numbers < 0)[:1]:

@@ -7,20 +7,22 @@ worker of Spark needs a session for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import IntEnum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
 from hydro_core.files.plain import item_type
+from hydro_core.files.tolerant import FoundRows, number_told, of_some_tick
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
@@ -94,17 +96,29 @@ def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
 
 @dataclass(slots=True)
 class RowPlaces:
-    """Where the rows of a piece stand, and which names are new among them."""
+    """Where the rows of a piece stand, from which row on, and which names are new among them."""
 
-    file: pa.Array[Any]
-    row: pa.Array[Any]
+    path: DataPlace
+    number: int
+    begin: int
+    form: FileForm
     names: str | None = None
 
 
 def rows_of_file(
-    path: Path, number: int, form: FileForm, wanted: WantedColumns
+    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
+    """The rows of a file, which is the one with this number: `c0 …` and what stands beside them.
+
+    Where wrong rows are read, too, they say so in columns of theirs, and nothing stands beside.
+    """
+    found = _rows(path, number, form, wanted)
+    yield from of_some_tick(found, (NUMBER, MOMENT)) if form.tolerant and wanted.tick else found
+
+
+def _rows(
+    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
+) -> Iterator[pa.RecordBatch]:
     seen = dict[str, None]()
     at = 0
     try:
@@ -112,14 +126,15 @@ def rows_of_file(
         for piece in filter(len, pieces(path, form)):
             new = [name for name in piece.names if name not in seen]
             seen.update(dict.fromkeys(new))
-            places = RowPlaces(
-                pa.repeat(pa.scalar(number, pa.int64()), len(piece)),
-                pa.array(range(at, at + len(piece)), pa.int64()),
-                # Also of a file whose rows have no columns: what it lacks is told.
-                "\n".join(new) if new or not at else None,
-            )
+            # Also of a file whose rows have no columns: what it lacks is told.
+            is_read = len(piece.wrong) < len(piece)
+            names = "\n".join(new) if new or (is_read and not at) else None
+            places = RowPlaces(path, number, at, form, names)
             at += len(piece)
             yield _made(piece, wanted, places)
+    except InfrastructureError:
+        # No row of it is at fault: the store does not answer.
+        raise
     except DataError as error:
         told = error.diagnostics[0]
         yield _failed(wanted, number, at, told.message, told.help)
@@ -150,6 +165,15 @@ class _Problems:
         """Adds a value of the column at this place that is no item."""
         self.add(row, Stage.VALUE, place, problem)
 
+    def taken(self, wanted: WantedColumns) -> Mapping[int, tuple[str | None, str]]:
+        """What is wrong, by the rows, with the column where it is one; nothing is left."""
+        found, self.found = self.found, {}
+        columns = list(wanted.columns)
+        return {
+            row: (_column(columns, wanted, stage, place), why)
+            for row, (stage, place, why) in found.items()
+        }
+
     def columns(self, rows: int) -> list[pa.Array[Any]]:
         if not self.found:
             return [_nulls(rows, arrow_type(t)) for t in (LONG, LONG, STRING)]
@@ -164,27 +188,63 @@ class _Problems:
 
 def _made(piece: Landed, wanted: WantedColumns, places: RowPlaces) -> pa.RecordBatch:
     problems, rows = _Problems(), len(piece)
-    ticks = _ticks(piece, wanted, problems)
+    for row, why in piece.wrong.items():
+        problems.add(row, Stage.VALUE, _WHOLE, why.reason)
+    ticks = _ticks(piece, wanted, problems, places.form)
     items = [
         column_of(piece, name, to, partial(problems.value, place), required=name in wanted.required)
         for place, (name, to) in enumerate(wanted.columns.items())
     ]
+    if places.form.tolerant:
+        found = FoundRows(places.path, places.begin, piece, problems.taken(wanted))
+        for place, column in found.columns(list(wanted.columns)):
+            items[place] = column
+    where = [
+        pa.repeat(pa.scalar(places.number, pa.int64()), rows),
+        pa.array(range(places.begin, places.begin + rows), pa.int64()),
+    ]
     names = pa.array([places.names, *[None] * (rows - 1)], pa.string())
-    beside = [*ticks, places.file, places.row, *problems.columns(rows)]
+    beside = [*ticks, *where, *problems.columns(rows)]
     columns = [*items, *beside, _nulls(rows, pa.string()), names]
     return pa.RecordBatch.from_arrays(columns, wanted.names)
 
 
-def _ticks(piece: Landed, wanted: WantedColumns, problems: _Problems) -> list[pa.Array[Any]]:
+_WHOLE = -1
+"""The place of what is wrong with a row as a whole."""
+
+
+def _column(columns: Sequence[str], wanted: WantedColumns, stage: Stage, place: int) -> str | None:
+    if stage is Stage.TICK:
+        return wanted.tick
+    return None if place == _WHOLE else columns[place]
+
+
+def _ticks(
+    piece: Landed, wanted: WantedColumns, problems: _Problems, form: FileForm
+) -> list[pa.Array[Any]]:
     """The numbers and the times that the tick column holds; a piece without it has only nulls."""
     rows, column = len(piece), wanted.tick
     if column is None or column not in piece.names:
         return [_nulls(rows, pa.int64()), _nulls(rows, arrow_type(TIMESTAMP))]
-    values = enumerate(piece.values(column))
-    found = [_moment(value, wanted.zone, row, problems) for row, value in values]
+    values = piece.values(column)
+    if form.tolerant and form.kind == "CSV":
+        values = [number_told(value) for value in values]
+    found = [_moment(value, wanted.zone, row, problems) for row, value in enumerate(values)]
+    if form.tolerant:
+        _refuse_odd(found, problems)
     numbers = [value if isinstance(value, int) else None for value in found]
     times = [None if isinstance(value, int) else value for value in found]
     return [pa.array(numbers, pa.int64()), pa.array(times, arrow_type(TIMESTAMP))]
+
+
+def _refuse_odd(found: list[Any], problems: _Problems) -> None:
+    """Takes numbers away that tell no tick: those below 0, and those among moments."""
+    moments = any(isinstance(value, datetime) for value in found)
+    for row, value in enumerate(found):
+        if isinstance(value, int) and (moments or value < 0):
+            why = "is no time, as that of other rows is" if moments else "is before the first tick"
+            problems.add(row, Stage.TICK, 0, f"{value} {why}")
+            found[row] = None
 
 
 def _moment(value: Any, zone: str, row: int, problems: _Problems) -> Any:

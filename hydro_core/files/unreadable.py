@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import pyarrow as pa
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.plain import item_type
+from hydro_core.storage.delta import delta_table
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.values import ValueProblem
 
 UNREADABLE = (
@@ -51,15 +53,19 @@ def refuse(message: str, cure: str) -> NoReturn:
     raise DataError(Diagnostic("input", message, help=cure))
 
 
-def text_of(file: Path, *, strict: bool = True) -> TextIO:
+def text_of(file: DataPlace, *, strict: bool = True) -> TextIO:
     """A file of UTF-8 with or without a mark at its start, unpacked where it ends in `.gz`.
 
     Args:
         file: where it lies.
         strict: whether to fail where it is not UTF-8; else `is_utf8` tells of a line.
     """
-    opened = gzip.open if file.suffix == ".gz" else open
     errors = "strict" if strict else "surrogateescape"
+    opened: Any = gzip.open if file.suffix == ".gz" else open
+    if isinstance(file, Remote):
+        content = file.open()
+        unpacked: Any = gzip.GzipFile(fileobj=content) if file.suffix == ".gz" else content
+        return io.TextIOWrapper(unpacked, "utf-8-sig", errors, "")
     found: Any = opened(file, "rt", encoding="utf-8-sig", errors=errors, newline="")
     return found  # type: ignore[no-any-return]
 
@@ -69,7 +75,7 @@ def is_utf8(line: str) -> bool:
     return line.isascii() or not any("\udc80" <= c <= "\udcff" for c in line)
 
 
-def refuse_not_utf8(file: Path, line: int) -> NoReturn:
+def refuse_not_utf8(file: DataPlace, line: int) -> NoReturn:
     """Refuses a file for a line that is not UTF-8."""
     begin = _begin(file)
     _refuse_other_kind(file, begin)
@@ -77,12 +83,12 @@ def refuse_not_utf8(file: Path, line: int) -> NoReturn:
     refuse(f"`{file}`, line {line} is not UTF-8", cure)
 
 
-def _begin(file: Path) -> bytes:
+def _begin(file: DataPlace) -> bytes:
     with file.open("rb") as opened:
         return opened.read(4)
 
 
-def _refuse_other_kind(file: Path, begin: bytes) -> None:
+def _refuse_other_kind(file: DataPlace, begin: bytes) -> None:
     """Refuses a file that is of another kind than its name says."""
     for sign, kind in _SIGNS.items():
         if begin.startswith(sign) and not (sign == b"\x1f\x8b" and file.suffix == ".gz"):
@@ -90,7 +96,7 @@ def _refuse_other_kind(file: Path, begin: bytes) -> None:
             refuse(f"`{file}` is {kind}, which its name does not say", cure)
 
 
-def refuse_delta(path: str, problem: Exception, version: int | None = None) -> NoReturn:
+def refuse_delta(path: DataPlace, problem: Exception, version: int | None = None) -> NoReturn:
     """Refuses a Delta table; one of another form than is read is told by the names of that form."""
     features = _unread_features(path, version)
     if features:
@@ -105,26 +111,25 @@ def refuse_delta(path: str, problem: Exception, version: int | None = None) -> N
     refuse(f"the Delta table `{path}` cannot be read{at}: {first_line}", "land its data again")
 
 
-def _unread_features(path: str, version: int | None) -> Sequence[str]:
+def _unread_features(path: DataPlace, version: int | None) -> Sequence[str]:
     """What a reader of the table would have to know that the library in use does not."""
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
     from deltalake.table import SUPPORTED_READER_FEATURES
 
     try:
-        features = DeltaTable(path, version=version).protocol().reader_features
+        features = delta_table(path, version).protocol().reader_features
     except (DeltaError, OSError):
         return ()
     return sorted({*(features or ())} - SUPPORTED_READER_FEATURES)
 
 
-def refuse_bytes(file: Path, found: pa.Schema) -> None:
+def refuse_bytes(file: DataPlace, found: pa.Schema) -> None:
     """Refuses a CSV file with a column that is no text: bytes that are not UTF-8."""
     if any(pa.types.is_binary(field.type) for field in found):
         refuse_text(file, ValueProblem("not UTF8"))
 
 
-def refuse_text(file: Path, problem: Exception) -> NoReturn:
+def refuse_text(file: DataPlace, problem: Exception) -> NoReturn:
     """Refuses a file of text; what is not UTF-8 is told by its line."""
     if isinstance(problem, UnicodeDecodeError) or "UTF8" in str(problem):
         with text_of(file, strict=False) as lines:
@@ -134,18 +139,18 @@ def refuse_text(file: Path, problem: Exception) -> NoReturn:
     refuse_file(file, problem)
 
 
-def refuse_untyped(place: str, problem: Exception) -> NoReturn:
+def refuse_untyped(place: DataPlace, problem: Exception) -> NoReturn:
     """Refuses data that tell no type of their items."""
     cure = 'declare its type: `name = source("…")`, or `--schema`'
     refuse(f"`{place}`: {str(problem).splitlines()[0]}", cure)
 
 
-def refuse_file(file: Path, problem: Exception) -> NoReturn:
+def refuse_file(file: DataPlace, problem: Exception) -> NoReturn:
     """Refuses a file of any kind."""
     refuse(f"`{file}` cannot be read: {_said(problem)}", _cure(problem))
 
 
-def refuse_parquet(file: Path, problem: Exception, base: Path) -> NoReturn:
+def refuse_parquet(file: DataPlace, problem: Exception, base: DataPlace) -> NoReturn:
     """Refuses a file of Parquet; one of a Delta table at `base` is not to be left out."""
     has_errno = isinstance(problem, OSError) and problem.errno is not None
     if has_errno or "not in range" in str(problem):
@@ -153,7 +158,7 @@ def refuse_parquet(file: Path, problem: Exception, base: Path) -> NoReturn:
     begin = _begin(file)
     if begin != b"PAR1":
         _refuse_other_kind(file, begin)
-    cure = _OF_A_TABLE if Path(base, "_delta_log").is_dir() else CUT_OFF
+    cure = _OF_A_TABLE if (base / "_delta_log").is_dir() else CUT_OFF
     refuse(f"`{file}` cannot be read: {_said(problem)}", cure)
 
 
@@ -175,7 +180,7 @@ def _cure(problem: Exception) -> str:
     return DAMAGED
 
 
-def refuse_csv(file: Path, problem: Exception) -> NoReturn:
+def refuse_csv(file: DataPlace, problem: Exception) -> NoReturn:
     """Refuses a CSV file; a field that does not fit is told by its line and its column's name."""
     ragged = _RAGGED.search(str(problem))
     if ragged is not None:

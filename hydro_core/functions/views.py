@@ -138,6 +138,17 @@ def through(fn: Fn, view: View, item: ItemType) -> Fn | None:
     )
 
 
+def applied(fn: Fn, view: View, item: ItemType) -> Fn:
+    """The function on what there is before the view, which has all that it may ask for."""
+    found = through(fn, view, item)
+    if found is not None:
+        return replace(found, over=())
+    source = f"{fn.source}\nof {view}"
+    return replace(
+        fn, source=source, params=(ITEM,), call=ViewedCall(fn, view), tree=None, pure=False
+    )
+
+
 def _makes_rows(tree: Expr, view: View) -> bool:
     """Whether the expression takes a row whole that the view makes: it is no row that it writes."""
     made = [part.tree() for part in _rows_of(view)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.literal import literal
 
-OPEN = frozenset({"computed", "renames", "aggregates"})
+OPEN = frozenset({"computed", "renames", "aggregates", "over_functions"})
 """Kinds of arguments that are open lists of `name=…`."""
 
 
@@ -45,5 +45,7 @@ def _open(value: Any, names: Mapping[Fn, str]) -> str:
                 names[a] if isinstance(a, Fn) else literal(a, repr) for a in arguments
             )
             return f"{function}({inner})"
+        case OverFunction(function, arguments):
+            return f"{function}({', '.join(_open(a, names) for a in arguments)})"
         case _:
             return literal(value, repr)

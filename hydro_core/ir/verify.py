@@ -27,7 +27,7 @@ def _problems(graph: Graph, node: Node) -> Iterator[str]:
     op = node.op
     if graph.nodes.get(node.id) is not node:
         yield "stands under another id"
-    missing = [arg.name for arg in op.args if arg.name not in node.args]
+    missing = [arg.name for arg in node.spec.args if arg.name not in node.args]
     if missing:
         yield f"lacks the argument {missing[0]}"
     count = len(node.inputs)

@@ -8,19 +8,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
-from hydro_core.catalog.spec import Aggregate, OpSpec, TypeProblem
+from hydro_core.catalog.spec import Aggregate, OpSpec, OverFunction, TypeProblem
 from hydro_core.catalog.usage import TYPED
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
-from hydro_core.lang.signature import ArgumentProblem, Bound, bind, read_schema
+from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
+from hydro_core.lang.over_functions import bound_function, no_function
+from hydro_core.lang.signature import Bound, bind
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 from hydro_core.lang.syntax import ArgumentText, Element
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
+NEITHER = "a column or a function of the row must stand here"
 _BEFORE = "_("
 _FUNCTION = "a function is one expression of its parameters, the pure builtins and what is bound"
 
@@ -225,9 +228,19 @@ class TextReader:
                 or f"the aggregates are {', '.join(dict.fromkeys(NAMES.values()))}"
             )
             raise ArgumentProblem("type", f"there is no aggregate `{name}`", help_, tree)
-        return check_count(Aggregate(NAMES[name], tuple(map(self._aggregated, args))), tree)
+        return check_count(Aggregate(NAMES[name], tuple(map(self.column_or_function, args))), tree)
 
-    def _aggregated(self, tree: ast.expr) -> str | Fn:
+    def over_function(self, tree: ast.expr) -> OverFunction:
+        """A function of `over` with its arguments."""
+        match tree:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                given = {k.arg: k.value for k in keywords if k.arg is not None}
+                if len(given) == len(keywords):
+                    return bound_function(name, args, given, self, tree)
+        raise no_function(tree.id if isinstance(tree, ast.Name) else None, tree)
+
+    def column_or_function(self, tree: ast.expr) -> str | Fn:
+        """A column, or a function of the row."""
         if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
             return tree.value
         if self.is_function(tree):
@@ -235,9 +248,7 @@ class TextReader:
         help_ = (
             'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
         )
-        raise ArgumentProblem(
-            "type", "an aggregate is over a column or a function of the row", help_, tree
-        )
+        raise ArgumentProblem("type", NEITHER, help_, tree)
 
     def locate(self, tree: ast.AST) -> tuple[int, int]:
         """Line and column of a part of the arguments, in the program's file."""

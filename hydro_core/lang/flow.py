@@ -11,12 +11,13 @@ from hydro_core.catalog.spec import OpSpec, TypeProblem
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span
 from hydro_core.ir.builder import Draft, Wire, build, source_args
 from hydro_core.ir.graph import Graph
+from hydro_core.lang.constant_arguments import ArgumentProblem
 from hydro_core.lang.load import load
 from hydro_core.lang.place import caller
 from hydro_core.lang.ports import PortProblem, output_port
 from hydro_core.lang.print import is_name, to_text
 from hydro_core.lang.resolve import parse
-from hydro_core.lang.signature import ArgumentProblem, as_written, bind
+from hydro_core.lang.signature import as_written, bind
 from hydro_core.lang.stream import Forward, Stream
 from hydro_core.lang.values import ValueReader
 from hydro_core.types.ddl import parse_ddl

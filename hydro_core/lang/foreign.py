@@ -53,7 +53,6 @@ _USE: Mapping[str, str] = MappingProxyType(
         "order_by": "`sort_by_key(…)`",
         "orderBy": "`sort_by_key(…)`",
         "sort_by": "`sort_by_key(…)`",
-        "top": "`sort_by_key(…) -> limit(n)`",
         "head": "`limit(n)`",
         "take": "`limit(n)`",
         "explode": "`flatten()` or `flat_map(…)`",
@@ -62,7 +61,9 @@ _USE: Mapping[str, str] = MappingProxyType(
         "concat": "`chain()`",
         "subtract": "`difference()`",
         "except_all": "`difference()`",
-        "lag": "`prev()`",
+        **dict.fromkeys(
+            ("lag", "lead", "row_number", "rank", "window_function", "partition_by"), "`over(…)`"
+        ),
         "delay": "`prev()`",
         "history": "`persist()` or `old()`",
         "apply": "`map(…)`",

@@ -14,13 +14,15 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.catalog.io import SINK, SOURCE
-from hydro_core.catalog.spec import Aggregate, Arg, functions_of
+from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, functions_of
 from hydro_core.catalog.usage import ALGEBRA, TYPED
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import is_generated
 from hydro_core.lang.literal import function_text, left_names, schema_text
+from hydro_core.lang.over_functions import function_text as over_text
+from hydro_core.lang.over_functions import said_arguments
 from hydro_core.lang.resolve import parse
 from hydro_core.types.literal import literal, quoted
 
@@ -188,7 +190,7 @@ def _streams(node: Node) -> Iterator[str]:
 
 
 def _arguments(node: Node) -> Iterator[str]:
-    for arg in node.op.args:
+    for arg in node.spec.args:
         yield from _argument(node, arg)
 
 
@@ -203,6 +205,8 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
             yield from (f"{new}={quoted(old)}" for new, old in value)
         case "aggregates":
             yield from (f"{name}={_aggregate(a)}" for name, a in value)
+        case "over_functions":
+            yield from (f"{name}={_over_function(f)}" for name, f in value)
         case "function":
             yield function_text(value) if arg.positional else f"{arg.name}={function_text(value)}"
             yield from _promises(value)
@@ -235,11 +239,26 @@ def _aggregate(aggregate: Aggregate) -> str:
     return f"{aggregate.function}({', '.join(parts)})"
 
 
+def _over_function(function: OverFunction) -> str:
+    said = said_arguments(function)
+    return over_text(function, {name: _over_argument(value) for name, value in said.items()})
+
+
+def _over_argument(value: Any) -> str:
+    match value:
+        case Aggregate():
+            return _aggregate(value)
+        case Fn():
+            return _typed(value)
+        case _:
+            return literal(value)
+
+
 def _text(arg: Arg, value: Any) -> str:
     match arg.kind:
         case "schema":
             return schema_text(value)
-        case "order" if isinstance(value, Fn):
+        case "order" | "condition" if isinstance(value, Fn):
             return _typed(value)
         case "key" if isinstance(value[0], tuple):
             return literal(dict(value))

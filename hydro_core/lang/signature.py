@@ -6,34 +6,38 @@ that is asked of arguments otherwise (how many, which names, which values) is as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar, get_args
+from typing import Any, Generic, Protocol, TypeVar
 
-from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
+from hydro_core.catalog.spec import (
+    NO_ARGS,
+    Aggregate,
+    Arg,
+    Args,
+    OpSpec,
+    OverFunction,
+)
 from hydro_core.catalog.usage import ALGEBRA, usage
-from hydro_core.errors import Code
 from hydro_core.functions.fn import Algebra, Fn
-from hydro_core.lang.foreign import cure_of_argument, cure_of_choice
+from hydro_core.lang.constant_arguments import (
+    ArgumentProblem,
+    constant_argument,
+    flag_argument,
+    items_argument,
+    name_argument,
+    no_key,
+    read_schema,
+)
+from hydro_core.lang.foreign import cure_of_argument
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
-from hydro_core.types.values import ValueProblem, check_string, to_item
 
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
 
-_OPEN_KEYWORDS = ("computed", "renames", "aggregates")
+_OPEN_KEYWORDS = ("computed", "renames", "aggregates", "over_functions")
 _OPEN_POSITIONALS = ("named_columns",)
-
-
-class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
-    """What is wrong with a written argument: `written` is the one, None for the call as a whole."""
-
-    def __init__(self, code: Code, message: str, help_: str | None, written: object = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.written = code, message, written
-        self.help = help_ or ""
 
 
 class ArgumentReader(Protocol[Read_contra]):
@@ -50,6 +54,9 @@ class ArgumentReader(Protocol[Read_contra]):
 
     def aggregate(self, written: Read_contra) -> Aggregate:
         """An aggregate such as `sum("v")`."""
+
+    def over_function(self, written: Read_contra) -> OverFunction:
+        """A function of `over` such as `lag("v")`."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,12 @@ def _bind(
             if arg.required:
                 raise _missing(op, arg)
         entries.append((arg.name, _with_algebra(value, algebra) if arg.leading else value))
-    return Bound(Args(tuple(entries)), tuple(streams))
+    said = [name for name in op.together if given.get(name) is not None]
+    if said and len(said) < len(op.together):
+        raise _missing(op, next(a for a in op.args if a.name in {*op.together} - {*said}))
+    args = Args(tuple(entries))
+    # An operator that takes no arguments where none of them is given has none then.
+    return Bound(args if op.at(args).args else NO_ARGS, tuple(streams))
 
 
 def _with_algebra(fn: Fn, algebra: Algebra) -> Fn:
@@ -175,7 +187,7 @@ def _promises(
     for name in ALGEBRA:
         if name in given:
             written = given.pop(name)
-            flags[name] = _flag(name, reader.constant(written), written)
+            flags[name] = flag_argument(name, reader.constant(written), written)
     if "returns" not in given:
         return None, Algebra(**flags)
     written = given.pop("returns")
@@ -197,19 +209,21 @@ def _value(
     match arg.kind:
         case "function":
             return _function(arg.name, written, reader, returns)
+        case "condition" if reader.is_function(written):
+            return reader.function(written, None)
         case "key" if reader.is_function(written):
-            raise _no_key(arg.name, ", not a function", written)
+            raise no_key(arg.name, ", not a function", written)
         case "order" if reader.is_function(written):
             return reader.function(written, None)
         case "named_columns":
-            names = tuple(_string(arg.name, reader.constant(w), w) for w in written)
+            names = tuple(name_argument(arg.name, reader.constant(w), w) for w in written)
             if arg.required and not names:
                 raise _missing(op, arg)
             return names
         case "items":
-            return _items(arg.name, reader.constant(written), written)
+            return items_argument(arg.name, reader.constant(written), written)
         case _:
-            return _constant(arg, reader.constant(written), written)
+            return constant_argument(arg, reader.constant(written), written)
 
 
 def _function(name: str, written: Any, reader: ArgumentReader[Any], returns: ItemType | None) -> Fn:
@@ -217,152 +231,6 @@ def _function(name: str, written: Any, reader: ArgumentReader[Any], returns: Ite
         help_ = "a function is a lambda, or a name that the caller binds: `lambda x: …`"
         raise ArgumentProblem("type", f"`{name}` must be a function", help_, written)
     return reader.function(written, returns)
-
-
-def _constant(arg: Arg, value: Any, written: Any) -> Any:
-    if value is None and not arg.required and arg.default is None:
-        return None
-    checks = {
-        "value": _item,
-        "schema": read_schema,
-        "name": _string,
-        "flag": _flag,
-        "columns": _columns,
-        "key": _key,
-        "order": _columns,
-        "ports": _ports,
-        "fds": _fds,
-    }
-    if arg.kind == "choice":
-        return _choice(arg, value, written)
-    if arg.kind == "integer":
-        return _integer(arg, value, written)
-    return checks[arg.kind](arg.name, value, written)
-
-
-def _wrong(name: str, wanted: str, value: Any, written: Any) -> ArgumentProblem:
-    return ArgumentProblem("type", f"`{name}` must be {wanted}, not {value!r}", None, written)
-
-
-def _item(name: str, value: Any, written: Any) -> Any:
-    try:
-        return to_item(value)
-    except ValueProblem as problem:
-        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
-
-
-def _items(name: str, value: Any, written: Any) -> tuple[Any, ...]:
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise _wrong(name, "a list of items", value, written)
-    return tuple(_item(name, item, written) for item in value)
-
-
-def read_schema(name: str, value: Any, written: Any) -> ItemType:
-    """The type that a schema in the argument `name` is."""
-    if isinstance(value, get_args(ItemType)):
-        found: ItemType = value
-        return found
-    if not isinstance(value, str):
-        raise _wrong(
-            name, 'a schema in Spark\'s DDL, such as "user string, at timestamp"', value, written
-        )
-    try:
-        return parse_ddl(value)
-    except TypeProblem as problem:
-        raise ArgumentProblem(
-            "type", f"`{name}`: {problem.message}", problem.help, written
-        ) from None
-
-
-def _string(name: str, value: Any, written: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _wrong(name, 'a name in quotes, such as "k"', value, written)
-    try:
-        return check_string(value)
-    except ValueProblem as problem:
-        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
-
-
-def _integer(arg: Arg, value: Any, written: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < arg.least:
-        raise _wrong(arg.name, f"a whole number, {arg.least} or more", value, written)
-    return value
-
-
-def _flag(name: str, value: Any, written: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(name, "True or False", value, written)
-    return value
-
-
-def _choice(arg: Arg, value: Any, written: Any) -> str:
-    if value not in arg.choices:
-        help_ = cure_of_choice(str(value), arg.choices)
-        choices = ", ".join(arg.choices)
-        raise ArgumentProblem(
-            "type", f"`{arg.name}` must be one of {choices}, not {value!r}", help_, written
-        )
-    return str(value)
-
-
-def _columns(name: str, value: Any, written: Any) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else value
-    if not isinstance(names, list | tuple) or not names:
-        raise _wrong(name, "a column or a list of columns", value, written)
-    return tuple(_string(name, n, written) for n in names)
-
-
-def _key(name: str, value: Any, written: Any) -> tuple[str, ...] | tuple[tuple[str, str], ...]:
-    """Columns of both sides, or the left's with the right's where some names differ."""
-    if isinstance(value, list | tuple) and not all(isinstance(part, str) for part in value):
-        raise _no_key(name, f", not {value!r}", written)
-    if not isinstance(value, Mapping):
-        return _columns(name, value, written)
-    if not value:
-        raise _no_key(name, ", not an empty dict", written)
-    pairs = tuple((_string(name, a, written), _string(name, b, written)) for a, b in value.items())
-    return pairs if any(a != b for a, b in pairs) else tuple(value)
-
-
-def _no_key(name: str, found: str, written: Any) -> ArgumentProblem:
-    return ArgumentProblem(
-        "type",
-        f"`{name}` must be a column, a list of columns or a dict of them{found}",
-        f'columns that both sides have are `{name}="k"` or `{name}=["a", "b"]`; of other names '
-        f'`{name}={{"left": "right", "a": "a"}}`',
-        written,
-    )
-
-
-def _ports(name: str, value: Any, written: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not value:
-        raise _wrong(name, 'a list of words or numbers, such as ["yes", "no"]', value, written)
-    for port in value:
-        if isinstance(port, bool) or not isinstance(port, int | str) or port == "":
-            raise _wrong(name, "a list of words or numbers", value, written)
-    ports = tuple(map(str, value))
-    if len(set(ports)) < len(ports):
-        raise ArgumentProblem(
-            "port", f"`{name}` names a port twice: {value!r}", "name it once", written
-        )
-    return ports
-
-
-def _fds(
-    name: str, value: Any, written: Any
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    if not isinstance(value, Mapping):
-        raise _wrong(name, 'a dict such as {"city": "country"}', value, written)
-    return tuple(
-        (_fields(name, left, written), _fields(name, right, written))
-        for left, right in value.items()
-    )
-
-
-def _fields(name: str, value: Any, written: Any) -> tuple[str, ...]:
-    fields = value if isinstance(value, list | tuple) else (value,)
-    texts = tuple(str(f) if isinstance(f, int) else f for f in fields)
-    return _columns(name, texts, written)
 
 
 def _open(
@@ -375,9 +243,11 @@ def _open(
     for name, written in given.items():
         match arg.kind:
             case "renames":
-                entries.append((name, _string(name, reader.constant(written), written)))
+                entries.append((name, name_argument(name, reader.constant(written), written)))
             case "aggregates":
                 entries.append((name, reader.aggregate(written)))
+            case "over_functions":
+                entries.append((name, reader.over_function(written)))
             case _:
                 entries.append((name, _function(name, written, reader, None)))
     return tuple(entries)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hydro_core.catalog.usage import TYPED
 from hydro_core.functions.fn import Fn
-from hydro_core.lang.signature import read_schema
+from hydro_core.lang.constant_arguments import read_schema
 from hydro_core.lang.values import ValueReader
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.over_functions import FUNCTIONS
+from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
-from hydro_core.lang.arguments import check_count, with_returns
+from hydro_core.lang.arguments import NEITHER, check_count, with_returns
+from hydro_core.lang.constant_arguments import ArgumentProblem
+from hydro_core.lang.over_functions import bound_function, no_function
 from hydro_core.lang.place import of_function
-from hydro_core.lang.signature import ArgumentProblem
 from hydro_core.types.item import ItemType
 
 
@@ -39,14 +41,22 @@ class ValueReader:
             raise ArgumentProblem(
                 "type", f"an aggregate is needed, not {written!r}", help_, written
             )
-        arguments = tuple(
-            a if isinstance(a, str) else self._aggregated(a) for a in written.arguments
-        )
+        arguments = tuple(self.column_or_function(a) for a in written.arguments)
         return check_count(Aggregate(written.function, arguments), written)
 
-    def _aggregated(self, written: Any) -> Fn:
+    def over_function(self, written: Any) -> OverFunction:
+        """The function of `over`, its Python functions read."""
+        if isinstance(written, OverFunction):
+            names = (p.name for p in FUNCTIONS[written.function].parameters)
+            given = dict(zip(names, written.arguments, strict=True))
+            return bound_function(written.function, (), given, self, written)
+        raise no_function(getattr(written, "function", None), written)
+
+    def column_or_function(self, written: Any) -> str | Fn:
+        """A column, or a function of the row."""
+        if isinstance(written, str):
+            return written
         if self.is_function(written):
             return self.function(written, None)
         help_ = "name a column, or give a function of the row"
-        message = "an aggregate is over a column or a function of the row"
-        raise ArgumentProblem("type", message, help_, written)
+        raise ArgumentProblem("type", NEITHER, help_, written)

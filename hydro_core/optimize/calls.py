@@ -9,20 +9,35 @@ stream, and to what is made of covered items only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import ByKey, Meets, Product, Sum, Summary
+from hydro_core.catalog.classes import ByKey, Product, Sum
+from hydro_core.catalog.over_functions import aggregate_of
 from hydro_core.catalog.properties import Passes
-from hydro_core.catalog.spec import Fails, functions_of
+from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
+from hydro_core.catalog.variants import Meets, Summary
 from hydro_core.optimize.semi_naive import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, classes_read, own_nodes
 
-CallKey = int | str
+Asked = int | str
 """What is asked: the arguments of a node, or its shape where it has none."""
-_InParts = Mapping[CallKey, list[tuple[int, int | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Paired:
+    """What is asked of each item together with the single one of a stream."""
+
+    key: Asked
+    single: ClassId
+    by: int | None = None
+    """The aggregate that keeps the items, of its results."""
+
+
+CallKey = Asked | _Paired
+_InParts = Mapping[Asked, list[tuple[int, int | None]]]
 """By what is asked in one: its first part, and what is asked of that part's results."""
 
 
@@ -38,6 +53,9 @@ class _Covered:
         if (key, cls) not in self.found:
             self.found.add((key, cls))
             self.todo.append((key, cls))
+
+
+_SINGLE = Product(Meets.SINGLE)
 
 
 def permitted(problem: Problem, space: Space) -> Space:
@@ -83,14 +101,18 @@ def covered(
     work = _Covered(space, readers)
     for key, cls in calls:
         work.add(key, cls)
-    moved, parts = _moved(problem), _parts(problem)
+    moved, parts, kept = _moved(problem), _parts(problem), _kept(problem)
     while work.todo:
         key, cls = work.todo.pop()
         for option in space.of[cls]:
             _inside(work, key, space.nodes[option], moved)
         for node in readers.get(cls, ()):
-            _outside(work, key, node)
-        _in_parts(work, key, cls, parts)
+            if isinstance(key, _Paired):
+                _outside_paired(work, key, node, kept)
+            else:
+                _outside(work, key, node)
+        if not isinstance(key, _Paired):
+            _in_parts(work, key, cls, parts)
     return work.found
 
 
@@ -101,13 +123,15 @@ def _inside(
     if node.shape.cls.passes in (Passes.ALL, Passes.SO_FAR):
         for cls in node.inputs:
             work.add(key, cls)
+    if node.shape.cls == _SINGLE and not isinstance(key, _Paired):
+        work.add(_Paired(key, node.inputs[1]), node.inputs[0])
     if node.payload is not None:
         # a filter may ask what an item was made of instead, or rows with the key of a result
         for other in moved.get((key, node.payload), ()):
             work.add(other, node.inputs[0])
 
 
-def _in_parts(work: _Covered, key: CallKey, cls: ClassId, parts: _InParts) -> None:
+def _in_parts(work: _Covered, key: Asked, cls: ClassId, parts: _InParts) -> None:
     """Parts ask what the whole asks; what is made of them is asked of nothing else."""
     readers = work.readers.get(cls, ())
     whole = any(node.payload == key and _of_items(node) for node in readers)
@@ -130,11 +154,36 @@ def _outside(work: _Covered, key: CallKey, node: ENode) -> None:
         work.add(key, node.cls)
 
 
+def _outside_paired(work: _Covered, key: _Paired, node: ENode, kept: Mapping[int, int]) -> None:
+    """What is asked of items with a single one is asked of some of them, in the same tick."""
+    passes, payload = node.shape.cls.passes, node.payload
+    if node.shape.cls == _SINGLE:
+        if key.by is None and node.inputs[1] == key.single and (key, node.inputs[0]) in work.found:
+            work.add(key.key, node.cls)
+    elif key.by is not None:
+        if payload == kept[key.by]:
+            work.add(replace(key, by=None), node.cls)
+    elif payload in kept:
+        work.add(replace(key, by=payload), node.cls)
+    elif passes is Passes.SOME and (key, node.inputs[0]) in work.found:
+        work.add(key, node.cls)
+
+
+def _kept(problem: Problem) -> Mapping[int, int]:
+    """The columns that give back the rows that an aggregate keeps, by the aggregate."""
+    found = {}
+    for name, args in problem.facts:
+        if name == "kept":
+            by, columns = (a for a in args if isinstance(a, int))
+            found[by] = columns
+    return found
+
+
 def _parts(problem: Problem) -> _InParts:
-    found: dict[CallKey, list[tuple[int, int | None]]] = {}
+    found: dict[Asked, list[tuple[int, int | None]]] = {}
     for name, args in problem.facts:
         numbers = [a for a in args if isinstance(a, int)]
-        if name in {"parts", "moving", "conjunct"}:
+        if name in {"parts", "moving", "tails", "conjunct"}:
             found.setdefault(numbers[0], []).append((numbers[1], numbers[2]))
         elif name == "apart":
             found.setdefault(numbers[0], []).extend((n, None) for n in numbers[1:3])
@@ -159,10 +208,15 @@ def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int |
     if op is None or node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    if any(AGGREGATES[a.function].may_fail for _, a in args.get("aggregates") or ()):
+    if any(AGGREGATES[a.function].may_fail for a in _aggregates_in(args)):
         return True
     asks = next(functions_of(args), None) is not None
     return asks and not (op.fails is Fails.NEVER and node.payload in total)
+
+
+def _aggregates_in(args: Args) -> Iterator[Aggregate]:
+    yield from (aggregate for _, aggregate in args.get("aggregates") or ())
+    yield from filter(None, (aggregate_of(f) for _, f in args.get("functions") or ()))
 
 
 def call_of(node: ENode) -> tuple[CallKey, ClassId]:
@@ -170,13 +224,13 @@ def call_of(node: ENode) -> tuple[CallKey, ClassId]:
     return _key(node), node.inputs[_asked(node)]
 
 
-def _key(node: ENode) -> CallKey:
+def _key(node: ENode) -> Asked:
     return node.shape.plain if node.payload is None else node.payload
 
 
 def _asked(node: ENode) -> int:
     """The input whose items are asked about."""
-    return int(node.shape.cls == Product(Meets.SINGLE))
+    return int(node.shape.cls == _SINGLE)
 
 
 def _of_items(node: ENode) -> bool:

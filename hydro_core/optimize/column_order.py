@@ -18,16 +18,13 @@ from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
-    Compares,
     Distinct,
     Ends,
     Given,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     OverTime,
     PerItem,
     PerKey,
@@ -41,6 +38,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, functions_of
+from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import Const, Index, MakeRow, Param, Spread

@@ -15,13 +15,10 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
-    Compares,
     Ends,
-    Gives,
     History,
     Linear,
     Matching,
-    Meets,
     OverTime,
     PerItem,
     PerKey,
@@ -35,6 +32,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
+from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -138,7 +136,7 @@ class _Narrowing:
 
 def _stores(node: Node) -> bool:
     """Whether the node keeps rows of many ticks as they are."""
-    return node.spec.state in (State.HISTORY, State.WINDOW)
+    return node.spec.state in (State.HISTORY, State.WINDOW, State.RECENT)
 
 
 def _needed(typed: Typed) -> Mapping[Endpoint, ReadColumns]:
@@ -172,6 +170,8 @@ def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...
     if len(items) < len(node.inputs):
         return everything
     match node.cls:
+        case Window(timed=True):
+            return (_join(own, frozenset([node.args["by"]])),)
         case Sum() | History() | Window() | Before():
             return (own,) * len(items)
         case PerItem(gives) if gives is not Gives.RESULT and _asks_functions_alone(node):

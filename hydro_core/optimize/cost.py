@@ -13,19 +13,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
+    Ends,
     Given,
     Growth,
     History,
+    Linear,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
+    OverTime,
     PerItem,
+    PerPosition,
     Positional,
     Product,
     Projection,
@@ -35,6 +40,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.forms import Form, looks_up
 from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows_of
@@ -143,10 +149,13 @@ class CostModel:
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The rows of the keys that change, of which a result by key is made again."""
         stream, form = forms.streams[node.cls]
-        if form is not Form.CHANGES or not isinstance(node.shape.cls, ByKey):
+        if form is not Form.CHANGES:
             return 0.0
         history = rows[forms.streams[node.inputs[0]][0]]
-        return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / rows[stream])
+        keys = _keys_made(node.shape.cls, history, rows[stream])
+        if keys is None:
+            return 0.0
+        return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / keys)
 
     def _searched(self, forms: Forms, node: ENode, rows: Sequence[float]) -> RowsTouched:
         """What is gone through to look up items of some keys, once for all who ask for them.
@@ -244,6 +253,33 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
+def _keys_made(cls: ShapeClass, rows: float, out: float) -> float | None:
+    """How many keys the rows have of which results are made again, `out` of them in all.
+
+    None where none are.
+    """
+    match cls:
+        case ByKey():
+            return out
+        case OrderedByKey():
+            return groups(rows)
+        case (
+            Ends()
+            | Linear()
+            | Product()
+            | Matching()
+            | AsOf()
+            | Distinct()
+            | Running()
+            | PerPosition()
+            | OverTime()
+            | FeedbackShape()
+        ):
+            return None
+        case _:
+            assert_never(cls)
+
+
 def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     cls: ShapeClass, into: Sequence[float], out: float, *, told: bool = False
 ) -> RowsTouched:
@@ -274,6 +310,10 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case Before():
             # all of it is written in each tick, and that of the tick before read
             return RowsTouched(2 * into[0], stores=into[0])
+        case Running(OrderedByKey()):
+            # the keys of the new items are found in the state, and some items written
+            changed = min(SKEW * sum(into), out)
+            return RowsTouched(sum(into) + changed + (0.0 if told else out), stores=changed)
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)
@@ -294,9 +334,11 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             | Projection()
             | Product()
             | Matching()
+            | AsOf()
             | Distinct()
             | ByKey()
             | Running()
+            | OrderedByKey()
             | Positional()
             | Commands()
         ):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -25,7 +26,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -37,6 +38,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
+from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space
@@ -206,11 +208,11 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
     match cls:
         case Given() | Growth():
             return True
-        case PerItem() | Projection() | Sum() | Distinct() | ByKey():
+        case PerItem() | Projection() | Sum() | Distinct() | ByKey() | OrderedByKey():
             return all(inputs)
         case Product(keeps=keeps):
             return any(inputs) and all(inputs[i] for i in keeps)
-        case Matching():
+        case Matching() | AsOf():
             return inputs[0]
         case FeedbackShape() | Empty() | Output() | Running() | Ordering() | Positional():
             return False
@@ -227,6 +229,8 @@ def _looked_up_by_events(work: _Building, node: ENode) -> int | None:
         sides = [i for i in (0, 1) if i not in cls.keeps]
     if isinstance(cls, Matching):
         sides = [1, 0] if cls.wanted else [1]
+    if isinstance(cls, AsOf) and cls.keyed:
+        sides = [1]
     if not node.shape.is_bags:
         return None
     events = work.events

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.identity import with_typed_functions
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.nullness import never_null
@@ -103,7 +104,7 @@ class _Builder:
 
 def load(typed: Typed) -> Loaded:
     """The problem of a program; its roots are the sinks, in the order of the text."""
-    typed = with_typed_functions(typed)
+    typed = with_typed_functions(without_conditions(typed))
     builder = _Builder(typed, tuple(loops_of(typed.graph)))
     sinks = [n for n in typed.graph if isinstance(n.cls, Output)]
     ends = (Endpoint(sink.id) for sink in sinks)

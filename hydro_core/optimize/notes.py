@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     Ends,
-    Gives,
     Growth,
     History,
     Linear,
     Matching,
-    Meets,
     Ordering,
     OverTime,
     PerItem,
@@ -29,6 +28,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.spec import NO_ARGS, Args
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.errors import Span
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.named import StreamNames
@@ -170,6 +170,8 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return large[next(iter(keeps))] if keeps else any(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
+        case AsOf(keyed=True):
+            return large[0]
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return any(large)
         case FeedbackShape():

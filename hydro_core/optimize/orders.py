@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Meets, Product
+from hydro_core.catalog.classes import Product
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.shape import Payload, Shape
 from hydro_core.optimize.space import Problem, StreamDefinition
@@ -113,7 +114,7 @@ class _Orders:
         on = tuple(c for c in tree.columns if c in shared)
         kept = tuple(c for c in tree.columns if c in tree.of(part))
         # in another order than the program's, so nothing that is said of its joins is said of these
-        join = Args((("how", "inner"), ("on", on), ("suffix", None)))
+        join = Args((("how", "inner"), ("on", on), ("suffix", None), ("where", None)))
         return (
             self._number(join),
             self._number(Args((("columns", kept), ("computed", ())))),

@@ -8,19 +8,18 @@ from typing import assert_never
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     ByKey,
-    Compares,
     Distinct,
     Ends,
     Growth,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     OverTime,
     PerKey,
     PerPosition,
     Product,
     Running,
-    Summary,
 )
 from hydro_core.catalog.parts import (
     goes_on,
@@ -31,6 +30,7 @@ from hydro_core.catalog.parts import (
     why_not_moving,
 )
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.variants import Compares, Summary
 from hydro_core.optimize.shape import FeedbackShape, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
@@ -107,7 +107,7 @@ def of_window(shape: Shape, args: Args) -> Advice:
     return Advice("its rows are counted anew", cure)
 
 
-def of_history(shape: Shape, args: Args) -> Advice:
+def of_history(shape: Shape, args: Args) -> Advice:  # noqa: PLR0911 - a closed set of cases
     """The node goes through all of a history."""
     match shape.cls:
         case Matching(wanted=False, compares=compares):
@@ -134,6 +134,11 @@ def of_history(shape: Shape, args: Args) -> Advice:
             return Advice(
                 "a new item may come between any two old ones",
                 "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
+            )
+        case OrderedByKey():
+            return Advice(
+                f"a new row moves others in `{_called(shape)}`, and their key is no column",
+                "name the columns of a key, `by=…`, which `with_columns` may make before",
             )
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return _of_other(shape)

@@ -28,6 +28,7 @@ FACTS: Mapping[str, str] = {
     "moves": "P",
     "parts": "PPP",
     "moving": "PPP",
+    "tails": "PPP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
     "opposite": "PP",
@@ -41,6 +42,8 @@ FACTS: Mapping[str, str] = {
     "total": "P",
     "passes": "P",
     "joined": "SPPSS",
+    "kept": "SPP",
+    "first": "P",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 

@@ -11,14 +11,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import Gives, OpClass, Ordering, PerItem, Sum, is_itemwise
+from hydro_core.catalog.classes import (
+    Ends,
+    Linear,
+    OpClass,
+    OrderedByKey,
+    Ordering,
+    OverTime,
+    PerItem,
+    PerKey,
+    PerPosition,
+    Product,
+    Running,
+    Sum,
+    is_itemwise,
+)
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import NO_ARGS, Args, Barrier, OpSpec, OrderRule
+from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.types.stream import Order
@@ -117,8 +132,10 @@ def two(name: str, sort: Sort) -> Shape:
 
 
 def variables(shape: Shape) -> tuple[str, ...]:
-    """A pattern variable for each input of the shape."""
-    return tuple(f"?{letter}" for letter in "abcdefghij"[: len(shape.inputs)])
+    """A pattern variable for each input of the shape; a large cycle reads many."""
+    letters = "abcdefghij"
+    more = (f"a{number}" for number in range(len(letters), len(shape.inputs)))
+    return tuple(f"?{name}" for name in (*letters[: len(shape.inputs)], *more))
 
 
 def call(shape: Shape, inputs: Sequence[str]) -> str:
@@ -149,7 +166,7 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
         inputs=sorts,
         cls=node.cls,
         output=out,
-        payload=bool(node.op.args) or node.op.outputs == "ports",
+        payload=bool(spec.args) or node.op.outputs == "ports",
         op=node.op,
         linear=tuple(p.linear and not isinstance(node.cls, Sum) for p in ports),
         zero=spec.zero,
@@ -199,9 +216,22 @@ def _variant(node: Node, spec: OpSpec) -> str:
     for choice in choices:
         if node.args[choice.name] != choice.default:
             name += f":{node.args[choice.name]}"
-    if not spec.zero and node.op.zero:
+    if spec.state is not node.op.state:
+        name += f":{spec.state.name.lower()}"
+    if (not spec.zero and node.op.zero) or _orders_all(spec.cls):
         name += GLOBAL
     return name
+
+
+def _orders_all(cls: OpClass) -> bool:
+    """Whether it goes by the order of all rows, or of what is no key of columns."""
+    match cls:
+        case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
+            return not keyed
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return False
+        case _:
+            assert_never(cls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
-    Places,
     Positional,
     Product,
     Projection,
@@ -30,6 +29,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Gives, Meets, Places
 from hydro_core.optimize.shape import FeedbackShape, ShapeClass
 
 GROUPS_EXPONENT = 0.8
@@ -42,6 +42,8 @@ SELECTIVITY = 0.5
 SPREAD = 2.0
 """How many items come of one that may give any number."""
 HARDLY_ANY = 0.001
+TIMED_TICKS = 100.0
+"""So many ticks' rows are expected where their time says when they leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class SizeHints:
     selectivity: float = SELECTIVITY
     """Of its function, where that keeps items or not."""
     ticks: float = 1.0
-    """How many a window holds."""
+    """How many a window holds, or rows stay of a key."""
 
 
 def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
@@ -86,6 +88,8 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
         case Matching(wanted):
             left, right = into
             return min(left.rows, right.rows) if wanted else left.rows * SELECTIVITY
+        case AsOf():
+            return into[0].rows
         case Distinct():
             return _of_keys(into[0], DISTINCT_EXPONENT)
         case ByKey(keyed=keyed):
@@ -93,15 +97,24 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
         case Running(changes=True):
             # the aggregate of the same stream, which is the same, knows how large that is
             return math.inf
+        case Running(OrderedByKey() as of):
+            return rows_of(of, [_of_all(into[0])], asked)
         case Running(of):
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
         case Commands():
             # what commands of all ticks leave there; few of them delete
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT)
+        case OrderedByKey(gives, keyed):
+            if gives is Places.EACH:
+                return into[0].rows
+            keys = _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
+            return min(into[0].rows, keys * max(asked.ticks, HARDLY_ANY))
         case Positional(gives):
             return _placed(gives, [i.rows for i in into])
         case History():
             return into[0].rows * into[0].ticks
+        case Window(timed=True):
+            return into[0].rows * min(into[0].ticks, TIMED_TICKS)
         case Window():
             return into[0].rows * min(into[0].ticks, asked.ticks)
         case Growth() | FeedbackShape(new=True):

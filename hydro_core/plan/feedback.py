@@ -11,15 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import (
-    Compares,
-    Distinct,
-    History,
-    Matching,
-    OpClass,
-    passes_on,
-)
+from hydro_core.catalog.classes import Distinct, History, Matching, OpClass, passes_on
 from hydro_core.catalog.spec import Barrier, State
+from hydro_core.catalog.variants import Compares
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import same_tick
 from hydro_core.plan.kinds import Kind

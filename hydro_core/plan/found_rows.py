@@ -66,7 +66,29 @@ class MeetingRows:
         return f"{self.of} that meets ({'; '.join(sorted(map(str, self.partners)))})"
 
 
-DerivedRows = PassingRows | MeetingRows | FoundRows
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """The rows of one tick that do not come after all those found with their keys."""
+
+    of: LookupSource
+    tails: FoundRows
+    """The last stored rows of keys."""
+    keys: tuple[tuple[FieldPath, FieldPath], ...]
+    """The leaves of a key in a stored row, each with that in a row that comes."""
+    orders: tuple[tuple[FieldPath, FieldPath], ...]
+    """The same of what rows are ordered by."""
+    descending: bool = False
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through."""
+        return self.tails.steps
+
+    def __str__(self) -> str:
+        return f"{self.of} before {self.tails}"
+
+
+DerivedRows = PassingRows | MeetingRows | FoundRows | LateRows
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
@@ -144,6 +166,8 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
             return (of,)
         case MeetingRows(of, partners):
             return (of, *sorted((one.by for one in partners), key=str))
+        case LateRows(of, tails):
+            return (of, tails)
 
 
 def _name(path: FieldPath) -> str:

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -24,6 +25,7 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     Positional,
@@ -126,11 +128,12 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
             left, right = kinds
             padded = {0: without(left, right), 1: without(right, left)}
             return merged(met(left, right), *(padded[side] for side in keeps))
-        case Matching(wanted):
-            return met(*kinds) if wanted else without(*kinds)
+        case Matching() | AsOf():
+            meets = isinstance(cls, Matching) and cls.wanted
+            return met(*kinds) if meets else without(*kinds)
         case Distinct():
             return Kind.E if in_order and kinds[0] is not None else kinds[0]
-        case ByKey():
+        case ByKey() | OrderedByKey():
             return _of_results(node, kinds[0], in_order)
         case _:
             assert_never(cls)

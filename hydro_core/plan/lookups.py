@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -30,7 +31,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -41,14 +42,15 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import Lookup, Lookups
+from hydro_core.plan.found_rows import FoundRows, LateRows, Lookup, Lookups
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import Key, group_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,41 @@ class _Analysis:
         if isinstance(node.cls, History):
             wanted = self._wanted[node.id]
             return wanted if wanted is None or node.cls.before else _Rows(wanted.found)
-        key = result_key(node)
+        key = group_key(node)
         if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
             return None
         own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))
+        if "tail" in node.args and own is not None:
+            own = self._of_tails(node, slot, key) or own
         wanted = self._wanted[node.id]
         return _united((own, wanted and _Rows(wanted.found)))
+
+    def _of_tails(self, node: Node, slot: StateSlot, key: Key) -> Wanted:
+        """The last stored rows of the keys of what is new, and all of the keys of late rows.
+
+        None where a new row does not tell what it is ordered by.
+        """
+        new, own, args = node.inputs[-1], Endpoint(node.id), node.args
+        by, order = key_paths(key), key_paths(args["order"])
+        in_tail = [(args["tail"], *path) for path in by]
+        tails = self._origins.lookups((own, in_tail), (new, by))
+        both = self._origins.lookups((own, [*by, *order]), (new, [*by, *order]))
+        if tails is None or both is None:
+            return None
+        told = {one.by: one for one in both}
+        if {one.by for one in tails} != told.keys() or len(told) < max(len(tails), len(both)):
+            return None
+        keys, orders = {path for path, *_ in by}, {path for path, *_ in order}
+        found = set(tails)
+        for tail in tails:
+            fields = told[tail.by].fields
+            of_key = tuple(pair for pair in fields if pair[0][0] in keys)
+            of_order = tuple(pair for pair in fields if pair[0][0] in orders)
+            if {own[0] for own, _ in of_order} != orders:
+                return None
+            step, descending = FoundRows(slot.id, tail), args["descending"]
+            found.add(Lookup(LateRows(tail.by, step, of_key, of_order, descending), of_key))
+        return _Rows(frozenset(found))
 
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:
         """Notes who looks at a stream, and tells whether that is news."""
@@ -145,7 +176,7 @@ class _Analysis:
                 found = NEW_ROWS if all_told and name in self._added else None
             case Growth() | Running(changes=True):
                 found = new
-            case ByKey():
+            case ByKey() | OrderedByKey():
                 found = self._of_keys(node)
             case Distinct():
                 found = self._of_items(node)
@@ -153,8 +184,8 @@ class _Analysis:
                 found = self._handed_on(node, i)
             case Product():
                 found = self._paired(node, i, cls)
-            case Matching():
-                found = self._matched(node, i, cls)
+            case Matching() | AsOf():
+                found = self._matched(node, i, wanted=isinstance(cls, Matching) and cls.wanted)
             case (
                 Given() | Empty() | Ordering() | Positional() | Running()
                 | History() | Window() | Before() | Commands()
@@ -176,10 +207,10 @@ class _Analysis:
             return self._of_new_matches(node, i, cls.keeps)
         return _united((self._on_side(node, i), met)) if self._origins.tells(node) else None
 
-    def _matched(self, node: Node, i: int, cls: Matching) -> Wanted:
+    def _matched(self, node: Node, i: int, *, wanted: bool) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
-        if of_events[0] or (of_events[1] and cls.wanted):
+        if of_events[0] or (of_events[1] and wanted):
             return self._met(*sides(node, i))
         return self._of_new_matches(node, i, (0,))
 
@@ -215,7 +246,7 @@ class _Analysis:
 
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key looks at: the keys of what changes."""
-        key = result_key(node)
+        key = group_key(node)
         if key is None or not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)

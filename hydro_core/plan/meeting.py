@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydro_core.catalog.classes import Compares, Meets
+from hydro_core.catalog.variants import Compares, Meets
 from hydro_core.ir.graph import Node
 from hydro_core.plan.versions import Key
 from hydro_core.types.item import FieldPath, ItemType, at, children, leaves
@@ -17,7 +17,7 @@ def keys_of_two(how: Meets | Compares, node: Node) -> KeyPaths:
     """The parts of the key by which items of two inputs meet."""
     key = key_paths(node.args.get("on") or ())
     match how:
-        case Meets.ALL | Meets.SINGLE:
+        case Meets.ALL | Meets.SINGLE | Compares.NOTHING:
             return (), ()
         case Meets.KEY | Compares.KEYS:
             return key, key

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import permutations
 
-from hydro_core.catalog.classes import History, Meets, Product, Sum, is_itemwise
+from hydro_core.catalog.classes import History, Product, Sum, is_itemwise
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan

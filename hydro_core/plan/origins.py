@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
     Given,
-    Gives,
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -34,6 +34,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup, PassingRows
@@ -50,7 +51,7 @@ from hydro_core.plan.stored_rows import (
     with_partner,
 )
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import group_key, result_key
 
 
 class NewRowOrigins:
@@ -192,16 +193,16 @@ class NewRowOrigins:
                 found = every if told else None
             case History(before):
                 found = every if events[0] and not before else None
-            case Product() | Matching() | Distinct() if self.tells(node):
+            case Product() | Matching() | AsOf() | Distinct() if self.tells(node):
                 found = every
-            case Product() | Matching():
+            case Product() | Matching() | AsOf():
                 found = _of_events(cls, kinds)
             case Growth(signed):
                 found = every if told and not (signed and events[0]) else None
             case Running(changes=changes):
-                if result_key(node) is not None and (told if changes else events[-1]):
+                if group_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
-            case Distinct() | ByKey() | Ordering() | Positional():
+            case Distinct() | ByKey() | OrderedByKey() | Ordering() | Positional():
                 alone = self.tells_changes(node) or (node.spec.zero and all(events))
                 found = every if alone else None
             case Given() | Output() | Window() | Before() | Commands():
@@ -211,7 +212,7 @@ class NewRowOrigins:
         return found
 
 
-def _of_events(cls: Product | Matching, kinds: Sequence[Kind]) -> range | None:
+def _of_events(cls: Product | Matching | AsOf, kinds: Sequence[Kind]) -> range | None:
     """The inputs with whose rows all pairs or matches come that are events."""
     both, keeps = range(2), cls.keeps if isinstance(cls, Product) else frozenset({0})
     alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
@@ -223,6 +224,8 @@ def _other_side(node: Node, i: int) -> int | None:
     cls = node.cls
     if isinstance(cls, Product):
         return 1 - i if cls.meets is Meets.KEY else None
+    if isinstance(cls, AsOf):
+        return 0 if cls.keyed and i == 1 else None
     return 0 if isinstance(cls, Matching) and i == 1 else None
 
 
@@ -230,7 +233,7 @@ def _keeps_a_row(node: Node) -> bool:
     """Whether the node's result for a key is one of the rows that came for it, and is stored."""
     cls = node.cls
     kept = isinstance(cls, Running) and cls.of.keyed and not cls.changes
-    return kept and cls.passes is Passes.EARLIER
+    return kept and cls.passes is Passes.EARLIER and result_key(node) is not None
 
 
 def _both(one: set[FieldsOf] | None, other: set[FieldsOf] | None) -> set[FieldsOf] | None:

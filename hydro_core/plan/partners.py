@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
-    Gives,
     Matching,
-    Meets,
+    OrderedByKey,
     OverTime,
     PerItem,
     PerPosition,
@@ -27,6 +27,7 @@ from hydro_core.catalog.classes import (
     Sum,
 )
 from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import FoundRows, Lookup, LookupSource, MeetingRows, PassingRows
@@ -153,9 +154,13 @@ def _inputs_of_all(node: Node) -> Collection[int]:
             return (0,)
         case Matching():
             return (0, 1) if cls.wanted else (0,)
+        case AsOf():
+            return (0,)
         case Product():
             return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
-        case Ends() | Sum() | Distinct() | ByKey() | Running() | PerPosition() | OverTime():
+        case Ends() | Sum() | Distinct() | ByKey() | Running() | OrderedByKey():
+            return ()
+        case PerPosition() | OverTime():
             return ()
         case _:
             assert_never(cls)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.classes import History
@@ -20,6 +21,7 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
+from hydro_core.plan.bound import TimeBound, longer
 from hydro_core.plan.changes import (
     changes_suffice,
     given_as_changes,
@@ -63,6 +65,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
         typed: the program, or an optimized plan of it.
         known: of an optimized plan, the hashes of nodes that compute streams of the program.
     """
+    typed = without_conditions(typed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
@@ -140,7 +143,15 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
         changes = mode.value if mode is Mode.CHANGES else ""
         key = hash_of(stream, found, str(kind), changes)
         new = StateSlot(
-            str(stream), stream, (node.id,), kind.item, kind.order is Order.TOTAL, mode, key, keep
+            str(stream),
+            stream,
+            (node.id,),
+            kind.item,
+            kind.order is Order.TOTAL,
+            mode,
+            key,
+            keep,
+            TimeBound.of(node),
         )
         slots[key] = _shared(slots[key], new) if key in slots else new
     names = Counter(slot.id for slot in slots.values() if slot.mode is not Mode.CHANGES)
@@ -167,6 +178,8 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
         case State.WINDOW:
             # What it loses in a tick came n ticks before.
             return node.inputs[0], Mode.APPEND, node.args["n"]
+        case State.RECENT:
+            return node.inputs[0], Mode.APPEND, None
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
             stream = node.inputs[0]
@@ -185,4 +198,5 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
     modes = (one.mode, other.mode)
     mode = Mode.APPEND if Mode.APPEND in modes else one.mode
     keep = None if None in (one.keep, other.keep) else max(one.keep or 0, other.keep or 0)
-    return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep)
+    bound = longer((one.bound, other.bound))
+    return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep, bound=bound)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -20,6 +21,7 @@ from hydro_core.catalog.classes import (
     History,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Positional,
     Product,
@@ -60,6 +62,8 @@ def _why(plan: TickPlan, node: Node) -> str | None:
     because = _because(node, ordered)
     if because is not None:
         return f"repeats each row at every tick of a range: {stands}, and {because}"
+    if isinstance(node.cls, OrderedByKey):
+        return f"orders the rows of a key again whenever they change: {stands}"
     return _fold_again(plan, node, kinds[0]) if isinstance(node.cls, ByKey) else None
 
 
@@ -67,11 +71,9 @@ def _because(node: Node, ordered: bool) -> str | None:
     """Why rows that stay over several ticks are taken in each of them; None where they are not."""
     cls = node.cls
     match cls:
-        case Positional():
+        case Positional() | OrderedByKey(keyed=False):
             return "its result depends on the place of an item among all"
-        case Running(changes=True):
-            return None
-        case History() | Window() | Running():
+        case History() | Window() | Running(changes=False):
             return "what is there is added anew in every tick"
         case Commands():
             return "commands that are there are given anew in every tick"
@@ -79,7 +81,18 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case Ends() | Linear() | Product() | Matching() | Ordering() | Before() | Growth():
+        case (
+            Running()
+            | OrderedByKey()
+            | AsOf()
+            | Ends()
+            | Linear()
+            | Product()
+            | Matching()
+            | Ordering()
+            | Before()
+            | Growth()
+        ):
             return None
         case _:
             assert_never(cls)

@@ -16,10 +16,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.identity import applied_to, projection
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import passes_on
-from hydro_core.catalog.spec import Aggregate, Arg
+from hydro_core.catalog.spec import Aggregate, Arg, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import normal_form
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -33,6 +34,7 @@ NO_HASHES: Mapping[NodeId, str] = MappingProxyType({})
 
 def program_hashes(typed: Typed) -> Mapping[NodeId, str]:
     """The semantic hash of every node of a program."""
+    typed = without_conditions(typed)
     return hashes(typed, components(predecessors(typed.graph)))
 
 
@@ -109,7 +111,7 @@ def _text(value: Any, over: tuple[ItemType, ...]) -> str:
     match value:
         case Fn():
             return _form(normal_form(value, over))
-        case Aggregate(function, arguments):
+        case Aggregate(function, arguments) | OverFunction(function, arguments):
             return f"{function}({', '.join(_text(a, over) for a in arguments)})"
         case tuple() | list():
             kind = "list" if isinstance(value, list) else "tuple"

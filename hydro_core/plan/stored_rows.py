@@ -12,6 +12,7 @@ from typing import Protocol, assert_never
 
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
+    AsOf,
     Before,
     ByKey,
     Commands,
@@ -21,7 +22,7 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
+    OrderedByKey,
     Ordering,
     Output,
     PerItem,
@@ -33,12 +34,13 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Holds
+from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import MOST_STEPS, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import group_key
 from hydro_core.types.item import FieldPath, ItemType
 
 KnownFields = tuple[FieldPath | None, ...]
@@ -153,7 +155,7 @@ class StoredRows:
 
         A result by key depends on items of before, of which it shares the key alone.
         """
-        key = None if self._kinds[node.id] is Kind.E else result_key(node)
+        key = None if self._kinds[node.id] is Kind.E else group_key(node)
         if key is None:
             return fields
         parts = {part for part, *_ in key_paths(key)}
@@ -162,6 +164,8 @@ class StoredRows:
     def through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
         """The fields of an input that fields of the output are, where they are."""
         found = self._maps[node.id]
+        # which row is the nearest depends on all rows of the key
+        found = None if isinstance(node.cls, AsOf) and i == 1 else found
         equal = {} if found is None else found.equal
         keys = _keys_through(node, i)
 
@@ -190,17 +194,18 @@ class StoredRows:
             case PerItem() | Projection() | Sum() | Distinct():
                 for i in range(len(node.inputs)):
                     yield i, [self.inner(node, i, one) for one in met], fields
-            case ByKey(keyed=True):
+            case ByKey(keyed=True) | OrderedByKey(keyed=True):
                 yield 0, [self.inner(node, 0, one) for one in met], self.shared(node, fields)
-            case Matching():
+            case Matching() | AsOf():
                 yield 0, self._sides(node, 0, met), fields
             case Product(Meets.KEY, keeps) if not keeps:
                 known = [self.through(node, i, fields) for i in (0, 1)]
                 i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
                 yield i, self._sides(node, i, met), fields
             case (
-                Given() | Empty() | Output() | Product() | ByKey() | Running() | Ordering()
-                | Positional() | History() | Window() | Before() | Growth() | Commands()
+                Given() | Empty() | Output() | Product() | ByKey() | Running() | OrderedByKey()
+                | Ordering() | Positional() | History() | Window() | Before() | Growth()
+                | Commands()
             ):  # fmt: skip
                 yield 0, None, fields
             case _:
@@ -245,6 +250,8 @@ def keys_of_pairs(node: Node) -> KeyPaths:
         return keys_of_two(cls.meets, node)
     if isinstance(cls, Matching):
         return keys_of_two(cls.compares, node)
+    if isinstance(cls, AsOf):
+        return keys_of_two(Meets.KEY if cls.keyed else Meets.ALL, node)
     raise ValueError(f"{node.id} brings no items of two inputs together")
 
 
@@ -267,9 +274,14 @@ def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
     """The parts of the key in an item, each with where it is in an item of an input with which the
     item comes or goes: one that is padded, or only asked for, has no other field in common.
     """
-    if isinstance(node.cls, Matching) or (
-        isinstance(node.cls, Product) and node.cls.meets is Meets.KEY
-    ):
+    cls, shared = node.cls, False
+    if isinstance(cls, Matching):
+        shared = True
+    if isinstance(cls, AsOf):
+        shared = cls.keyed
+    if isinstance(cls, Product):
+        shared = cls.meets is Meets.KEY
+    if shared:
         keys = keys_of_pairs(node)
         return dict(zip(keys[0], keys[i], strict=True))
     return {}

@@ -15,6 +15,7 @@ from typing import Literal
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
+from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
 from hydro_core.types.item import ItemType
 
@@ -58,6 +59,8 @@ class StateSlot:
     semantic_hash: str
     keep: int | None = None
     """How many ticks before the next one a reader may still look at; None: all of them."""
+    bound: TimeBound | None = None
+    """How long a reader looks at rows, by a time of theirs; None: always."""
 
     @property
     def node(self) -> NodeId:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Commands,
     Ends,
     Linear,
     Matching,
+    OrderedByKey,
     Ordering,
     Output,
     OverTime,
@@ -22,6 +24,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
@@ -87,6 +90,8 @@ def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
         case Mode.APPEND if slot.keep is not None:
             ticks = "last tick" if slot.keep == 1 else f"last {slot.keep} ticks"
             return f"stored for {readers}, as far as the {ticks} go back"
+        case Mode.APPEND if slot.bound is not None:
+            return f"stored for {readers}, as long as {slot.bound.shown}"
         case Mode.APPEND:
             return f"stored for {readers}, from the first tick on"
         case Mode.LAST:
@@ -120,15 +125,16 @@ def _changing(node: Node) -> str:
     cls = node.cls
     match cls:
         case Running(of):
-            return "a key's new result replaces its old one" if of.keyed else _ONE
+            return _of_running(of)
         case ByKey(keyed=True):
-            return "a key's new result replaces its old one"
+            return _RESULT_OF_KEY
         case Commands(keyed):
             return "what a command leaves for a key replaces what was there" if keyed else _ONE
-        case Window():
-            return "a row comes with its tick, and goes when the window has passed it"
-        case Matching() | Product():
-            return "a row without a match goes when its first match comes"
+        case Window(timed=timed):
+            goes = "its time is too long ago" if timed else "the window has passed it"
+            return f"a row comes with its tick, and goes when {goes}"
+        case OrderedByKey() | AsOf() | Matching() | Product():
+            return _of_partners(cls)
         case Linear() | Ordering() | Output():
             inputs = " and ".join(f"`{e.node}`" for e in dict.fromkeys(node.inputs))
             return f"what comes and goes in {inputs} does so here"
@@ -138,4 +144,33 @@ def _changing(node: Node) -> str:
             assert_never(cls)
 
 
+def _of_running(of: ByKey | OrderedByKey) -> str:
+    """What comes and goes in a running result."""
+    match of:
+        case OrderedByKey(gives):
+            return _BY_PLACES[gives]
+        case ByKey(keyed=keyed):
+            return _RESULT_OF_KEY if keyed else _ONE
+        case _:
+            assert_never(of)
+
+
+def _of_partners(cls: OrderedByKey | AsOf | Matching | Product) -> str:
+    """What comes and goes where other rows of the key decide."""
+    match cls:
+        case OrderedByKey():
+            return "a key's rows go and come again where their places change"
+        case AsOf():
+            return "a row goes, and comes again, when another is the nearest to it"
+        case Matching() | Product():
+            return "a row without a match goes when its first match comes"
+        case _:
+            assert_never(cls)
+
+
 _ONE = "the new result replaces the old one"
+_RESULT_OF_KEY = "a key's new result replaces its old one"
+_BY_PLACES = {
+    Places.EACH: "a row comes with its columns, and those behind a late one are made again",
+    Places.FIRST: "a row that is among the first drives another one out",
+}

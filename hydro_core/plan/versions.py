@@ -15,16 +15,17 @@ from hydro_core.catalog.classes import (
     Commands,
     Ends,
     Linear,
+    OrderedByKey,
     OverTime,
     PerKey,
     PerPosition,
-    Places,
     Positional,
     Product,
     Projection,
     Running,
 )
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
 
 Key = tuple[str, ...]
@@ -60,6 +61,19 @@ def result_key(node: Node) -> Key | None:
             return FIRST_FIELD
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
+        case _:
+            assert_never(cls)
+
+
+def group_key(node: Node) -> Key | None:
+    """The key on whose items alone depends what an operator makes of them; None: it has none."""
+    cls = node.cls
+    match cls:
+        case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
+            by: Key | None = node.args["by"] if keyed else None
+            return by
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return result_key(node)
         case _:
             assert_never(cls)
 

@@ -10,14 +10,18 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from hydro_core.environment import wrong_master
 from hydro_core.errors import ProgramError, Span
 from hydro_core.lang.params import params_of
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.project.flow_asset import (
     Expect,
     FlowAsset,
     FlowOutput,
     FlowSpark,
+    KeptOutput,
     Landing,
+    OnError,
     Shards,
     Ticks,
 )
@@ -111,16 +115,21 @@ def _shards(document: Document, value: YamlValue) -> Shards | None:
 
 def _spark(document: Document, value: YamlValue) -> FlowSpark:
     found = document.mapping(value, "`spark`")
-    document.known(found, ("conf",), "`spark`")
-    if "conf" not in found:
+    document.known(found, ("conf", "master"), "`spark`")
+    master = found["master"].plain if "master" in found else None
+    wrong = None if master is None else wrong_master(str(master))
+    if wrong is not None:
+        document.wrong(found["master"], f"`master` is {wrong[0]}", wrong[1])
         return FlowSpark()
+    if "conf" not in found:
+        return FlowSpark(master=master)
     conf = document.mapping(found["conf"], "`conf` of `spark`")
     said = {name: inner.plain for name, inner in conf.items()}
     wrong = wrong_conf(said)
     if wrong is not None:
         document.wrong(found["conf"], f"`conf` is {wrong[0]}", wrong[1])
         return FlowSpark()
-    return FlowSpark(conf_of(said))
+    return FlowSpark(conf_of(said), master)
 
 
 def _params(document: Document, value: YamlValue) -> Mapping[str, Any]:
@@ -131,6 +140,18 @@ def _params(document: Document, value: YamlValue) -> Mapping[str, Any]:
     except ProgramError as error:
         document.problems += error.diagnostics
         return {}
+
+
+def _outputs(document: Document, value: YamlValue) -> dict[str, str | KeptOutput]:
+    outputs: dict[str, str | KeptOutput] = {}
+    for name, said in document.mapping(value, "`outputs`").items():
+        what = f"the output `{name}`"
+        if not isinstance(said.of, dict):
+            outputs |= document.fields({name: said}, {name: _text}, what)
+            continue
+        made = document.fields(document.mapping(said, what), _OUTPUT, what)
+        outputs[name] = KeptOutput(**{"as_" if n == "as" else n: x for n, x in made.items()})
+    return outputs
 
 
 def _texts(document: Document, value: YamlValue) -> dict[str, str]:
@@ -192,10 +213,23 @@ def _count(value: Any) -> int:
     return value
 
 
+def _on_error(value: Any) -> OnError:
+    allowed = value.get("quarantine") if isinstance(value, dict) and len(value) == 1 else None
+    if isinstance(allowed, bool) or not isinstance(allowed, int) or allowed < 1:
+        raise ValueError("how many wrong rows a tick may have", "such as `{quarantine: 100}`")
+    return OnError(allowed)
+
+
 def _choices(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or any(isinstance(x, list | dict) for x in value):
         raise ValueError("a list of values", "such as `[EWR, JFK]`")
     return tuple(value)
+
+
+def _kept_as(value: Any) -> str:
+    if value not in ("log", "table", "append"):
+        raise ValueError("log, table or append", "`table` is the output as of the last tick")
+    return str(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -216,7 +250,7 @@ def _owners(value: Any) -> tuple[str, ...]:
 
 def _program(value: Any) -> Path | str:
     text = _text(value)
-    return Path(text) if text.endswith(".hydro") else text
+    return Path(text) if text.endswith(PROGRAMS) else text
 
 
 def _of_fields(of: type) -> Kinds:
@@ -238,15 +272,18 @@ _OF_TYPES: Mapping[Any, Callable[[Any], Any]] = {
     float | int | date | None: _bound,
     tuple[str, ...]: _names,
     tuple[Any, ...]: _choices,
+    OnError | None: _on_error,
 }
 _TICKS, _LANDING, _FLOW_OUTPUT = _of_fields(Ticks), _of_fields(Landing), _of_fields(FlowOutput)
 _EXPECT = _of_fields(Expect)
+_OUTPUT: Kinds = {"as": _kept_as, "description": _text}
 _SHARDS: Kinds = {"count": _count, "replicate": _names}
 _SAID: Kinds = {
     "program": _program,
     "description": _text,
     "owners": _owners,
     "sample_keys": _count,
+    "on_error": _on_error,
 }
 _READ = {
     "shards": _shards,
@@ -256,6 +293,6 @@ _READ = {
     "inputs": _inputs,
     "expect": _expect,
     "schemas": _texts,
-    "outputs": _texts,
+    "outputs": _outputs,
 }
 _PARTS = (*_SAID, *_READ)

@@ -12,20 +12,31 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from hydro_core.environment import wrong_master
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
-from hydro_core.files.local_path import local_path
+from hydro_core.files.local_path import place_at
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.spark_conf import wrong_conf
+from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.item import (
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ItemType,
+    Row,
+    is_integer,
+)
 from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.quarantine import WRONG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
+_PROGRAM = re.compile(r"[^\0]+\.(hydro|dl|py)")
 _FLOW = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _DDL = "such as `user string, amount long`"
 _OWNER = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|team:\S+")
@@ -58,6 +69,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
             *_shards(flow, sources),
             *_ticks(flow),
             *_inputs(flow, sources),
+            *_wrong_rows(flow),
             *_schemas(flow, sources),
             *_known(flow, "outputs", flow.outputs, "output", sinks),
             *_known(flow, "expect", flow.expect, "output", sinks),
@@ -98,6 +110,28 @@ def check_optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
     )
 
 
+def check_events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
+    """Judges which columns tell the time of events, of inputs whose items have these types.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    problems = []
+    for name, landing in flow.landings.items():
+        if landing.event is None or name not in inputs:
+            continue
+        item, place = inputs[name], f"inputs.{name}.event"
+        fields = item.fields if isinstance(item, Row) else ()
+        columns = {field.name: field.type for field in fields if field.name not in WRONG}
+        if landing.event not in columns:
+            message = f"the program declares no column `{landing.event}` of it"
+            problems.append(_wrong(flow, place, message, _choice(landing.event, columns)))
+        elif columns[landing.event] not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+            message = f"`{landing.event}` is {columns[landing.event]}, which is no time"
+            problems.append(_wrong(flow, place, message, "name a date or a timestamp"))
+    _raise(problems)
+
+
 def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
     """The types that the asset gives to inputs of its program; they have been judged."""
     return {name: parse_ddl(text) for name, text in flow.schemas.items()}
@@ -130,7 +164,7 @@ def _name(flow: FlowAsset) -> Problems:
 def _program(flow: FlowAsset) -> Problems:
     text = str(flow.program)
     if not _PROGRAM.fullmatch(text) and not _FLOW.fullmatch(text):
-        cure = "write a file `*.hydro` of the asset's folder, or `module:attribute`"
+        cure = "write a file `*.hydro` or `*.dl` of the asset's folder, or `module:attribute`"
         yield _wrong(flow, "program", f"{text!r} is no program", cure)
         return
     folder, is_file = flow.folder, _PROGRAM.fullmatch(text)
@@ -150,6 +184,9 @@ def _spark_conf(flow: FlowAsset) -> Problems:
     wrong = wrong_conf(flow.spark.conf)
     if wrong is not None:
         yield _wrong(flow, "spark", f"`conf` is {wrong[0]}", wrong[1])
+    wrong = None if flow.spark.master is None else wrong_master(flow.spark.master)
+    if wrong is not None:
+        yield _wrong(flow, "spark", f"`master` is {wrong[0]}", wrong[1])
 
 
 def _sample(flow: FlowAsset) -> Problems:
@@ -198,10 +235,19 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
         try:
-            local_path(landing.path)
+            place_at(landing.path, StorageSettings())
         except ProgramError as error:
             (found,) = error.diagnostics
             yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+
+
+def _wrong_rows(flow: FlowAsset) -> Problems:
+    said = {f"inputs.{name}.on_error": of.on_error for name, of in flow.landings.items()}
+    for place, of in {"on_error": flow.on_error, **said}.items():
+        rows = None if of is None else of.quarantine
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            cure = "say how many wrong rows a tick may have, 1 or more: `OnError(100)`"
+            yield _wrong(flow, place, f"{rows!r} is no number of rows", cure)
 
 
 def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Problems:

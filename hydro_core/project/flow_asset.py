@@ -20,6 +20,13 @@ from hydro_core.ticks.schedule import scheduled
 
 
 @dataclass(frozen=True, slots=True)
+class OnError:
+    """Up to `quarantine` wrong rows a tick go to a table of their own, and the tick goes on."""
+
+    quarantine: int
+
+
+@dataclass(frozen=True, slots=True)
 class Landing:
     """A table that outside systems write and ticks read: Delta, Parquet, CSV or JSON lines.
 
@@ -38,6 +45,12 @@ class Landing:
 
     `optional` names columns of the program's schema that files may lack: they are null there. Any
     other that a file lacks is an error.
+
+    `on_error` says how many rows of a tick that do not fit their type are put in quarantine;
+    without it the first fails the tick.
+
+    `event` names the column that says when what a row tells of took place, a date or a timestamp:
+    how late rows are is then told by it, too, beside by when they landed.
     """
 
     path: str
@@ -46,6 +59,8 @@ class Landing:
     late: Literal["next", "correct", "refuse"] = "next"
     removed: Literal["note", "hold"] = "note"
     optional: tuple[str, ...] = ()
+    on_error: OnError | None = None
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +144,39 @@ class Shards:
 
 @dataclass(frozen=True, slots=True)
 class FlowSpark:
-    """How Spark runs a flow: `conf` has settings of its own, which win over the project's."""
+    """How Spark runs a flow: `conf` has settings of its own, which win over the project's; `master`
+    is where it does, if not where the project's flows run.
+    """
 
     conf: Mapping[str, str] = field(default_factory=dict)
+    master: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutput:
+    """How an output is kept for those who read it, and a sentence about it.
+
+    A "log" is what its ticks add or change, with the tick, by which it is read as of any tick. A
+    "table" is, beside that, a Delta table that holds the output as of the last committed tick, and
+    nothing else. "append" is such a table of an output that only grows: of another it is refused.
+    """
+
+    as_: Literal["log", "table", "append"] = "log"
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowAsset:
     """A flow as an asset folder gives it.
 
-    `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
-    types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
-    each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
-    judged by what the program, run over all that is landed, gives; 0 switches it off. `shards` cuts
-    the program into so many. `spark` says how Spark runs it. `params` are constants that the
-    program names; with other ones it is another program.
+    `program` is a file `*.hydro` or `*.dl`, relative to the asset's folder, or `module:attribute`.
+    `schemas` types the inputs that the program does not declare, as Spark DDL. `outputs` has, for
+    each output, a sentence that the UI shows, or how it is kept. `sample_keys` says for how many
+    keys of each output a tick is judged by what the program, run over all that is landed, gives;
+    0 switches it off. `shards` cuts the program into so many. `spark` says how Spark runs it.
+    `params` are constants that the program names; with other ones it is another program.
+    `on_error` says how many rows of a tick on which a function fails are put in quarantine; without
+    it the first fails the tick.
     """
 
     name: str
@@ -153,12 +186,13 @@ class FlowAsset:
     description: str = ""
     expect: Mapping[str, tuple[Expect, ...]] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
-    outputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str | KeptOutput] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
     sample_keys: int | None = None
     shards: int | Shards = 1
     spark: FlowSpark = FlowSpark()
     params: Mapping[str, Any] = field(default_factory=dict)
+    on_error: OnError | None = None
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None
@@ -177,6 +211,17 @@ class FlowAsset:
     def reads(self) -> Mapping[str, FlowOutput]:
         """The inputs that are outputs of other flows."""
         return {name: of for name, of in self.inputs.items() if isinstance(of, FlowOutput)}
+
+    @property
+    def tables(self) -> Mapping[str, KeptOutput]:
+        """The outputs that are tables of their own."""
+        found = {name: of for name, of in self.outputs.items() if isinstance(of, KeptOutput)}
+        return {name: of for name, of in found.items() if of.as_ != "log"}
+
+    def described(self, output: str) -> str:
+        """The sentence about an output; empty where there is none."""
+        said = self.outputs.get(output, "")
+        return said.description if isinstance(said, KeptOutput) else said
 
     def numbered_by(self, name: str) -> Calendar | None:
         """Whose ticks number the rows of an input; None: the flow's own."""

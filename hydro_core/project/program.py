@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hydro_core.lang.params import Params, params_of
 from hydro_core.project.check import (
     check_declaration,
+    check_events,
     check_expectations,
     check_optional,
     schemas_of,
@@ -14,6 +15,7 @@ from hydro_core.project.check import (
 from hydro_core.project.cutting import check_sharding
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.quarantine import asks, with_quarantine
 
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
@@ -31,6 +33,8 @@ def program_of(flow: FlowAsset) -> Compiled:
     from hydro_core.lang.load import load
 
     graph = load(place_of(flow), params_given(flow))
+    if asks(flow):
+        graph = with_quarantine(flow, graph, schemas_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     program = compile_graph(graph, schemas_of(flow))
     check_columns(flow, program.typed)
@@ -55,4 +59,5 @@ def check_columns(flow: FlowAsset, typed: Typed) -> None:
         ProgramError: everything that is wrong with it (code `config`).
     """
     check_optional(flow, typed.schemas)
+    check_events(flow, typed.schemas)
     check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})

@@ -28,7 +28,7 @@ class NodePast:
         match node.spec.state:
             case State.NONE:
                 return None
-            case State.HISTORY:
+            case State.HISTORY | State.RECENT:
                 return NodePast(keeps_all=True, ticks=0)
             case State.RESULT:
                 over_all = isinstance(node.cls, Running) and not node.cls.changes

@@ -84,15 +84,15 @@ class Every:
         return _LENGTHS[self.unit] * self.count
 
 
-def parse_time(text: str) -> datetime:
-    """The time that `--start` names, in UTC where it names no zone."""
+def parse_time(text: str, what: str = "--start") -> datetime:
+    """The time that `--start` names, in UTC where it names no zone; an error calls it `what`."""
     try:
         time: datetime = conform(text.strip(), TIMESTAMP)
     except ValueProblem as problem:
         raise DataError(
             Diagnostic(
                 "config",
-                f"`--start {text}` is not a time: {problem}",
+                f"`{what}`: {text!r} is not a time: {problem}",
                 help="write a date or a timestamp: `2024-01-01`, `2024-01-01T06:00:00Z`",
             )
         ) from None

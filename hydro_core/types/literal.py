@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -36,13 +36,20 @@ def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
             return "{" + ", ".join(fields) + "}"
         case Decimal():
             return f"Decimal({string(str(value))})"
-        case date():
+        case date() | timedelta():
             return _moment(value)
         case _:
             return repr(value)
 
 
-def _moment(value: date) -> str:
+def _distance(value: timedelta) -> str:
+    parts = ("days", value.days), ("seconds", value.seconds), ("microseconds", value.microseconds)
+    return f"timedelta({', '.join(f'{name}={n}' for name, n in parts if n)})"
+
+
+def _moment(value: date | timedelta) -> str:
+    if isinstance(value, timedelta):
+        return _distance(value)
     if not isinstance(value, datetime):
         return f"date({value.year}, {value.month}, {value.day})"
     parts = [value.year, value.month, value.day, value.hour, value.minute, value.second]

@@ -6,10 +6,15 @@ A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import math
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from hydro_core.types.containers import ValueProblem, describe
+
+MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_date(value: Any) -> date:
@@ -49,6 +54,22 @@ def to_timestamp(value: Any, *, zone: bool) -> datetime:
         raise ValueProblem(f"{describe(value)} is not within the years 1 to 9999 in UTC") from None
 
 
+def in_utc(value: date) -> datetime:
+    """The moment of a date, which is its midnight, or of a timestamp; in UTC without a zone.
+
+    >>> in_utc(date(2024, 1, 31)).isoformat()
+    '2024-01-31T00:00:00+00:00'
+    """
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value
+
+
+def since_epoch(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // MICROSECOND
+
+
 def _moment(value: Any) -> datetime | None:
     if isinstance(value, datetime):
         return value
@@ -69,3 +90,15 @@ def print_moment(value: date | datetime) -> str:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
     return value.isoformat()
+
+
+def is_distance(value: Any) -> bool:
+    """Whether a value can be how far two times, or two numbers, are apart; it is not negative.
+
+    >>> is_distance(timedelta(hours=1)), is_distance(2.5), is_distance(-1), is_distance(True)
+    (True, True, False, False)
+    """
+    if isinstance(value, timedelta):
+        return value >= timedelta()
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0

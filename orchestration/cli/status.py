@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,12 @@ from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
 from hydro_core.ticks.calendar import span
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..code_location.next_run import next_run
+from ..flows.events import LateEvents, kept_events
 from ..flows.flows import Flows
+from ..flows.quarantined import Quarantined, quarantined
 from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
@@ -102,6 +105,12 @@ class FlowStatus:
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
     """The settings of Spark's own that its ticks run with."""
+    quarantine: Quarantined | None = None
+    """How many rows are in quarantine; None: the flow has no such output."""
+    events: Mapping[str, LateEvents] = field(default_factory=dict)
+    """The inputs of which rows of the last committed tick are of events from before its window."""
+    behind: tuple[str, ...] = ()
+    """The outputs whose tables do not show the last commit yet."""
 
     @property
     def is_well(self) -> bool:
@@ -187,12 +196,17 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         tables=str(flows.directory(flow)),
         empty=flows.empty_inputs(flow),
         late=late_rows(flow, flows),
+        quarantine=quarantined(flow, flows),
+        events=kept_events(flows.deployments.ledger(flow).commit_of(done - 1), done - 1)
+        if done
+        else {},
         deployment=None if serving is None else serving.number,
         undeployed=undeployed.says,
         deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
         spark_conf=dict(flows.settings_for(flow).spark.extra),
+        behind=flows.behind(flow),
     )
 
 
@@ -289,7 +303,18 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
+    lines += [f"event:  `{name}`, {flow.last}: {one}" for name, one in flow.events.items()]
+    held = flow.quarantine
+    if held and held.all:
+        lines.append(
+            f"wrong:  {held.all:,} row(s) are in quarantine, {held.last:,} of them by the last "
+            f"commit: `hydrotick show {flow.flow} {QUARANTINE}`"
+        )
     lines += _ran_again(flow.reruns)
+    lines += [
+        f"behind: the table of `{name}` does not show the last tick; the next one brings it up"
+        for name in flow.behind
+    ]
     lines += [f"spark:  {name} = {value}" for name, value in flow.spark_conf.items()]
     if not flow.running:
         says = flow.next.replace("\n", "\n  ")

@@ -14,6 +14,7 @@ from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
+from hydro_core.types.quarantine import WRONG
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where
@@ -197,7 +198,9 @@ def _columns(item: ItemType, rows: Sequence[Any]) -> tuple[tuple[str, ...], list
             else [value]
         )
         found.append(dict(zip(names, parts, strict=True)))
-    return names, found
+    # What says that a row is wrong is no column of rows that fit.
+    there = any(row[name] is not None for row in found for name in names if name in WRONG)
+    return names if there else tuple(name for name in names if name not in WRONG), found
 
 
 def _rows_as_json(found: Why, rows: Sequence[Any]) -> list[Any]:

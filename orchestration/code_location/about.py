@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -39,6 +40,8 @@ class About:
     written: WrittenDeployment | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
+    tables: Mapping[str, Path] = field(default_factory=dict)
+    """Where the outputs are that are tables of their own."""
     link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
     """What an asset shows of a place in the program."""
 

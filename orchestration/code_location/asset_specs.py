@@ -17,10 +17,14 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.errors import HydroError
-from hydro_core.files.local_path import local_path
+from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.quarantine import QUARANTINE_COLUMNS
+from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.feed import Feed
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..project.shape import FlowShape, OutputShape, StateShape
 from .about import About
@@ -148,20 +152,28 @@ def _output(
     return dg.AssetSpec(
         asset_key(flow, output.name),
         deps=_deps(flow, output.parents),
-        description=flow.outputs.get(output.name)
+        description=flow.described(output.name)
         or about.comments.of(output.place)
-        or f"The output `{output.name}` of {flow.name}.",
+        or _SAYS.get(output.name, f"The output `{output.name}` of {flow.name}."),
         tags={"role": "output"},
         metadata={
             "dagster/column_schema": _schema(
                 output.columns, _sources(output, about.columns.outputs[output.name])
             ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
+            **_table(about, output.name),
             **shown,
             **about.link(output.place),
         },
         **common,
     )
+
+
+def _table(about: About, output: str) -> Mapping[str, Any]:
+    """Where the output is as a table of its own, if it is one."""
+    if output not in about.tables:
+        return {}
+    return {"table": dg.MetadataValue.path(str(about.tables[output]))}
 
 
 def input_specs(
@@ -176,7 +188,8 @@ def input_specs(
         said = about.comments.of(place)
         # A program that begins without an empty line says there what it is about.
         said = "" if said == about.comments.head else f"{said}\n\n"
-        kind = kind_of(root / local_path(landing.path))
+        landed = place_at(landing.path, StorageSettings())
+        kind = kind_of(landed if isinstance(landed, Remote) else root / landed)
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
             group_name=flow.name,
@@ -198,8 +211,12 @@ def _cut_by(column: str | None) -> Mapping[str, str]:
     return {column: "tells the tick that a row is of"} if column else {}
 
 
-def kind_of(landed: Path) -> str | None:
-    """The kind of what has landed, by Dagster's name for it; None where nothing has."""
+def kind_of(landed: DataPlace) -> str | None:
+    """The kind of what has landed, by Dagster's name for it; None where nothing has. A store is not
+    asked: whoever loads the code need not reach it.
+    """
+    if isinstance(landed, Remote):
+        return _KINDS.get(Path(landed.name.removesuffix(".gz")).suffix)
     if (landed / "_delta_log").is_dir():
         return "deltalake"
     name = landed.name
@@ -212,6 +229,9 @@ def _schema(
     columns: Sequence[tuple[str, str]], says: Mapping[str, str] = MappingProxyType({})
 ) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(name, kind, says.get(name)) for name, kind in columns])
+
+
+_SAYS = {QUARANTINE: "The rows that do not fit, or on which a function fails, tick by tick."}
 
 
 def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
@@ -229,7 +249,8 @@ def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
         column: f"{text} ({from_inputs[column]})" if column in from_inputs else text
         for column, text in said.items()
     }
-    return {**own, **from_inputs, **both}
+    of_wrong_rows = QUARANTINE_COLUMNS if output.name == QUARANTINE else {}
+    return {**own, **from_inputs, **both, **of_wrong_rows}
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:

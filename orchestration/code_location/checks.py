@@ -15,11 +15,13 @@ import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
 from ..quality.declared import checks_of
 from ..quality.landed import landed_checks, landed_verdicts
+from ..quality.quarantine import WARNS, quarantine_verdicts
 from ..quality.validate import CURE, ROWS, Verdict
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
@@ -57,6 +59,8 @@ class RunEvaluations:
         yield from report.verdicts
         if report.was_read:
             yield from landed_verdicts(self._flow, report.empty, report.noticed)
+        if report.committed:
+            yield from quarantine_verdicts(self._flow, report.window.key, report.rows)
 
 
 def flow_checks(
@@ -68,10 +72,13 @@ def flow_checks(
     """
     sampled = as_when_launched(f"{flow.name}/sampled", lambda: " ".join(runner.sampled(flow)))
     declared = checks_of(flow, shape, sampled.split())
-    warns = landed_checks(flow)
+    warns = {**landed_checks(flow), QUARANTINE: WARNS}
     specs = [
         dg.AssetCheckSpec(
-            name, asset=asset_key(flow, asset), description=says, blocking=asset not in warns
+            name,
+            asset=asset_key(flow, asset),
+            description=says,
+            blocking=name not in warns.get(asset, ()),
         )
         for asset, checks in declared.items()
         for name, says in checks.items()

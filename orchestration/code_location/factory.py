@@ -108,6 +108,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         shown,
         undeployed.says,
         undeployed.outputs,
+        {name: runner.table_of(flow, name) for name in flow.tables},
         partial(code_link, project=runner.project),
     )
     says = flow.description or comments.head

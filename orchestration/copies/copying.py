@@ -25,6 +25,7 @@ from hydro_core.project.flow_asset import FlowAsset, Landing
 from hydro_core.spark.pipeline.copy import copy_into, copy_table
 from hydro_core.spark.pipeline.verify import Verified
 from hydro_core.spark.store.ledger import Ledger, state_error
+from hydro_core.storage.remote import is_remote
 
 from ..instance.copied import copy_records, why_not_copied
 from ..project.project import Project
@@ -197,7 +198,7 @@ def _landed(found: Project) -> list[Path]:
         for flow in found.flows
         if flow.land is not None
         for where in flow.inputs.values()
-        if isinstance(where, Landing)
+        if isinstance(where, Landing) and not is_remote(where.path)
     }
     within = (path for path in paths if not path.is_absolute() and ".." not in path.parts)
     return sorted(path for path in within if (landing / path / "_delta_log").is_dir())

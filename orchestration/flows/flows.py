@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.faults import told_faults
-from hydro_core.files.local_path import local_path
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
+from hydro_core.types.quarantine import WRONG, is_widened
 
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
@@ -52,7 +53,7 @@ class Flows:
 
     def settings_for(self, flow: FlowAsset) -> Settings:
         """The core's settings for a flow, which may have settings of Spark of its own."""
-        return self.project.core_with(flow.spark.conf)
+        return self.project.core_with(flow.spark.conf, flow.spark.master)
 
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""
@@ -76,6 +77,7 @@ class Flows:
             plan, where = deployed.deployment.plan, self.directory(flow)
             known = pipeline_of(where, plan, deployed.name, self.settings_for(flow), places)
             self._pipelines[flow.name] = known
+        known.published.wanted = frozenset(flow.tables)
         return known
 
     def asset(self, flow: FlowAsset) -> FlowAsset:
@@ -132,6 +134,21 @@ class Flows:
         reads, last = ledger.last_reads(), ledger.last_tick
         return tuple(read.name for read in reads if last in read.empty)
 
+    def table_of(self, flow: FlowAsset, output: str) -> Path:
+        """Where an output is as a table of its own."""
+        from hydro_core.spark.store.names import directory_names
+
+        names = directory_names(self.plan(flow).graph.sinks)
+        return self.directory(flow) / "tables" / names.get(output, output)
+
+    def behind(self, flow: FlowAsset) -> tuple[str, ...]:
+        """The outputs whose tables do not show the last commit."""
+        if not flow.tables:
+            return ()
+        from hydro_core.spark.pipeline.publishing import behind
+
+        return behind(self.directory(flow), self.deployments.commit(flow), flow.tables)
+
     def landings(self, flow: FlowAsset) -> Landings:
         """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""
         from hydro_core.spark.inputs.arrivals.landings import landings_of
@@ -167,7 +184,9 @@ class Flows:
         from hydro_core.spark.inputs.arrivals.landings import LandingTable
 
         flow = fitted(flow, plan)
-        landings, items = {}, {}
+        landings: dict[str, LandingTable] = {}
+        items: dict[str, ItemType] = {}
+        place: DataPlace
         for name in plan.graph.sources if names is None else names:
             node = plan.graph.sources[name]
             where = flow.inputs[name]
@@ -177,8 +196,12 @@ class Flows:
                 place, committed = self.deployments.output_of(flow, name, columns)
                 optional = frozenset[str]()
             else:
-                place = self.project.landing / local_path(where.path)
+                place = self.project.landed(where.path)
                 optional, committed = frozenset(where.optional), None
+                if is_widened(node.args["schema"]):
+                    # What must not be null is asked of the rows that fit.
+                    items[name] = node.args["schema"]
+                    optional |= frozenset(WRONG)
             numbered = flow.numbered_by(name)
             landings[name] = LandingTable(place, where.column, numbered, optional, committed)
         return landings, items

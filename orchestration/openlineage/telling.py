@@ -32,7 +32,7 @@ def begun(
 ) -> LineageRun:
     """Ticks that are about to run, as they are told of."""
     pipeline, where = flows.pipeline(flow), flows.landings(flow).sources
-    inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
+    inputs = {name: str(source.file.place.absolute()) for name, source in where.items()}
     tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
     outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
     deployed = flows.deployments.prepared(flow)

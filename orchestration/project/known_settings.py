@@ -11,7 +11,9 @@ from functools import cache
 from typing import Any
 
 from hydro_core.environment import MASTER, MEMORY, wrong_master, wrong_memory, wrong_variable
+from hydro_core.errors import ProgramError
 from hydro_core.spark_conf import wrong_conf
+from hydro_core.storage.remote import is_remote, remote_at
 
 from .logs import FORMAT, FORMATS
 from .worker_settings import WORKER, wrong_address, wrong_listening
@@ -34,6 +36,18 @@ def wrong_directory(value: str) -> Wrong:
     if "\0" in value:
         return "no path: it has a NUL in it", "write the path of a directory"
     return None if value.strip() else ("empty", "write the path of a directory")
+
+
+def wrong_landing(value: str) -> Wrong:
+    """What is wrong with a place where data lands: a directory, or a folder in a store."""
+    if not is_remote(value):
+        return wrong_directory(value)
+    try:
+        remote_at(value)
+    except ProgramError as error:
+        (told,) = error.diagnostics
+        return "no place in a store", told.help
+    return None
 
 
 def _text(judged: Callable[[str], Wrong]) -> JudgeSetting:
@@ -82,9 +96,10 @@ class FileSettings:
         "spark", "shuffle_partitions", _number_of("partitions")
     )
     spark_conf: Mapping[str, Any] | None = _setting("spark", "conf", wrong_conf)
+    lookups: str | None = _setting("spark", "lookups", _text(wrong_memory))
     range_ticks: int | None = _setting("ticks", "range", _number_of("ticks"))
     home: str | None = _setting("paths", "home", _text(wrong_directory))
-    landing: str | None = _setting("paths", "landing", _text(wrong_directory))
+    landing: str | None = _setting("paths", "landing", _text(wrong_landing))
     dagster: str | None = _setting("paths", "dagster", _text(wrong_directory))
     pool: str | None = _setting(
         "dagster",
@@ -131,6 +146,29 @@ class FileSettings:
     log_format: str | None = _setting(
         "logs", "format", _one_of(FORMATS, "no form of a log"), FORMAT
     )
+    storage_endpoint: str | None = _setting(
+        "storage",
+        "endpoint",
+        _like(
+            r"https?://[^/\s@?]+/?",
+            "no address of a server",
+            "write its URL without a path, a user or a password, as `https://minio.acme.com:9000`",
+        ),
+    )
+    storage_region: str | None = _setting(
+        "storage", "region", _like(r"[A-Za-z0-9-]+", "no region", "write it as `eu-central-1`")
+    )
+    storage_profile: str | None = _setting(
+        "storage",
+        "profile",
+        _like(r"[^\s\[\]]+", "no name of a profile", "write one of `~/.aws/credentials`"),
+    )
+    storage_anonymous: bool | None = _setting(
+        "storage",
+        "anonymous",
+        lambda value: None if isinstance(value, bool) else ("neither", "write true or false"),
+    )
+    storage_patience: int | None = _setting("storage", "patience", _number_of("seconds"))
     worker_address: str | None = _setting("worker", "address", _text(wrong_address), WORKER)
     worker_token_file: str | None = _setting("worker", "token_file", _text(wrong_directory))
     worker_flows: int | None = _setting("worker", "flows", _number_of("flows"))

@@ -16,13 +16,17 @@ from hydro_core.deploy.records import FORMAT
 from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of, project_above
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
+from hydro_core.project.quarantine import asks
+from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -78,7 +82,9 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
 
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
-    if flow.schemas or Path(place_of(flow)).suffix != ".hydro":
+    has_quarantine = QUARANTINE in deployed.program.typed.graph.sinks
+    written_as_text = Path(place_of(flow)).suffix in PROGRAMS
+    if flow.schemas or asks(flow) or has_quarantine or not written_as_text:
         return False
     texts = texts_of(flow)
     return (
@@ -127,6 +133,7 @@ def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deploymen
     from hydro_core.validation import validate_randomly
 
     made = untried_deployment(flow, known)
+    refuse_not_growing(flow, made.plan)
     program, before = stratified(made.program.typed), made.costs.before
     wrong = validate_randomly(stratified(made.plan.typed), program, _RUNS, _SEED)
     if wrong is None:
@@ -198,7 +205,7 @@ def comments_of(flow: FlowAsset, written: WrittenDeployment | None) -> Comments:
 def texts_of(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
     place = Path(place_of(flow))
-    if place.suffix != ".hydro":
+    if place.suffix not in PROGRAMS:
         found = importlib.util.find_spec(str(place).partition(":")[0])
         if found is None or found.origin is None:
             return {}

@@ -7,13 +7,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.local_path import place_at
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
-from hydro_core.settings import Settings
+from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.spark_conf import conf_of
+from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at
+from hydro_core.storage.settings import PATIENCE, StorageSettings
 
 from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
 from .logs import TEXT
@@ -35,8 +38,8 @@ class ProjectSettings:
     `root` [HYDROTICK_PROJECT] is the project's folder, None where there is none: the nearest with
     `assets/`, from the current folder upwards.
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records; landing
-    tables are elsewhere where `landing_at` says so, Dagster's instance where `dagster_at`
-    [DAGSTER_HOME] does.
+    tables are elsewhere where `landing_at` says so, or `landing_store`, the URL of a folder in a
+    store, Dagster's instance where `dagster_at` [DAGSTER_HOME] does.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take; into `shuffle_partitions` parts it shuffles rows, one per core
     if it is not said; `spark_conf` has settings of Spark's own. `range_ticks`
@@ -58,6 +61,7 @@ class ProjectSettings:
     server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
 
     Processes log as `log_format` says [HYDROTICK_LOG_FORMAT]: `text` or `json`.
+    `storage` says how object stores are reached.
     `worker` says which service runs ticks [HYDROTICK_WORKER, HYDROTICK_WORKER_TOKEN].
     """
 
@@ -66,6 +70,7 @@ class ProjectSettings:
     spark_memory: str | None = None
     shuffle_partitions: int | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
+    lookups: str | None = None
     range_ticks: int = _RANGE
     why_rows: int = 100_000
     sample_keys: int = 8
@@ -73,6 +78,7 @@ class ProjectSettings:
     failure_webhook: str | None = None
     root: Path | None = None
     landing_at: Path | None = None
+    landing_store: str | None = None
     dagster_at: Path | None = None
     pool: str | None = None
     sensors_run: bool = False
@@ -83,6 +89,7 @@ class ProjectSettings:
     openlineage_namespace: str = "default"
     openlineage_key: str | None = field(default=None, repr=False)
     log_format: str = TEXT
+    storage: StorageSettings = field(default_factory=StorageSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
@@ -90,15 +97,22 @@ class ProjectSettings:
         """The settings of the core, as the project changes them."""
         return self.core_with({})
 
-    def core_with(self, conf: Mapping[str, str]) -> Settings:
-        """The same with further settings of Spark's own, which win over those of the project."""
+    def core_with(self, conf: Mapping[str, str], master: str | None = None) -> Settings:
+        """The same with further settings of Spark's own, which win over those of the project, and
+        perhaps another master.
+        """
+        # As a setting of its own: a session of another master is another session.
+        where = {} if master is None else {"spark.master": master}
         wanted = {
-            "master": self.spark_master,
+            "master": master or self.spark_master,
             "memory": self.spark_memory,
             "shuffle_partitions": self.shuffle_partitions,
-            "extra": tuple(sorted({**self.spark_conf, **conf}.items())),
+            "lookup_bytes": None if self.lookups is None else size_in_bytes(self.lookups),
+            "extra": tuple(sorted({**self.spark_conf, **conf, **where}.items())),
         }
-        return Settings().with_(**{name: value for name, value in wanted.items() if value})
+        return Settings().with_(
+            **{name: value for name, value in wanted.items() if value not in (None, ())}
+        )
 
     def url_of(self, file: Path) -> str | None:
         """Where a file of the project is on the web; None where that is not known."""
@@ -110,6 +124,15 @@ class ProjectSettings:
     def landing(self) -> Path:
         """Tables that outside systems write."""
         return self.landing_at or self.home / "landing"
+
+    def landed(self, path: str) -> DataPlace:
+        """Where an input lands: its path from the landing on, or what it is a URL of."""
+        place = place_at(path, self.storage)
+        if isinstance(place, Remote):
+            return place
+        if self.landing_store is None or place.is_absolute():
+            return self.landing / place
+        return remote_at(self.landing_store, self.storage) / PurePosixPath(place)
 
     @property
     def pipelines(self) -> Path:
@@ -146,9 +169,11 @@ def project_settings(
     said = of_environment.over(file if given is None else given.over(file))
     ticks = environ.get(_RANGE_TICKS)
     base = root or Path.cwd()
+    in_store = said.landing is not None and is_remote(said.landing)
     return ProjectSettings(
         home=_directory(environ, HOME) or base / (said.home or "data"),
-        landing_at=_below(base, said.landing),
+        landing_at=None if in_store else _below(base, said.landing),
+        landing_store=said.landing if in_store else None,
         dagster_at=_directory(environ, DAGSTER_HOME) or _below(base, said.dagster),
         pool=said.pool,
         sensors_run=said.sensors == "running",
@@ -159,6 +184,7 @@ def project_settings(
         spark_memory=said.spark_memory,
         shuffle_partitions=said.shuffle_partitions,
         spark_conf=conf_of(said.spark_conf or {}),
+        lookups=said.lookups,
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else said.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),
@@ -169,6 +195,7 @@ def project_settings(
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,
         root=root,
+        storage=_storage(said).where(environ),
         worker=WorkerSettings(
             said.worker_address,
             worker_token(environ, _below(base, said.worker_token_file)),
@@ -176,6 +203,17 @@ def project_settings(
             said.worker_memory,
             said.worker_metrics,
         ),
+    )
+
+
+def _storage(said: FileSettings) -> StorageSettings:
+    """How stores are reached, as far as the file says."""
+    return StorageSettings(
+        said.storage_endpoint,
+        said.storage_region,
+        said.storage_profile,
+        said.storage_anonymous or False,
+        said.storage_patience or PATIENCE,
     )
 
 

@@ -5,6 +5,7 @@
 master = "local[4]"
 memory = "4g"
 shuffle_partitions = 8
+lookups = "4g"
 conf = {"spark.executor.memory" = "4g"}
 
 [ticks]
@@ -28,6 +29,13 @@ namespace = "shop"
 
 [logs]
 format = "json"
+
+[storage]
+endpoint = "https://minio.acme.com:9000"
+region = "eu-central-1"
+profile = "shop"
+anonymous = false
+patience = 150
 
 [worker]
 address = "10.0.0.5:7077"

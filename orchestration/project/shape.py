@@ -16,6 +16,7 @@ from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple
+from hydro_core.types.quarantine import WRONG
 from hydro_core.types.stream import Order
 
 ColumnTypes = tuple[tuple[str, str], ...]
@@ -75,7 +76,7 @@ def shape_of(tick_plan: TickPlan) -> FlowShape:
     """The shape of a planned program."""
     graph, types = tick_plan.graph, tick_plan.typed.types
     inputs = {
-        name: columns_of(types[endpoint].item)
+        name: tuple(of for of in columns_of(types[endpoint].item) if of[0] not in WRONG)
         for name, node in graph.sources.items()
         for endpoint in types
         if endpoint.node == node.id
@@ -145,6 +146,8 @@ def _state(
     plan: TickPlan, slot: StateSlot, parents: tuple[str, ...], earlier: tuple[str, ...]
 ) -> StateShape:
     kept = "every tick" if slot.keep is None else f"the last {slot.keep} ticks"
+    if slot.bound is not None:
+        kept = f"the ticks so far as long as {slot.bound.shown}"
     if slot.mode.value == "last":
         kept = "the last tick"
     node = plan.graph[slot.stream.node]
@@ -193,7 +196,9 @@ def _sources(plan: TickPlan, item: ItemType, fields: Lineage) -> ColumnSources:
     }
     for path, field in fields.items():
         known = found.setdefault(_column(item, path), {})
-        known |= {(name, _column(items[name], inside)): None for name, inside in sorted(field.all)}
+        read = ((name, _column(items[name], inside)) for name, inside in sorted(field.all))
+        # What says that a row is wrong is no column of a landing.
+        known |= dict.fromkeys(each for each in read if each[1] not in WRONG)
     return {column: tuple(sources) for column, sources in found.items()}
 
 

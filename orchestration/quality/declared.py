@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..project.shape import FlowShape
 from .landed import landed_checks
+from .quarantine import WARNS
 from .suites import LAW_CHECKS, declared_checks
 
 EQUALS = "equals_program"
@@ -27,6 +29,7 @@ def checks_of(
         output.name: {
             **declared_checks(flow.expect.get(output.name, ())),
             **({EQUALS: SAYS} if output.name in sampled else {}),
+            **(WARNS if output.name == QUARANTINE else {}),
         }
         for output in shape.outputs
     }

@@ -60,7 +60,7 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
     for slot, written in prepared.state.items():
         spec = written.spec
         known = recorded.get(spec.name)
-        if spec.mode.value == "last":
+        if spec.mode.value == "last" or spec.bound is not None:
             before_rows, before_keys = 0, 0
         elif known is not None:
             before_rows, before_keys = known["rows"], int(known["keys"])
@@ -75,7 +75,7 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
                 before_rows=before_rows,
                 batch_rows=batch_rows,
                 written_rows=written_rows,
-                after_rows=prepared.stored_rows(spec.name),
+                after_rows=written_rows if spec.bound else prepared.stored_rows(spec.name),
                 before_keys=before_keys,
                 batch_keys=batch_keys,
                 written_keys=written_keys,
@@ -133,6 +133,7 @@ def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, d
             "batch_keys": str(fact.batch_keys),
         }
         for fact in facts
+        if specs[fact.table].bound is None
     }
 
 

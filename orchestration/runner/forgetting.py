@@ -13,12 +13,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.storage.remote import DataPlace, Remote
 
 from ..flows.looking import LandingReads, look
 from ..flows.noticed import noticed
@@ -45,7 +45,7 @@ class TheirLanding:
     """What an input's landing has of the rows."""
 
     theirs: Theirs
-    files: Mapping[Path, int]
+    files: Mapping[DataPlace, int]
     is_delta: bool
     by_flow: str = ""
     """The flow whose output it is."""
@@ -187,7 +187,8 @@ def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[s
         theirs = Theirs(source, column, value)
         arrived = source.arrived() if source.is_there else None
         files = {} if arrived is None else theirs.files(arrived)
-        is_delta = arrived is not None and arrived.found.version is not None
+        here = not isinstance(source.file.place, Remote)
+        is_delta = here and arrived is not None and arrived.found.version is not None
         by_flow = where.flow if isinstance(where, FlowOutput) else ""
         found[name] = TheirLanding(theirs, files, is_delta, by_flow)
     return found

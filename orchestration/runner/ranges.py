@@ -25,6 +25,7 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
+from ..flows.events import KEPT, as_kept, late_events
 from ..flows.looking import After
 from .again import with_another_jvm
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
@@ -127,6 +128,7 @@ class Ranges:
             HydroError: something is wrong with the program, the data or the state.
         """
         from ..quality.judge import judge
+        from ..quality.quarantine import refuse_more
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
@@ -141,17 +143,25 @@ class Ranges:
             self._refuse_overtaken()
             self.log(f"{ticks}: computed {sum(prepared.rows.values()):,} rows")
             prepared.write()
+            refuse_more(self.flow, prepared)
             judged = judge(self.flow, pipeline, prepared)
             if self.sample is not None:
                 found = self.sample.judge(pipeline, prepared)
                 judged = replace(judged, verdicts=[*judged.verdicts, *found])
-            reports = reports_of(self.flow, windows, prepared, batches, judged, pipeline)
+            events = late_events(self.flow, windows, batches)
+            reports = [
+                replace(report, events=events.get(report.window.tick, {}))
+                for report in reports_of(self.flow, windows, prepared, batches, judged, pipeline)
+            ]
             if not reports[0].committed:
                 return reports
             passed = checks_passed(judged.verdicts)
-            commit = prepared.commit({"tables": judged.facts, "passed": passed})
+            kept = {"tables": judged.facts, "passed": passed, KEPT: as_kept(events)}
+            commit = prepared.commit(kept)
             if self.after is not None:
                 self.after.commit = commit.sequence
+            for name, why in pipeline.published.behind.items():
+                self.log(f"the table of `{name}` is behind, the next tick brings it up: {why}")
             self.log(f"{ticks}: committed after {len(judged.verdicts)} checks")
             return list(committed(reports, commit, pipeline))
 

@@ -14,7 +14,9 @@ from hydro_core.files.parquet import opened_parquet
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.quarantine import QUARANTINE
 
+from ..flows.events import LateEvents, kept_events
 from ..flows.noticed import Noticed, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
 from ..quality.suites import LAW_CHECKS, declared_checks
@@ -69,6 +71,8 @@ class TickReport:
     """The inputs of which no row is of the tick."""
     noticed: Mapping[str, Noticed] = field(default_factory=dict)
     """What inputs got that is of no tick, or of committed ones: late rows arrived with this one."""
+    events: Mapping[str, LateEvents] = field(default_factory=dict)
+    """The inputs of which rows are of events from before the tick's window."""
     ran_again: tuple[Rerun, ...] = ()
     """The functions for which the tick's range ran again in Python."""
 
@@ -91,16 +95,23 @@ class TickReport:
         total = {"rows read": sum(read.values())} if read else {}
         late = {
             f"{name}: {what}": value
-            for name, one in self.noticed.items()
+            for of in (self.noticed, self.events)
+            for name, one in of.items()
             for what, value in one.metadata.items()
         }
-        return {**self._about(""), **total, **read, **late}
+        wrong = {"rows in quarantine": self.rows[QUARANTINE]} if QUARANTINE in self.rows else {}
+        return {**self._about(""), **total, **read, **late, **wrong}
 
     def warnings(self, flow: str) -> Iterator[str]:
         """What a person should know of the rows that were read."""
         for name in self.empty:
             yield f"{self.window.key}: no row of the input `{name}` is of it"
         yield from self.notices(flow)
+        if self.committed and self.rows.get(QUARANTINE):
+            yield (
+                f"{self.window.key}: {self.rows[QUARANTINE]:,} row(s) are in quarantine; to see "
+                f"them: `hydrotick show {flow} {QUARANTINE} --tick {self.window.key}`"
+            )
         if self.ran_again:
             yield f"{self.window.key}: {says(self.ran_again)}"
 
@@ -256,6 +267,7 @@ def report_of_committed(
         noticed=noticed_at(
             flow.ticks.calendar, commit.inputs, is_first=window.tick == commit.first
         ),
+        events=kept_events(commit, window.tick),
         ran_again=commit.ran_again,
     )
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.spark.session.ready import ready_for
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.flows import Flows
 from ..flows.held import refuse_held
@@ -26,6 +28,7 @@ from ..openlineage.telling import begun, told
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.landed import landed_verdicts
+from ..quality.quarantine import quarantine_verdicts
 from .correction import correct
 from .late import first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
@@ -108,6 +111,7 @@ class TickRunner(Flows):
         self._wait(flow, log)
         try:
             self.deployments.prepared(flow)
+            refuse_not_growing(flow, self.plan(flow))
             may_run = self.ready(flow)
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)
@@ -161,6 +165,9 @@ class TickRunner(Flows):
             landed = landed_verdicts(self.asset(flow), report.empty, report.noticed)
             return tuple(verdict for judged, verdict in landed if judged == asset)
         found = judge_again(self.asset(flow), pipeline, window.tick, asset)
+        if asset == QUARANTINE:
+            rows = self._committed(flow, window).rows
+            found += tuple(verdict for _, verdict in quarantine_verdicts(flow, window.key, rows))
         sample = self.sample(flow)
         if sample is not None:
             found += tuple(sample.judge_again(pipeline, asset, window.tick))

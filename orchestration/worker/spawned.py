@@ -148,7 +148,9 @@ def _with_children(number: int) -> list[int]:
 
 
 def _resident(number: int) -> int:
+    """What a process holds of its own: pages of mapped files go when memory is short."""
     try:
-        return int(Path(f"/proc/{number}/statm").read_text().split()[1]) * _PAGE
-    except (OSError, IndexError):
+        resident, mapped = Path(f"/proc/{number}/statm").read_text().split()[1:3]
+        return (int(resident) - int(mapped)) * _PAGE
+    except (OSError, ValueError):
         return 0

@@ -32,6 +32,7 @@ _SETTINGS = (
     "spark_memory",
     "spark_conf",
     "shuffle_partitions",
+    "lookups",
     "range_ticks",
     "sample_keys",
     "code_url",

@@ -8,9 +8,10 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from hydro_core.spark.session.jars import DELTA_PACKAGE, DELTA_VERSION
+from hydro_core.spark.session.jars import DELTA_PACKAGE, DELTA_VERSION, HADOOP_VERSION
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -57,3 +58,9 @@ def test_delta_is_one_version() -> None:
     assert DELTA_PACKAGE.endswith(f":{DELTA_VERSION}")
     assert version("delta-spark") == DELTA_VERSION
     assert DELTA_PACKAGE.split("_")[1] == ".".join(version("pyspark").split(".")[:2])
+
+
+def test_hadoops_file_systems_are_of_sparks_hadoop() -> None:
+    jars = Path(pyspark.__file__).parent / "jars"
+    found = [jar.stem.rpartition("-")[2] for jar in jars.glob("hadoop-client-api-*.jar")]
+    assert found == [HADOOP_VERSION]

@@ -14,17 +14,18 @@ from hydro_core.lang.resolve import parse
 from hydro_core.running import check_ticks, given_types, read_ticks, run_items
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import TickInput
 from tests.golden.cases import all_cases
-from tests.golden.vectors import vectors
+from tests.golden.vectors import calendar_of, vectors
 
 AS_WRITTEN = Options(optimized=False)
-Program = tuple[str, dict[str, str], list[Any]]
+Program = tuple[str, dict[str, str], list[Any], Calendar | None]
 PROGRAMS: dict[str, Program] = {
-    **{case.name: (case.program, case.schemas, case.ticks) for case in all_cases()},
+    **{case.name: (case.program, case.schemas, case.ticks, None) for case in all_cases()},
     **{
-        v["name"]: (v["program"], v.get("schemas", {}), v.get("ticks", [{}]))
-        for v in vectors("dfir", "fuzz")
+        v["name"]: (v["program"], v.get("schemas", {}), v.get("ticks", [{}]), calendar_of(v))
+        for v in vectors("dfir", "fuzz", "ordered")
     },
 }
 
@@ -32,11 +33,11 @@ PROGRAMS: dict[str, Program] = {
 @lru_cache(maxsize=4)
 def whole(name: str) -> tuple[Compiled, list[TickInput], str]:
     """A program, its ticks, and what it gives: its outputs, or the code of its error."""
-    text, schemas, ticks = PROGRAMS[name]
+    text, schemas, ticks, calendar = PROGRAMS[name]
     graph = parse(text)
     check_ticks(graph, ticks)
     program = compile_graph(graph, given_types(graph, schemas, ticks))
-    items = list(read_ticks(program.typed, ticks))
+    items = list(read_ticks(program.typed, ticks, calendar))
     return program, items, shown(lambda: run_items(program, items, AS_WRITTEN))
 
 

@@ -13,23 +13,23 @@ from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
-from tests.golden.vectors import Vector, key, shared, vectors
+from tests.golden.vectors import Vector, calendar_of, key, shared, vectors
 
-VECTORS = vectors("dfir", "fuzz")
+VECTORS = vectors("dfir", "fuzz", "ordered")
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here")
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
 def test_vector(vector: Vector) -> None:
-    program, schemas = vector["program"], vector.get("schemas", {})
+    program, schemas, calendar = vector["program"], vector.get("schemas", {}), calendar_of(vector)
     ticks = vector.get("ticks", [{}])
     if "error" in vector:
         with pytest.raises(HydroError) as caught:
-            run_json(parse(program), schemas, ticks, Options(optimized=False))
+            run_json(parse(program), schemas, ticks, Options(optimized=False), calendar)
         assert caught.value.code in [vector["error"], *vector.get("error_alternatives", [])]
         return
-    found = run_json(parse(program), schemas, ticks, Options(optimized=False))
+    found = run_json(parse(program), schemas, ticks, Options(optimized=False), calendar)
     ordered = vector.get("ordered", [])
     for got, wanted in zip(found, vector["expect"], strict=True):
         assert got.keys() == wanted.keys()
@@ -49,8 +49,7 @@ def test_the_command_line_passes_the_judge() -> None:
             judge / "judge_vectors.py",
             "--command",
             command,
-            folder / "dfir",
-            folder / "fuzz",
+            *(folder / name for name in ("dfir", "fuzz", "ordered")),
         ],
         capture_output=True,
         text=True,
@@ -58,4 +57,5 @@ def test_the_command_line_passes_the_judge() -> None:
         check=False,
         cwd=ROOT,
     )
-    assert done.stdout.splitlines()[-1] == f"{len(VECTORS)} passed, 0 failed", done.stdout
+    told = f"{len(VECTORS)} passed, 0 failed"
+    assert done.stdout.splitlines()[-1] == told, done.stdout

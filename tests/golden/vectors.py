@@ -7,6 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from hydro_core.running import calendar_given
+from hydro_core.ticks.calendar import Calendar
+
 Vector = dict[str, Any]
 
 
@@ -22,6 +25,11 @@ def vectors(*names: str) -> list[Vector]:
     files = [f for name in names for f in sorted((folder / name).rglob("*.json"))] if folder else []
     contents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     return [v for content in contents for v in content if "expect" in v or "error" in v]
+
+
+def calendar_of(vector: Vector) -> Calendar | None:
+    """When its ticks are, where it says so."""
+    return calendar_given(vector.get("start"), vector.get("every"))
 
 
 def key(value: Any) -> Any:

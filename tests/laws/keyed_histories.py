@@ -7,6 +7,7 @@ of types that differ; nulls, NaNs and both zeros are among them, and come back i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -106,6 +107,8 @@ TWO = (
       for how in ("inner", "left", "right", "outer", "semi", "anti")),
     "cross(right={b}) -> map(lambda p, q: p if p.m == q.m else q)",
 )  # fmt: skip
+KINDS = (OVER_TIME, BY_KEY, BY_KEY, PER_ITEM, TWO, TWO)
+"""What a step may be, each as likely as the others."""
 READS = ("", "delta()", "delta()", "changes()", "prev()")
 LAST = (
     'aggregate(by="k", m=median("v"), n=count_distinct("m"), all=collect_list("v"))',
@@ -130,11 +133,13 @@ class KeyedHistory:
         return "\n".join([str(self.schemas), self.text, *map(str, self.ticks)])
 
 
-def keyed_history(seed: int, steps: int = 5, ticks: int = 5) -> KeyedHistory:
-    """The program of a seed: about so many steps and ticks."""
+def keyed_history(
+    seed: int, steps: int = 5, ticks: int = 5, kinds: Sequence[Sequence[str]] = KINDS
+) -> KeyedHistory:
+    """The program of a seed: about so many steps and ticks, the steps of these kinds."""
     rng = Random(seed)
     schemas = {n: f"k {k}, m long, v long" for n, k in zip("ab", rng.choice(KEYS), strict=True)}
-    maker = _Maker(rng, schemas)
+    maker = _Maker(rng, schemas, kinds)
     for _ in range(rng.randint(2, steps)):
         maker.step()
     maker.outputs()
@@ -154,8 +159,10 @@ def keyed_history(seed: int, steps: int = 5, ticks: int = 5) -> KeyedHistory:
 class _Maker:
     """Adds statements as long as they have types."""
 
-    def __init__(self, rng: Random, schemas: dict[str, str]) -> None:
-        self._rng = rng
+    def __init__(
+        self, rng: Random, schemas: dict[str, str], kinds: Sequence[Sequence[str]]
+    ) -> None:
+        self._rng, self._kinds = rng, kinds
         self._items = {name: parse_ddl(text) for name, text in schemas.items()}
         self._sizes = {"a": 3, "b": 3, "ha": 12, "hb": 12}
         self.lines = ["ha = a -> persist()", "hb = b -> persist()"]
@@ -171,8 +178,7 @@ class _Maker:
             names = list(self._sizes)
             # The younger a stream, the likelier it goes on: programs become deep, not wide.
             left, right = self._rng.choice(names[-4:]), self._rng.choice(names)
-            kinds = (OVER_TIME, BY_KEY, BY_KEY, PER_ITEM, TWO, TWO)
-            text = self._rng.choice(self._rng.choice(kinds))
+            text = self._rng.choice(self._rng.choice(self._kinds))
             size = self._sizes[left] * (5 if text == "persist()" else 1)
             if "{b}" in text:
                 multiplied = "cross" in text or ("join" in text and "suffix" in text)

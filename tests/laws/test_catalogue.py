@@ -134,6 +134,7 @@ def test_state(template: Template) -> None:
         State.WINDOW: node.args.get("n"),
         State.HISTORY: None,
         State.RESULT: None,
+        State.RECENT: None,
     }[node.spec.state]
     for rng in tries(template)[:4] if seen else ():
         ticks = random_ticks(rng, template)

@@ -1,7 +1,8 @@
 """The pages for people, and the blocks of code that they show.
 
 A fence says the language and, if the block is a file that later commands of the page use, its name:
-"```hydrotick totals.hydro". What a test makes of each language stands in `test_programs.py` (what
+"```hydrotick totals.hydro". That of a table of ticks says when they are, if they have times:
+"```ticks 1h from 2026-01-01". What a test makes of each language stands in `test_programs.py` (what
 runs in milliseconds), `test_files.py` (declarations) and `test_commands.py` (command lines).
 """
 

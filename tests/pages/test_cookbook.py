@@ -17,7 +17,7 @@ from hydro_core.engines import Options
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import run_json
 from tests.pages.blocks import ALL, ROOT, Block, following
-from tests.pages.test_programs import PROGRAMS, compiled_of, streams_of
+from tests.pages.test_programs import PROGRAMS, calendar_of, compiled_of, streams_of
 from tests.pages.tick_tables import read
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_spark_gives_the_same(spark: SparkSession, as_range: bool) -> None:
         said = read(table.text, streams)
         given = [{s.name: tick[s.name] for s in streams if not s.out} for tick in said]
         gives = [{s.name: tick[s.name] for s in streams if s.out} for tick in said]
-        found = run_json(program.graph, {}, given, options)
+        found = run_json(program.graph, {}, given, options, calendar_of(table))
         assert [{name: tick[name] for name in gives[0]} for tick in found] == gives, block.place
 
 

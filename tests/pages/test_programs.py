@@ -20,19 +20,20 @@ from hydro_core.cli.main import COMMANDS, main
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
-from hydro_core.lang.resolve import parse
-from hydro_core.running import run_json
+from hydro_core.lang.load import load_text
+from hydro_core.running import calendar_given, run_json
+from hydro_core.ticks.calendar import Calendar
 from tests.pages.blocks import ALL, Block, following, rewritten
 from tests.pages.command_lines import Command, commands_of
 from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
-    *("hydrotick", "ticks", "error", "console"),  # here
+    *("hydrotick", "rules", "ticks", "error", "console"),  # here
     *("python", "yaml", "toml", "json"),  # in `test_files`
     *("sh", "ini"),  # in `test_commands`, and in `tests/orchestration/test_services.py`
-    *("csv", "text", "mermaid"),
+    *("csv", "text", "mermaid", "sql"),
 }
-PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
+PROGRAMS = [block for block in ALL if block.language in ("hydrotick", "rules")]
 CONSOLES = [block for block in ALL if block.language == "console"]
 
 
@@ -74,7 +75,7 @@ def _found(block: Block, said: list[Block]) -> list[str]:
             _check_comments(block, compiled)
             return []
         case ["ticks"]:
-            return [written(*_run(compiled_of(block), said[0].text))]
+            return [written(*_run(compiled_of(block), said[0]))]
         case ["error"]:
             with pytest.raises(HydroError) as refused:
                 compiled_of(block)
@@ -82,7 +83,7 @@ def _found(block: Block, said: list[Block]) -> list[str]:
         case ["ticks", "error"]:
             compiled = compiled_of(block)
             with pytest.raises(HydroError) as failed:
-                _run(compiled, said[0].text)
+                _run(compiled, said[0])
             inputs = [s for s in streams_of(compiled, said[0].text) if not s.out]
             return [written(inputs, read(said[0].text, inputs)), f"{failed.value}\n"]
         case languages:
@@ -91,8 +92,8 @@ def _found(block: Block, said: list[Block]) -> list[str]:
 
 def compiled_of(block: Block, partial: bool = False) -> Compiled:
     """The program of a block."""
-    file = block.file or "program.hydro"
-    return compile_graph(parse(block.text, file=file, name=Path(file).stem), partial=partial)
+    file = block.file or ("program.dl" if block.language == "rules" else "program.hydro")
+    return compile_graph(load_text(block.text, file, name=Path(file).stem), partial=partial)
 
 
 def streams_of(compiled: Compiled, table: str) -> list[Column]:
@@ -106,18 +107,24 @@ def streams_of(compiled: Compiled, table: str) -> list[Column]:
     ]
 
 
-def _run(compiled: Compiled, table: str) -> tuple[list[Column], Batches]:
+def _run(compiled: Compiled, table: Block) -> tuple[list[Column], Batches]:
     """The streams of a table, with what came in and what comes out of them."""
-    streams = streams_of(compiled, table)
-    given = read(table, [stream for stream in streams if not stream.out])
-    gives = run(compiled, given)
+    streams = streams_of(compiled, table.text)
+    given = read(table.text, [stream for stream in streams if not stream.out])
+    gives = run(compiled, given, calendar_of(table))
     return streams, [{**i, **o} for i, o in zip(given, gives, strict=True)]
 
 
-def run(compiled: Compiled, ticks: Batches) -> Batches:
+def calendar_of(table: Block) -> Calendar | None:
+    """The times of a table's ticks, where its fence says them: "ticks 1h from 2026-01-01"."""
+    every, _, start = table.file.partition(" from ")
+    return calendar_given(start, every) if start else None
+
+
+def run(compiled: Compiled, ticks: Batches, calendar: Calendar | None = None) -> Batches:
     """What a program gives on the reference, as it is written and as it is optimized."""
-    naive = run_json(compiled.graph, {}, ticks, Options(optimized=False))
-    assert run_json(compiled.graph, {}, ticks, Options()) == naive
+    naive = run_json(compiled.graph, {}, ticks, Options(optimized=False), calendar)
+    assert run_json(compiled.graph, {}, ticks, Options(), calendar) == naive
     return list(naive)
 
 

@@ -15,6 +15,7 @@ from hydro_core.running import given_types, read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.frames.few_rows import few_rows_session
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.json import to_json
 
 Tick = Mapping[str, Sequence[Any]]
@@ -34,11 +35,15 @@ def on_reference(of: Compiled, ticks: Sequence[Tick]) -> Json:
 
 
 def on_spark(
-    of: Compiled, ticks: Sequence[Tick], ranges: Iterable[int], spark: SparkSession
+    of: Compiled,
+    ticks: Sequence[Tick],
+    ranges: Iterable[int],
+    spark: SparkSession,
+    calendar: Calendar | None = None,
 ) -> Json:
     """The ticks cut into ranges of these lengths."""
     memory = Memory(plan(of.typed), few_rows_session(spark), SETTINGS)
-    given = iter(list(read_ticks(of.typed, ticks)))
+    given = iter(list(read_ticks(of.typed, ticks, calendar)))
     found = []
     for length in ranges:
         found += memory.run([next(given) for _ in range(length)])

@@ -35,25 +35,25 @@ CUTS = ((1, 1, 1, 1, 1), (2, 3), (1, 3, 1), (2, 1, 2), (1, 1, 3), (3, 1, 1), (5,
 QUICK = 5
 
 
-def _seeds(quick: int, first: int, last: int) -> list[object]:
+def seeds(quick: int, first: int, last: int) -> list[object]:
     marks = {n: () if n < first + quick else (pytest.mark.slow,) for n in range(first, last)}
     return [pytest.param(n, marks=of) for n, of in marks.items()]
 
 
-@pytest.mark.parametrize("seed", _seeds(QUICK, 0, 200))
+@pytest.mark.parametrize("seed", seeds(QUICK, 0, 200))
 def test_in_memory(seed: int, spark: SparkSession) -> None:
-    check(seed, lambda compiled: in_memory(optimized(compiled), spark))
+    check(keyed_history(seed), seed, lambda compiled: in_memory(optimized(compiled), spark))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1050))
 def test_as_written(seed: int, spark: SparkSession) -> None:
-    check(seed, lambda compiled: in_memory(compiled, spark))
+    check(keyed_history(seed), seed, lambda compiled: in_memory(compiled, spark))
 
 
-@pytest.mark.parametrize("seed", _seeds(1, 2000, 2030))
+@pytest.mark.parametrize("seed", seeds(1, 2000, 2030))
 def test_on_tables(seed: int, spark: SparkSession) -> None:
-    check(seed, lambda compiled: on_pipelines(compiled, WINDOWS, SETTINGS))
+    check(keyed_history(seed), seed, lambda compiled: on_pipelines(compiled, WINDOWS, SETTINGS))
 
 
 def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
@@ -71,8 +71,7 @@ def in_memory(compiled: Compiled, spark: SparkSession) -> OnSpark:
     return run
 
 
-def check(seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
-    made = keyed_history(seed)
+def check(made: KeyedHistory, seed: int, engine: Callable[[Compiled], OnSpark]) -> None:
     graph = parse(made.text)
     compiled = compile_graph(graph, given_types(graph, made.schemas, made.ticks))
     case = cut(made, compiled, seed)

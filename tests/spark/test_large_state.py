@@ -15,6 +15,7 @@ from benchmarks.measure import plan_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store import store
 from hydro_core.spark.store.held import Held
+from hydro_core.spark.store.lookup_files import LOOKUPS
 from hydro_core.spark.store.row_groups import ROWS_OF_A_GROUP
 from tests.spark.pipelines import SETTINGS, Batch
 
@@ -65,10 +66,11 @@ def test_rows_of_large_tables_are_looked_up_as_those_that_are_held(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    for most in (1 << 26, 100_000):
+    for most, lookups in ((1 << 26, 0), (100_000, 0), (1 << 26, 1 << 30)):
         monkeypatch.setattr(store, "HELD", Held(most))
-        settings = SETTINGS.with_(small_write_rows=5_000)
-        pipeline = Pipeline(tmp_path / str(most), plan_of(PROGRAM), settings, spark)
+        settings = SETTINGS.with_(small_write_rows=5_000, lookup_bytes=lookups)
+        place = tmp_path / f"{most}-{lookups}"
+        pipeline = Pipeline(place, plan_of(PROGRAM), settings, spark)
         pipeline.run_tick(0, given(0, LOAD))
         assert max(groups(pipeline)) <= 2 * ROWS_OF_A_GROUP
         for tick in range(1, 3):
@@ -79,5 +81,6 @@ def test_rows_of_large_tables_are_looked_up_as_those_that_are_held(
         for tick in range(3, 5):
             pipeline.run_tick(tick, given(tick, 30))
         found.append(contents(pipeline))
-    assert found[0] == found[1]
+        assert (place / LOOKUPS).exists() == bool(lookups)
+    assert found[0] == found[1] == found[2]
     assert len(found[0]["large"]) > LOAD // 20

@@ -100,16 +100,16 @@ CASES = [
     if c.error is None
 ]
 SAMPLE = covering(
-    [v for v in (*vectors("dfir", "fuzz"), *CASES) if "error" not in v], optimize=False
+    [v for v in (*vectors("dfir", "fuzz", "ordered"), *CASES) if "error" not in v], optimize=False
 )
 
 
 @pytest.mark.parametrize("name", [v["name"] for v in SAMPLE])
 def test_shards_give_what_the_whole_gives(name: str, spark: SparkSession) -> None:
-    text, schemas, ticks = PROGRAMS[name]
+    text, schemas, ticks, calendar = PROGRAMS[name]
     graph = parse(text)
     program = compile_graph(graph, given_types(graph, schemas, ticks))
-    items = list(read_ticks(program.typed, ticks))
+    items = list(read_ticks(program.typed, ticks, calendar))
     try:
         whole = list(run_items(program, items, Options(optimized=False)))
         shards = sharded(program, 2)

@@ -14,6 +14,8 @@ from hydro_core.compile import best_plan, compile_text, planned
 from hydro_core.spark.pipeline.forgetting import by_key, erase, rows_there, take_out
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.store import lookup_files
+from hydro_core.spark.store.lookup_files import LOOKUPS
 from tests.spark.pipelines import SETTINGS, Batch
 
 pytestmark = pytest.mark.spark
@@ -55,6 +57,12 @@ KEYS = {"a": ("user",), "b": ("user",)}
 @pytest.fixture(scope="module", autouse=True)
 def _session(spark: SparkSession) -> None:
     """Pipelines without a session of their own use the shared one."""
+
+
+@pytest.fixture(autouse=True)
+def _all_files_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are looked up in copies of files, which are to go as well."""
+    monkeypatch.setattr(lookup_files, "INDEXED_ROWS", 1)
 
 
 def opened(directory: Path, program: str) -> Pipeline:
@@ -105,10 +113,14 @@ def test_what_is_left_is_what_the_others_make(tmp_path: Path, program: str) -> N
     found = by_key(mine, {n: p for n, p in KEYS.items() if n in mine.plan.graph.sources}, "ann")
     assert found.obstacles == ()
     assert sum(rows_there(mine, found).values())
+    copies = tmp_path / "mine" / LOOKUPS
+    if program == "joins":
+        assert any(b"ann" in file.read_bytes() for file in copies.iterdir())
     with mine.lock:
         take_out(mine, found, (), {})
         assert contents(mine) == contents(never)
         erase(mine)
+    assert not copies.exists()
     assert contents(opened(tmp_path / "mine", text)) == contents(never)
     assert verify(tmp_path / "mine").problems == ()
     run(mine, 4, 5, "ann")

@@ -19,25 +19,12 @@ from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.running import read_ticks
 from hydro_core.types.json import to_json
-from tests.golden.vectors import Vector, key, vectors
+from tests.golden.vectors import Vector, calendar_of, key, vectors
 from tests.spark.coverage import compiled, cover, errors_of
 from tests.support.stored import MODES, as_named, storable, stored_outputs
 from tests.support.widened import narrow, widened, wider
 
-
-def is_to_come(vector: Vector) -> bool:
-    """Whether a vector is of an operator or an argument that does not exist yet."""
-    try:
-        compiled(vector, optimize=False)
-    except HydroError as problem:
-        said = problem.diagnostics[0].message
-        unknown = problem.code == "unknown-operator" or "has no argument" in said
-        return problem.code not in errors_of(vector) and (unknown or "`on` must be" in said)
-    return False
-
-
-ORDERED = [v for v in vectors("ordered") if not is_to_come(v)]
-VECTORS = [*vectors("dfir", "fuzz"), *ORDERED]
+VECTORS = vectors("dfir", "fuzz", "ordered")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here"),
@@ -66,7 +53,7 @@ def judge(
     program = storable(program)
 
     def run(of: Compiled) -> list[dict[str, list[Any]]]:
-        given = list(read_ticks(of.typed, ticks))
+        given = list(read_ticks(of.typed, ticks, calendar_of(vector)))
         found = stored_outputs(directory, of, given, mode, spark, optimize=optimize)
         return [as_json(of.typed, tick) for tick in found]
 

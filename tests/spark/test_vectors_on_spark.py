@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hydro_core.errors import HydroError
-from tests.golden.vectors import Vector, key, vectors
+from tests.golden.vectors import Vector, calendar_of, key, vectors
 from tests.spark.coverage import compiled, covering, errors_of
 from tests.spark.engines import Json, on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-VECTORS = vectors("dfir", "fuzz")
+VECTORS = vectors("dfir", "fuzz", "ordered")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here"),
@@ -31,10 +31,10 @@ def check(
     ticks = vector.get("ticks", [{}])
     if "error" in vector:
         with pytest.raises(HydroError) as caught:
-            on_spark(compiled(vector, optimize=optimize), ticks, ranges, spark)
+            on_spark(compiled(vector, optimize=optimize), ticks, ranges, spark, calendar_of(vector))
         assert caught.value.code in errors_of(vector)
         return
-    found = on_spark(compiled(vector, optimize=optimize), ticks, ranges, spark)
+    found = on_spark(compiled(vector, optimize=optimize), ticks, ranges, spark, calendar_of(vector))
     compare(vector, found)
 
 

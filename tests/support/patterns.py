@@ -8,7 +8,8 @@ from random import Random
 
 from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Args, OpSpec
+from hydro_core.catalog.tails import RUNNING_OVER
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.resolve import parse
@@ -20,6 +21,8 @@ from hydro_core.optimize.rules.selection import LINES, introduced
 from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
+from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
+from tests.support.ordered_patterns import top_arguments, with_tails_of
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
 PARTS = "k long, total decimal(38, 0), n long"
@@ -56,8 +59,12 @@ def _commutative(text: str, op: str = "fold") -> Fn:
 def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, PLR0912
     """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
     given: dict[str, object] = {a.name: a.default for a in op.args}
+    if op.name == "join_asof":
+        way, how = rng.choice(("backward", "forward", "nearest")), rng.choice(("left", "inner"))
+        given |= {"on": ("k",), "at": "v", "since": "v", "suffix": "_r"}
+        return Args(tuple((given | {"direction": way, "how": how}).items()))
     name = op.name.removeprefix("running_")
-    if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
+    if name in {"moving_aggregate", "aggregate_result", "top", "over", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
     match name:
         case "map" | "inspect" | "sort_by_key":
@@ -90,15 +97,20 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             given["how"] = how.partition(":")[2] or "inner"
         case "limit":
             given["n"] = rng.randint(0, 2)
-    return Args(tuple(given.items()))
+    args = Args(tuple(given.items()))
+    return args if op.at(args).args else NO_ARGS
 
 
 def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
     given: dict[str, object] = {a.name: a.default for a in op.args}
-    if op.name == "moving_aggregate":
-        by = None if "global" in how else ("k",)
+    by = None if "global" in how else ("k",)
+    if op.name.endswith("over"):
+        return with_tails_of(rng)[op is RUNNING_OVER]
+    if op.name.endswith("top"):
+        given |= top_arguments(rng, by)
+    elif op.name == "moving_aggregate":
         return dict(_known_of_aggregates(rng, by, moving=True))["moves"][0]
-    if op.name == "aggregate_result":
+    elif op.name == "aggregate_result":
         made = tuple((f, Aggregate(f, ("total", "n"))) for f in ("sum", "avg"))
         given |= {"by": ("k",), "aggregates": made}
         given["schema"] = parse_ddl("k long, sum long, avg double")
@@ -118,7 +130,6 @@ SKIPPED = frozenset(
         *("persist_mut", "persist_mut_keyed", "unique_keyed"),
     }
 )
-"""Operators without rules of their own, or for other items; `map` stands for the itemwise ones."""
 
 
 def all_shapes() -> Mapping[str, Shape]:
@@ -135,8 +146,8 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name == "aggregate":
-            hows = ["aggregate", "aggregate:global"]
+        if op.name in {"aggregate", "top"}:
+            hows = [op.name, f"{op.name}:global"]
         for how in hows:
             args = arguments(op, rng, how)
             if args is None:
@@ -178,35 +189,19 @@ def of_empty(rule: Rule) -> bool:
     return any(isinstance(f, Fact) and f.name == "empty" for f in facts)
 
 
+OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    *("parts", "moving", "moves", "distinct_of", "apart"),
+    *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
     "opposite",
 }
 HOWS = {
     "opposite": ("semi", "anti"),
 }
-RUNNING = (
-    (("m", "avg", ("v",)),),
-    (("m", "avg", ("v",)), ("n", "count", ("v",)), ("x", "max", ("v",))),
-    (("b", "max_by", ("k", "v")), ("s", "min_by", ("v", "v"))),
-)
-MOVING = (
-    (("s", "sum", ("v",)), ("n", "count", ())),
-    (("m", "avg", ("v",)), ("s", "sum", ("v",)), ("n", "count", ("v",))),
-)
-DISTINCT = (
-    (("d", "count_distinct", ("v",)),),
-    (("d", "count_distinct", ("v", "k")), ("x", "max", ("v",))),
-)
-MIXED = (
-    (("d", "count_distinct", ("v",)), ("n", "count", ())),
-    (("s", "sum", ("v",)), ("d", "count_distinct", ("v",)), ("m", "avg", ("v",))),
-)
 
 
 def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _known_of_aggregates(
@@ -241,11 +236,11 @@ class Instance:
         names = {s.removesuffix("!") for s in self._shape_names()}
         if self.rule.name == "aggregate-global-by-hand":
             return "v long"
-        rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
+        rows = {*OF_ROWS, *(f"running_{name}" for name in OF_ROWS), "moving_aggregate"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
-        rows |= ON_ROWS
+        rows |= {*ON_ROWS, *(name for name in names if name.startswith("join_asof"))}
         return ROW if names & rows else PAIR
 
     def graph(self) -> Graph:
@@ -296,6 +291,8 @@ class Instance:
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
             found = [_join(how, None) for how in HOWS[condition.name]]
+        elif condition.name == "tails":
+            found = with_tails_of(self.rng)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name
@@ -367,7 +364,8 @@ class Instance:
 
     def _arguments(self, pattern: Pat, op: OpSpec) -> Args:
         if pattern.payload is None:
-            return Args(tuple((a.name, a.default) for a in op.args))
+            args = Args(tuple((a.name, a.default) for a in op.args))
+            return args if op.at(args).args else NO_ARGS
         name = pattern.payload.name
         if name not in self.payloads:
             made = arguments(op, self.rng, pattern.shape.removesuffix("!"))

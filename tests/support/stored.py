@@ -77,7 +77,9 @@ def stored_outputs(
         pipeline = Pipeline(directory, plan, settings, spark)
         last = first + length - 1
         batches = {name: batch(name, of, ticks, first, last) for name, of in items.items()}
-        pipeline.run_range(first, last, batches)
+        times = {t: (ticks[t].start, ticks[t].end) for t in range(first, last + 1)}
+        timed = {t: ends for t, ends in times.items() if None not in ends}
+        pipeline.run_range(first, last, batches, times=timed)
         found += outputs_at(pipeline, range(first, last + 1))
         first = last + 1
     again = outputs_at(pipeline, range(len(ticks)))

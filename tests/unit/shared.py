@@ -24,9 +24,9 @@ def or_skipped(cases: list[Any], what: str = "the shared vectors") -> list[Any]:
     return cases or [pytest.param(None, id="missing", marks=missing)]
 
 
-def vectors(name: str) -> list[dict[str, Any]]:
-    """The vectors of a folder, in the order of their files."""
-    folder = shared(f"vectors/{name}")
-    files = sorted(folder.glob("*.json")) if folder else []
+def vectors(*names: str) -> list[dict[str, Any]]:
+    """The vectors of folders, in the order of their files."""
+    folders = [folder for name in names if (folder := shared(f"vectors/{name}"))]
+    files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
     contents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     return [v for c in contents for v in (c if isinstance(c, list) else [c])]

@@ -18,6 +18,7 @@ from hydro_core.analysis.partition.terms import (
     leaf_paths,
     of_form,
 )
+from hydro_core.catalog.inputs import sides_of_key
 from hydro_core.catalog.spec import Always, OnAnyField, OnKey
 from hydro_core.functions.field_map import FieldMap
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -243,8 +244,10 @@ def _places(node: Node, count: int) -> tuple[list[FieldPaths], FieldPaths]:
     rule = node.spec.partition
     columns = next((c for name in ("by", "on") if (c := node.args.get(name)) is not None), None)
     if columns is not None and isinstance(rule, OnKey):
-        named = tuple((column,) for column in columns)
-        return [named] * count, named
+        named: list[FieldPaths] = [
+            tuple((column,) for column in side) for side in sides_of_key(columns)
+        ]
+        return named[:count], named[0]
     if isinstance(rule, OnKey):
         return [(rule.at[i],) for i in range(count)], (rule.gives,)
     assert isinstance(rule, OnAnyField)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hydro_core.catalog.io import SINK, SOURCE
-from hydro_core.catalog.spec import Aggregate, Args, Barrier, State
+from hydro_core.catalog.spec import Aggregate, Args, Barrier, OverFunction, State
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.stream import StreamType
@@ -152,6 +152,8 @@ def _part(part: object) -> str:
         case (str() as name, Aggregate() as aggregate):
             arguments = ", ".join(a if isinstance(a, str) else a.name for a in aggregate.arguments)
             return f"{name}={aggregate.function}({arguments})"
+        case (str() as name, OverFunction() as over):
+            return f"{name}={over.function}(…)"
         case (str() as name, Fn() as fn):
             return f"{name}={fn.name}"
         case (str() as name, str() as old):

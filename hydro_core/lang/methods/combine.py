@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
 
-from hydro_core.catalog import combine
-from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT
+from hydro_core.catalog import combine, nearest
+from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT, UserFunction
 
 
 class CombineMethods(Methods[StreamT]):
@@ -34,14 +36,46 @@ class CombineMethods(Methods[StreamT]):
         on: ColumnNames | Mapping[str, str] | None = None,
         how: str = "inner",
         suffix: str | None = None,
+        where: UserFunction | None = None,
     ) -> StreamT:
         """Equi-join on the first field of pairs, or with `on` on columns of rows.
 
         `on` is a column of both sides, a list of such, or `{left: right}` where their names
         differ: the left's stay. `how` is inner, left, right, outer, semi or anti; `suffix` renames
-        columns of the right that the left has too.
+        columns of the right that the left has too. A pair of rows matches only where the condition
+        `where` over both is true; without `on` it judges all pairs.
         """
-        return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix)
+        return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix, where=where)
+
+    def join_asof(  # noqa: PLR0913 - as a program writes them
+        self,
+        right: StreamT,
+        *,
+        on: ColumnNames | Mapping[str, str] | None = None,
+        at: str = "at",
+        since: str = "since",
+        direction: str = "backward",
+        within: timedelta | float | Decimal | None = None,
+        how: str = "left",
+        suffix: str | None = None,
+    ) -> StreamT:
+        """Each row with the one right row of its key whose `since` is nearest to its `at`.
+
+        `direction` is backward (the greatest that is not after), forward (the least that is not
+        before) or nearest, no farther than `within`; of equal ones the greatest row. With
+        `how="inner"` rows that find none are left out.
+        """
+        return self.apply(
+            nearest.JOIN_ASOF,
+            right=right,
+            on=on,
+            at=at,
+            since=since,
+            direction=direction,
+            within=within,
+            how=how,
+            suffix=suffix,
+        )
 
     def zip(self, right: StreamT) -> StreamT:
         """Pairs of the items at equal positions."""

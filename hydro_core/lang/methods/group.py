@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hydro_core.catalog import group
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog import group, ordered
+from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.lang.methods.base import ColumnNames, Methods, StreamT, UserFunction
 
 
@@ -51,3 +51,29 @@ class GroupMethods(Methods[StreamT]):
     def aggregate(self, *, by: ColumnNames | None = None, **aggregates: Aggregate) -> StreamT:
         """Spark's aggregates, of each key or of all rows: `aggregate(by="k", n=agg.count())`."""
         return self.apply(group.AGGREGATE, by=by, **aggregates)
+
+    def over(
+        self,
+        *,
+        by: ColumnNames | UserFunction | None = None,
+        order: ColumnNames | UserFunction | None = None,
+        descending: bool = False,
+        **functions: OverFunction,
+    ) -> StreamT:
+        """Each row with columns of its key's rows in their order: `over(by="k", order="at",
+        n=over.row_number())`.
+        """
+        return self.apply(ordered.OVER, by=by, order=order, descending=descending, **functions)
+
+    def top(
+        self,
+        n: int,
+        *,
+        by: ColumnNames | UserFunction | None = None,
+        order: ColumnNames | UserFunction,
+        descending: bool = False,
+        ties: bool = False,
+    ) -> StreamT:
+        """The first n rows of each key, or of all; with `ties` those equal to the n-th, too."""
+        given = {"by": by, "order": order, "descending": descending, "ties": ties}
+        return self.apply(ordered.TOP, n, **given)

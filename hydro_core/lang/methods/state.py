@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hydro_core.catalog import state
 from hydro_core.lang.methods.base import Methods, StreamT
 
@@ -9,9 +11,9 @@ from hydro_core.lang.methods.base import Methods, StreamT
 class StateMethods(Methods[StreamT]):
     """Methods of the family `state`."""
 
-    def persist(self) -> StreamT:
-        """All items of the ticks up to this one."""
-        return self.apply(state.PERSIST)
+    def persist(self, *, for_: timedelta | None = None, by: str | None = None) -> StreamT:
+        """All items of the ticks up to this one; with `for_`, until their time is so long ago."""
+        return self.apply(state.PERSIST, for_=for_, by=by)
 
     def old(self) -> StreamT:
         """All items of the ticks before this one."""

@@ -70,7 +70,7 @@ def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
         return
     rest = tuple(x for x in named if x not in alike)
     one, other = (args.with_(aggregates=part) for part in (rest, tuple(alike)))
-    join = Args((("on", args["by"]), ("how", "inner"), ("suffix", None)))
+    join = Args((("on", args["by"]), ("how", "inner"), ("suffix", None), ("where", None)))
     order = Args((("columns", output.names), ("computed", ())))
     yield "apart", (args, one, other, join, order)
     for part in (one, other):

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import Compares, Matching
+from hydro_core.catalog.classes import Matching
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import State
+from hydro_core.catalog.variants import Compares
 from hydro_core.optimize.rule import Rule, rule
 from hydro_core.optimize.rules.empty import rules_of_empty
 from hydro_core.optimize.rules.state import BY_HAND

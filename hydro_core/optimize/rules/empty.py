@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from hydro_core.catalog.classes import Compares, Empty, Matching, Sum
+from hydro_core.catalog.classes import Empty, Matching, Sum
 from hydro_core.catalog.io import SOURCE_ITER
 from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.variants import Compares
 from hydro_core.optimize.rule import Rule, rule
 from hydro_core.optimize.shape import Shape, call, variables
 from hydro_core.optimize.space import ClassId, Problem, Space

@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import ByKey, Matching, Summary
+from hydro_core.catalog.classes import ByKey, Matching
 from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import Args, functions_of
+from hydro_core.catalog.tails import with_tails
+from hydro_core.catalog.variants import Summary
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
@@ -20,6 +23,7 @@ from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
+from hydro_core.optimize.rules.single import first_of_pairs, kept_rows
 from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
@@ -65,9 +69,26 @@ def with_facts(loaded: Loaded) -> Problem:
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
         facts.add(name, *(facts.number(Payload(a)) for a in filters))
+    _of_single(loaded, facts)
     _of_uses(loaded, facts)
     _of_streams(loaded, facts)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
+
+
+def _of_single(loaded: Loaded, facts: _Facts) -> None:
+    """What is compared with a single item, and may be asked for matches before."""
+    found = list(kept_rows(loaded)) if _has_matches(loaded) else []
+    for name, kept, columns in found:
+        facts.add("kept", name, facts.number(Payload(kept)), facts.number(Payload(columns)))
+        facts.add("moves", facts.number(Payload(kept)))
+    for node in loaded.origins.values() if found else ():
+        if first_of_pairs(node):
+            for known in ("first", "total"):
+                facts.add(known, facts.number(Payload(node.args)))
+
+
+def _has_matches(loaded: Loaded) -> bool:
+    return any(isinstance(node.cls, Matching) for node in loaded.origins.values())
 
 
 def _of_streams(loaded: Loaded, facts: _Facts) -> None:
@@ -84,7 +105,7 @@ def _of_streams(loaded: Loaded, facts: _Facts) -> None:
 
 
 def _join(on: tuple[str, ...] | None, how: str) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None)))
+    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
 
 
 def _of_uses(loaded: Loaded, facts: _Facts) -> None:
@@ -126,6 +147,13 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
             facts.add(name, *(facts.number(Payload(a)) for a in args))
             for fn in (fn for a in args for fn in functions_of(a)):
                 facts.uses.add(fn, item, there=node.inputs[0].node in loaded.solid)
+    elif node.op is OVER:
+        stream = node.inputs[0]
+        found = with_tails(node.args, types[stream].item, types[Endpoint(node.id)].item)
+        if found is not None:
+            facts.add("tails", *(facts.number(Payload(a)) for a in (node.args, *found)))
+            for fn in functions_of(found[0]):
+                facts.uses.add(fn, types[stream].item, there=stream.node in loaded.solid)
     elif node.op is JOIN and isinstance(node.cls, Matching):
         on = node.args["on"]
         facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))
@@ -158,7 +186,7 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
     """
     items = tuple(types[e].item for e in node.inputs)
     output = types[Endpoint(node.id)].item
-    if not node.op.args:
+    if not node.spec.args:
         return node.id, (items, output)
     if not _aggregates(node):
         return (node.op, args, output), items

@@ -11,9 +11,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
     Ends,
-    Gives,
     Linear,
-    Meets,
     OverTime,
     PerItem,
     PerKey,
@@ -22,6 +20,7 @@ from hydro_core.catalog.classes import (
     Projection,
 )
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
@@ -96,7 +95,7 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
             if node.id not in above or output is None or output.item != item:
                 continue
             for fact, moved, side in _before(typed, node, fn, item):
-                own = (node.args,) if node.op.args else ()
+                own = (node.args,) if node.spec.args else ()
                 on = _Asked(_filter(moved), node.inputs[side], loaded)
                 # beside others it sees items without a partner: it must have a value for each
                 if len(node.inputs) == 1 or is_total(moved, on.item, there=on.there):

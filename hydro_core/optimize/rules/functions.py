@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hydro_core.catalog.classes import ByKey, Gives, is_itemwise
+from hydro_core.catalog.classes import ByKey, is_itemwise
 from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE
 from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.variants import Gives
 
 _SIDE = "the filter looks at this side only, and has a value for every item of it"
 

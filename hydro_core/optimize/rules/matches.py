@@ -19,4 +19,18 @@ MATCHES: tuple[Line, ...] = (
         "(join:semi ?s (join:anti ?t ?a ?b) ?c) => (join:anti ?t (join:semi ?s ?a ?c) ?b)",
         "both keep a row or not by its key alone, so either may come first",
     ),
+    *(
+        (
+            f"{how}-before-single",
+            (
+                f"(join:{how} ?j (map ?m (filter ?p (cross_singleton ?a ?u))) ?b) => (map ?m"
+                " (filter ?p (cross_singleton (select ?s (aggregate ?c"
+                f" (join:{how} ?j ?a ?b))) ?u)))"
+            ),
+            "a match keeps a row or not by its key alone, and each row is there once",
+            "(kept ?a ?c ?s)",
+            "(first ?m)",
+        )
+        for how in ("semi", "anti")
+    ),
 )

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import ByKey, Summary
+from hydro_core.catalog.classes import ByKey
 from hydro_core.catalog.group import AGGREGATE
-from hydro_core.catalog.internal import MOVING_AGGREGATE, running
+from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_TOP, running
+from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.catalog.tails import RUNNING_OVER
+from hydro_core.catalog.variants import Summary
 from hydro_core.optimize.rule import Line
 from hydro_core.optimize.shape import GLOBAL
 
 RESULTS: Mapping[OpSpec, OpSpec] = {
-    op: over_all for op in CATALOG.values() if (over_all := running(op)) is not None
+    op: over_all
+    for op in CATALOG.values()
+    if isinstance(op.cls, ByKey) and (over_all := running(op)) is not None
 }
-"""The operators that have a running form, with that form."""
+"""The results by key that have a running form, with that form."""
 
 _GOES_ON: Mapping[Summary, tuple[str, tuple[str, ...]]] = {
     Summary.FOLD: ("the fold goes on from where it was", ("(accumulates ?f)",)),
@@ -44,6 +49,15 @@ def _running(op: OpSpec, variant: str) -> Line:
         f"({op.name}{variant} ?f (persist ?b)) => ({RESULTS[op].name}{variant} ?f ?b)",
         because,
         *when,
+    )
+
+
+def _running_first(variant: str) -> Line:
+    """The first rows of a history go on by what is new."""
+    return (
+        f"{_title(TOP, variant)}-running",
+        f"({TOP.name}{variant} ?f (persist ?b)) => ({RUNNING_TOP.name}{variant} ?f ?b)",
+        "a row that was not among the first of its key will not come to be",
     )
 
 
@@ -98,6 +112,13 @@ def _title(op: OpSpec, variant: str) -> str:
 
 RUNNING: tuple[Line, ...] = (
     *(_running(op, variant) for op in RESULTS for variant in variants(op)),
+    *(_running_first(variant) for variant in ("", GLOBAL)),
+    (
+        "over-running",
+        f"({OVER.name} ?f (persist ?b)) => (select ?h ({RUNNING_OVER.name} ?g ?b))",
+        "what a row is told of those before it follows from the last rows of its key",
+        "(tails ?f ?g ?h)",
+    ),
     *(line for variant in variants(AGGREGATE) for line in _of_aggregates(variant)),
     (
         "aggregate-apart",
@@ -119,10 +140,14 @@ BY_HAND: tuple[Line, ...] = tuple(
 MOVING: tuple[Line, ...] = tuple(
     line for variant in variants(AGGREGATE) for line in _of_changes(variant)
 )
-INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
-    (result, args)
-    for op, over_all in RESULTS.items()
-    for args in variants(op).values()
-    for result in ((op, over_all, MOVING_AGGREGATE) if op is AGGREGATE else (over_all,))
+INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
+    tuple(
+        (result, args)
+        for op, over_all in RESULTS.items()
+        for args in variants(op).values()
+        for result in ((op, over_all, MOVING_AGGREGATE) if op is AGGREGATE else (over_all,))
+    )
+    + tuple((RUNNING_TOP, {"n": 1, "by": by, "order": ("v",)}) for by in (("k",), None))
+    + ((RUNNING_OVER, {"by": ("k",), "order": ("v",)}),)
 )
 """The results that these rules bring in, as they are with these arguments."""

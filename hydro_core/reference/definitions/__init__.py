@@ -1,3 +1,13 @@
 """The definitions of the operators, a module per family; importing the package registers all."""
 
-from hydro_core.reference.definitions import combine, group, internal, io, itemwise, order, state
+from hydro_core.reference.definitions import (
+    combine,
+    group,
+    internal,
+    io,
+    itemwise,
+    nearest,
+    order,
+    ordered,
+    state,
+)

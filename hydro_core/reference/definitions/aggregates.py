@@ -15,6 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
 from hydro_core.catalog.refusals import digits_beyond, sum_beyond
+from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import field
@@ -46,26 +47,30 @@ class GroupValues:
     size: int
     columns: Sequence[Values]
     result: ItemType
+    is_ordered: bool
+    """Whether the order of the values may be observed."""
 
     @property
     def values(self) -> Values:
         """The non-null values of the first argument, in the stream's order."""
         return [value for value in self.columns[0] if value is not None]
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the order of the values may be observed."""
-        return self.site.inputs[0].order is Order.TOTAL
-
 
 def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
     """The aggregates of a group of rows, by the names they are given."""
-    found = {}
-    for name, aggregate in site.args["aggregates"]:
-        columns = [[value_of(site, a, row) for row in rows] for a in aggregate.arguments]
-        group = GroupValues(site, len(rows), columns, _column(site.output, name))
-        found[name] = AGGREGATES[aggregate.function](group)
-    return found
+    ordered = site.inputs[0].order is Order.TOTAL
+    return {
+        name: aggregate_of_rows(site, one, rows, _column(site.output, name), ordered=ordered)
+        for name, one in site.args["aggregates"]
+    }
+
+
+def aggregate_of_rows(
+    site: Site, aggregate: Aggregate, rows: Sequence[Any], result: ItemType, *, ordered: bool
+) -> Any:
+    """An aggregate of some rows, whose result has the type; `ordered`: they stand in an order."""
+    columns = [[value_of(site, a, row) for row in rows] for a in aggregate.arguments]
+    return AGGREGATES[aggregate.function](GroupValues(site, len(rows), columns, result, ordered))
 
 
 def _column(row: ItemType, name: str) -> ItemType:

@@ -9,6 +9,7 @@ from typing import Any
 from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.conditions import join_where
 from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.keys import (
     Columns,
@@ -89,6 +90,8 @@ def _join_growth(args: Args) -> SemiNaive:
 @defines("join", growth=_join_growth, exact=True)
 def join(site: Site, left: Bag, right: Bag) -> Bag:
     """The pairs of equal keys, and what `how` keeps of the items without a partner."""
+    if site.args.get("where") is not None:
+        return join_where(site, left, right)
     on = names(site, "on")
     key = Columns(on, compared_as(*(key_type(side.item, on) for side in site.inputs)))
     how = site.args["how"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate
+from hydro_core.functions.attempt import Attempt
 from hydro_core.functions.routed import router
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import long_sum, mean_of, value_of
@@ -18,7 +19,7 @@ from hydro_core.types.values import RowItem
 
 @defines("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @defines("running_aggregate")
-@defines("running_latest", exact=True)
+@defines("running_latest", "running_top", exact=True)
 def running(site: Site, a: NodePast) -> Bag:
     """The operator over all items so far, whatever is stored of its result elsewhere."""
     found = definition_of(site.node.op.stands_for).function(site, a.earlier + a.now)
@@ -63,3 +64,26 @@ def of_shard(site: Site, a: Bag) -> Bag:
     args = site.args
     shard = router(args["by"], args["f"], site.inputs[0].item, args["shards"])
     return Bag(x for x in a if shard(x) == args["shard"])
+
+
+@defines("fitting", growth=SemiNaive.TOGETHER, exact=True)
+def fitting(site: Site, a: Bag) -> Bag:
+    """The items on which no function fails."""
+    attempt = Attempt.of(site.args, site.inputs[0].item)
+    return Bag(x for x in a if attempt.on(x) is None)
+
+
+@defines("failing", growth=SemiNaive.TOGETHER)
+def failing(site: Site, a: Bag) -> Bag:
+    """The other items, each with which function fails on it and why."""
+    attempt, span = Attempt.of(site.args, site.inputs[0].item), site.node.span
+    found = ((x, failed) for x in a if (failed := attempt.on(x)) is not None)
+    return Bag(
+        RowItem(
+            source=site.args["source"],
+            place=failed.place(span),
+            reason=failed.reason,
+            row=attempt.row(x),
+        )
+        for x, failed in found
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND, Refusal
@@ -11,13 +12,30 @@ from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
+from hydro_core.ticks.untimed import refuse_untimed
+from hydro_core.types.moments import in_utc
 from hydro_core.types.values import Struct, canonical
 
 
-@defines("persist", growth=SemiNaive.INPUT, exact=True)
+def _history_growth(args: Args) -> SemiNaive:
+    return SemiNaive.INPUT if args.get("for_") is None else SemiNaive.ANEW
+
+
+@defines("persist", growth=_history_growth, exact=True)
 def persist(site: Site, a: NodePast) -> Bag:
-    """`Σ_{s≤t} a_s`."""
-    return a.earlier + a.now
+    """`Σ_{s≤t} a_s`; with `for_`, of these the rows whose time is later than the end less that."""
+    everything = a.earlier + a.now
+    if site.args.get("for_") is None:
+        return everything
+    end, column = site.moment.end, site.args["by"]
+    if end is None:
+        raise refuse_untimed(site.node, site.moment.tick)
+    return Bag(row for row in everything if _stays(row, column, end, site.args["for_"]))
+
+
+def _stays(row: Any, column: str, end: datetime, time: timedelta) -> bool:
+    at = None if row is None else row[column]
+    return at is not None and end - in_utc(at) < time
 
 
 @defines("old", exact=True)

@@ -15,18 +15,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
     Linear,
     Matching,
     OpClass,
+    OrderedByKey,
     OverTime,
     PerPosition,
     Product,
     Running,
 )
 from hydro_core.catalog.forms import hands_on
+from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.demand import additions_only
@@ -360,7 +363,11 @@ def _is_grouped(cls: OpClass) -> bool:
     match cls:
         case Distinct() | ByKey():
             return True
-        case Ends() | Linear() | Product() | Matching() | Running() | PerPosition() | OverTime():
+        case OrderedByKey(gives):
+            return gives is Places.FIRST
+        case Ends() | Linear() | Product() | Matching() | AsOf() | Running():
+            return False
+        case PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

@@ -15,6 +15,7 @@ from hydro_core.faults import fault_of
 from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
 from hydro_core.spark.session.internal import internal_error
+from hydro_core.spark.session.of_stores import store_error
 from hydro_core.spark.session.scratch import scratch_directories
 from hydro_core.spark.store.ledger import RESTORE, state_error
 
@@ -53,6 +54,9 @@ def _told(
         return ended
     if find_failure(error) is not None:
         return data_error(error, typed, tick)
+    refused = store_error(error)
+    if refused is not None:
+        return refused
     text = str(error)
     # A stored file that cannot be read is not the program's fault.
     if directory and str(directory) in text and any(name in text for name in _BROKEN_FILES):

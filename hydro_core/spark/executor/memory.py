@@ -113,7 +113,7 @@ class Memory:
         }
         ticks_read = 0, self.next - 1
         search = StoredSearch(self.plan, self.lookups, self._met, lambda _: ticks_read)
-        self.found = search.rows(batches)
+        self.found = search.rows(batches, is_tick=first == last)
         return Job(
             self.plan,
             first,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from operator import or_
-from pathlib import Path
 from typing import NoReturn
 
 from pyspark import StorageLevel
@@ -43,9 +42,11 @@ from hydro_core.files.rows import (
 )
 from hydro_core.spark.files.tick_column import tick_of
 from hydro_core.spark.files.workers import read_in_workers, survey
-from hydro_core.spark.frames.paths import literal, quoted
+from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
+from hydro_core.spark.frames.stores import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import TickRange, micros
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (
@@ -143,10 +144,10 @@ def _stored(session: SparkSession, found: FoundFiles) -> DataFrame:
     """The columns as they are stored."""
     if found.version is not None:
         reader = session.read.format("delta").option("versionAsOf", found.version)
-        return reader.load(str(Path(found.form.base).absolute()))
+        return reader.load(unpatterned(session, found.form.base))
     fields = [spark.StructField(n, spark_type(t)) for n, t in (found.types or {}).items()]
     reader = session.read.schema(spark.StructType(fields))
-    return reader.parquet(*(literal(file) for file in found.files))
+    return reader.parquet(*(spark_name(session, file) for file in found.files))
 
 
 def lacks(frame: DataFrame, item: ItemType) -> bool:
@@ -217,11 +218,18 @@ def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
     return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
 
 
-def within(rows: DataFrame, ticks: TickRange | None) -> DataFrame:
-    """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0."""
+def within(rows: DataFrame, ticks: TickRange | None, *, untold: bool = False) -> DataFrame:
+    """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0.
+
+    If rows may be `untold`, those that tell no tick are of the first one.
+    """
     if ticks is None:
         return rows.withColumn(TICK, F.lit(0).cast("long"))
-    numbered = rows.withColumn(TICK, tick_of(ticks, F.col(NUMBER), F.col(MOMENT)))
+    tick = tick_of(ticks, F.col(NUMBER), F.col(MOMENT))
+    if untold:
+        none = F.col(NUMBER).isNull() & F.col(MOMENT).isNull()
+        tick = F.when(none, F.lit(0).cast("long")).otherwise(tick)
+    numbered = rows.withColumn(TICK, tick)
     return numbered.where(F.col(TICK).between(ticks.ticks[0], ticks.ticks[-1]))
 
 
@@ -240,7 +248,7 @@ def first_misfit(rows: DataFrame, tick: Column) -> Misfit | None:
     return None if found is None else Misfit(*found)
 
 
-def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Path]) -> None:
+def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]) -> None:
     """Refuses files that cannot be read, columns that are missing, rows that are of no tick.
 
     Args:
@@ -264,13 +272,14 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Path]) -> 
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
     if arrived.found.form.declared:
-        read: dict[Path, dict[str, None]] = {}
+        read: dict[DataPlace, dict[str, None]] = {}
         for each in names:
             read.setdefault(files[each[FILE]], {}).update(dict.fromkeys(each[NAMES].split("\n")))
         require_read(arrived, arrived.columns, read)
     if arrived.file.column is None:
         return
-    if untold is not None or numbers + moments < rows:
+    tolerant = arrived.found.form.tolerant
+    if untold is not None or (numbers + moments < rows and not tolerant):
         refuse_untold(arrived.file, NO_TICK if untold is None else untold[PROBLEM])
     if numbers and moments:
         refuse_mixed(arrived.file, arrived.file)
@@ -304,13 +313,11 @@ def _moment(micros: int) -> datetime:
 
 def _placed(session: SparkSession, arrived: Arrived) -> DataFrame:
     """The ticks of rows with their places in files, which only the files of a Delta table tell."""
-    uris = (path.absolute().as_uri() for path in arrived.found.files)
-    # As Spark calls them.
-    names = [uri.replace("file://", "file:", 1) for uri in uris]
+    names = [uri_of(path) for path in arrived.found.files]
     numbers = F.create_map(*(F.lit(x) for n, name in enumerate(names) for x in (name, n)))
     place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
     row = F.col("_metadata.row_index").alias(ROW)
-    files = [literal(file) for file in arrived.found.files]
-    base = str(Path(arrived.found.form.base).absolute())
+    files = [spark_name(session, file) for file in arrived.found.files]
+    base = unpatterned(session, arrived.found.form.base)
     stored = session.read.option("basePath", base).parquet(*files)
     return _native(stored, arrived, {}, "UTC", place, row)

@@ -14,14 +14,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.pieces import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.storage.remote import DataPlace
 
 
 def read_in_workers(
-    session: SparkSession, files: Sequence[Path], form: FileForm, wanted: WantedColumns
+    session: SparkSession, files: Sequence[DataPlace], form: FileForm, wanted: WantedColumns
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""
     here = Path.cwd()
@@ -36,7 +37,7 @@ def read_in_workers(
 
 
 def survey(
-    session: SparkSession, files: Sequence[Path], found: Callable[[Path], bytes]
+    session: SparkSession, files: Sequence[DataPlace], found: Callable[[DataPlace], bytes]
 ) -> list[bytes | DataError]:
     """What `found` says of each file, or the error that it raises."""
     here = Path.cwd()
@@ -47,6 +48,8 @@ def survey(
             try:
                 with chdir(here):
                     said = found(files[number])
+            except InfrastructureError:
+                raise
             except DataError as error:
                 problem, cure = error.diagnostics[0].message, error.diagnostics[0].help
             columns: list[Any] = [pa.array([number]), pa.array([said], pa.binary())]

@@ -14,7 +14,12 @@ def literal(path: Path | str) -> str:
     >>> literal("/data/a[1]/x.parquet")
     '/data/a\\[1\\]/x.parquet'
     """
-    return _SIGNS.sub(r"\\\g<0>", str(Path(path).absolute()))
+    return escaped(str(Path(path).absolute()))
+
+
+def escaped(name: str) -> str:
+    """A name with nothing in it that Spark would take for a pattern."""
+    return _SIGNS.sub(r"\\\g<0>", name)
 
 
 def quoted(name: str) -> str:

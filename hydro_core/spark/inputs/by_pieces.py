@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from hydro_core.files.reading import read_here
 from hydro_core.files.rows import WantedColumns
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def read_by_pieces(
     spark: Callable[[], SparkSession],
     arrived: Arrived,
     made: WantedColumns,
-    files: Sequence[Path],
+    files: Sequence[DataPlace],
     ticks: TickRange | None,
 ) -> tuple[pa.Table | DataFrame, Counter[int]]:
     """The rows (item, t) of some files that are of the ticks, and how many each tick has.

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.arrived import Arrived
@@ -15,6 +14,7 @@ from hydro_core.files.inputs import InputFile, refuse, require_columns, require_
 from hydro_core.files.places import DELTA, FoundFiles
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.storage.delta import delta_table
 from hydro_core.types.item import is_integer
 from hydro_core.types.values import ValueProblem
 
@@ -58,7 +58,7 @@ def has_untold(arrived: Arrived, rows: ds.Dataset, column: str) -> bool:
         return bool(rows.count_rows(filter=pc.field(column).is_null() | (pc.field(column) < 0)))
     if arrived.found.version is None:
         return bool(rows.count_rows(filter=pc.field(column).is_null()))
-    table = DeltaTable(arrived.file.path, version=arrived.found.version)
+    table = delta_table(arrived.file.place, arrived.found.version)
     count = f"null_count.{column}"
     return any(row[count] for row in data_files(table, count))
 

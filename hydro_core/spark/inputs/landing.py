@@ -40,6 +40,7 @@ from hydro_core.spark.inputs.landed_refusals import as_changes, has_untold, refu
 from hydro_core.spark.inputs.miscounted import refuse_unlisted
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, tick_told
 from hydro_core.types.columns import required_columns
@@ -287,14 +288,14 @@ def _arriving(seen: Seen, ticks: tuple[int, int]) -> Iterator[tuple[Rows, Counte
         yield as_of(rows, seen.until), Counter({seen.until: late})
 
 
-def _of_range(part: InputRange) -> Sequence[Path]:
+def _of_range(part: InputRange) -> Sequence[DataPlace]:
     """The files without those whose folder says that they are of other ticks."""
     if part.ticks is None or part.found.kind != "Parquet":
         return part.found.files
     return [file for file in part.found.files if _may_hold(file, part)]
 
 
-def _may_hold(file: Path, part: InputRange) -> bool:
+def _may_hold(file: DataPlace, part: InputRange) -> bool:
     ticks = part.ticks
     if ticks is None:
         return True

@@ -27,6 +27,7 @@ from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.erased import erase_log
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import Field, ItemType, Row
 
@@ -44,7 +45,7 @@ class Theirs:
         """The column's."""
         return self.source.columns[self.column]
 
-    def files(self, arrived: Arrived | None = None) -> Mapping[Path, int]:
+    def files(self, arrived: Arrived | None = None) -> Mapping[DataPlace, int]:
         """How many rows each file has, of whatever ticks; those without any are not named.
 
         Raises:

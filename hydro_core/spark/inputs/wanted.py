@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, reduce
 from operator import and_, or_
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -208,7 +207,7 @@ class SlicedBatches(InputBatches):
         """The rows of files, in memory where they are held."""
         if self.held is None or part.found.kind != DELTA:
             return rows
-        return self.held.rows(part.found.form.base, rows, part.names)
+        return self.held.rows(part.found.by_name, rows, part.names)
 
     @cached_property
     def _arrived(self) -> dict[tuple[str, int | None], Arrived]:
@@ -251,9 +250,8 @@ def _where(
 def _size(part: InputRange, rows: ds.Dataset, where: ds.Expression | None) -> int:
     """The bytes of the files that may have rows for which the condition holds."""
     files: Any = rows.get_fragments(filter=where)
-    # The paths of a Delta table's files are within it.
-    base = part.found.form.base if part.found.kind == DELTA else ""
-    return sum(Path(base, file.path).stat().st_size for file in files)
+    named = part.found.by_name
+    return sum(named(file.path).stat().st_size for file in files)
 
 
 def _refuse_large(size: int, most: ReadLimits) -> None:

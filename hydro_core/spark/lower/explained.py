@@ -10,7 +10,6 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
     Ends,
-    Gives,
     Linear,
     OverTime,
     PerItem,
@@ -18,9 +17,9 @@ from hydro_core.catalog.classes import (
     PerPosition,
     Positional,
     Product,
-    Summary,
 )
 from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.variants import Gives, Summary
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type

@@ -28,9 +28,10 @@ from hydro_core.spark.pipeline.verify import Verified, verify
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.store.ledger_lock import LOCK_FILE
+from hydro_core.spark.store.published import PUBLISHED
 
 _ATTEMPTS = 5
-_NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, BESIDE, COMPARED)
+_NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, BESIDE, COMPARED, PUBLISHED)
 """What is copied table by table, and what belongs to a process that runs."""
 _LOG, _CHECKPOINT = "_delta_log", "_last_checkpoint"
 

@@ -145,6 +145,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         shutil.rmtree(directory / scratch, ignore_errors=True)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
+    pipeline.store.lookup_files.remove_all()
     versions = {}
     for name, table in pipeline.store.tables.items():
         versions[name] = erase_files(table)
@@ -165,6 +166,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     )
     pipeline.ledger.append(noted)
     pipeline.step("noted")
+    pipeline.published.erase()
     for name, version in versions.items():
         erase_log(directory / name, version)
         pipeline.store.tables[name].forget()

@@ -27,6 +27,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.pipeline.alive import alive_rows
 from hydro_core.spark.pipeline.kept_plan import (
     KEPT_PLANS,
     KeptPlan,
@@ -35,12 +36,12 @@ from hydro_core.spark.pipeline.kept_plan import (
     can_be_kept,
 )
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
 from hydro_core.spark.session.quick import quick_session
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.searched import StoredSearch
-from hydro_core.spark.store.snapshots import summed
 from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
@@ -61,12 +62,8 @@ _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
 SEARCHED_ROWS = 10_000_000
-"""State of more rows is left to Spark: to search them here would take longer than a job does."""
-
-KEPT_ROWS = 2_000
-"""Changes of which no more are found are handed to Spark as they are: to sum them up is no gain."""
-SUMMED_ROWS = 1_000_000
-"""Up to so many changes are summed up here, so that each item is one row."""
+"""State of which more rows are gone through is left to Spark: to search them here would take longer
+than a job does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +91,10 @@ class RangeJobs:
     def _lookups(self) -> Mapping[str, Needed]:
         # Whoever only looks at a pipeline runs nothing.
         return lookups(self.plan, self.plan.graph.sinks)
+
+    @cached_property
+    def _whole_results(self) -> Sequence[StateSlot]:
+        return tuple(whole_results(self.plan))
 
     @cached_property
     def made_of(self) -> Mapping[str, frozenset[str]]:
@@ -154,29 +155,38 @@ class RangeJobs:
     def _found(self, run: RangeRequest, inputs: Mapping[str, Batch]) -> Mapping[str, pa.Table]:
         """The rows that the batches meet of slots of which they meet few, by the slots' ids."""
         few = self.settings.spark.few_rows
+        alive = alive_rows(self.plan, self.store, self.tables.state, run, (self.added, few))
         batches = {
             name: (batch.rows[ITEM].combine_chunks(), batch.item)
             for name, batch in inputs.items()
             if isinstance(batch.rows, pa.Table)
         }
         if _rows_at_hand(inputs) > few:
-            return {}
+            return alive
         search = StoredSearch(
             self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
         )
-        found = {}
-        for name, rows in search.rows(batches).items():
-            slot, some = self.plan.slot(name), rows
-            if min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
-                some = summed(rows, self.tables.state[name], ticks_read(slot, run.first)[1])
-            if some.num_rows <= few:
-                found[name] = some
-        return found
+        found = dict(search.rows(batches, is_tick=run.first == run.last))
+        for slot in self._whole_results:
+            table = self.tables.state[slot.id].name
+            if slot.id not in {*found, *alive} and self.store.tables[table].rows <= SUMMED_ROWS:
+                found[slot.id] = self.store.arrow(table, *ticks_read(slot, run.first))
+        some = {
+            name: as_it_is(rows, self.plan.slot(name), self.tables.state[name], run.first, few)
+            for name, rows in found.items()
+        }
+        return {**alive, **{name: rows for name, rows in some.items() if rows.num_rows <= few}}
+
+    @property
+    def added(self) -> list[str]:
+        """The outputs that store what they add, or change."""
+        outputs = self.tables.outputs
+        return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
 
     def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
         """The stored rows of a slot that are met; None where too many would be looked at."""
         table = self.tables.state[slot.id].name
-        searched = self.store.tables[table].rows <= SEARCHED_ROWS
+        searched = self.store.lookup_files.gone_through(self.store.tables[table]) <= SEARCHED_ROWS
         return self.store.met(table, met) if searched else None
 
     def _has_few_rows(
@@ -289,19 +299,13 @@ class _Range:
             settings=self.of.settings,
             times=self.run.times,
             materialize=materialized_within(self._bound),
-            added=self._added,
+            added=self.of.added,
         )
 
     @property
     def _past(self) -> CommittedPast:
         names = {slot: spec.name for slot, spec in self.of.tables.state.items()}
         return CommittedPast(self.of.store, names, self.session, self.run.first, self.past)
-
-    @property
-    def _added(self) -> list[str]:
-        """The outputs that store what they add, or change."""
-        outputs = self.of.tables.outputs
-        return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
 
     def kept_plan(self) -> KeptPlan:
         """The plan of the tick, for this one and those after it."""
@@ -313,7 +317,7 @@ class _Range:
             {},
             settings=self.settings,
             materialize=materialized_within(self._bound),
-            added=self._added,
+            added=self.of.added,
         )
         return KeptPlan(
             self.plan,

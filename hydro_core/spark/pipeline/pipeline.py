@@ -27,6 +27,7 @@ from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
+from hydro_core.spark.pipeline.publishing import Published
 from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
     fingerprint,
@@ -44,10 +45,6 @@ from hydro_core.spark.store.store import OnStep, Store
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""
-
-
-def _nothing(_: str) -> None:
-    """What is done between the steps of a commit."""
 
 
 class Pipeline:
@@ -73,7 +70,7 @@ class Pipeline:
         self.plan = plan
         self.settings = settings or Settings()
         self.lock = WriterLock(directory)
-        self.step: OnStep = _nothing
+        self.step: OnStep = lambda _: None
         self._spark = spark
         named = tables or Tables(state_tables(plan), output_tables(plan))
         self.state_tables = named.state
@@ -87,9 +84,12 @@ class Pipeline:
             self.tables,
             checkpoint_interval=self.settings.spark.checkpoint_interval,
             compact_every=self.settings.spark.compact_every,
+            lookup_bytes=self.settings.spark.lookup_bytes,
         )
         self.ledger = Ledger(directory, self.store.forget)
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
+        self.published = Published(self)
+        self.ledger.appended = self.published.follow
 
     @property
     def spark(self) -> SparkSession:
@@ -222,12 +222,14 @@ class Pipeline:
                 return None
             refuse_another_program(self.directory, self.fingerprint, self.tables, now)
             self.store.recover(now)
-            noted = self._note(now, now.last, self.store.compact(now.last, self.step))
+            end = run.end if (run := self.ledger.last_run) else None
+            noted = self._note(now, now.last, self.store.compact(now.last, self.step, end))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             keep = timedelta(hours=keep_hours)
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")
+            self.published.compact(keep_hours)
             return self._note(noted, now.last, self.store.vacuum(keep_hours, self.step))
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
@@ -309,8 +311,8 @@ class Pipeline:
                 f"the committed ticks are 0 to {last}" if last >= 0 else "run tick 0 first",
             )
         self.store.check(commit)
-        asked = last if as_of is None else as_of
-        return (0 if every or spec.kind is Kind.H else asked), asked
+        last = last if as_of is None else as_of
+        return (0 if every or spec.kind is Kind.H else last), last
 
     def _prepare(self, first: int, last: int, batches: Batches, times: Times) -> Prepared:
         self.refuse_unless_next(first)
@@ -321,6 +323,7 @@ class Pipeline:
         self._make_directory()
         self.store.check(commit)
         self.store.recover(commit)
+        self.published.follow(commit)
         read = tuple(batch.read for batch in inputs.values())
         run = RangeRequest(first, last, times, self.fingerprint, read)
         recall(commit.reruns if commit else (), self.settings)
@@ -332,10 +335,7 @@ class Pipeline:
         if self.ledger.exists:
             return
         if any(table.exists for table in self.store.tables.values()):
-            raise state_error(
-                f"the pipeline in {self.directory} has tables but no ledger",
-                RESTORE,
-            )
+            raise state_error(f"{self._name} has tables but no ledger", RESTORE)
         self.ledger.create()
 
     def _inputs(self, batches: Batches, first: int, last: int) -> Mapping[str, Batch]:

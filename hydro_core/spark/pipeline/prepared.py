@@ -122,7 +122,8 @@ class Prepared:
         if self._versions is None:
             ticks = (self.run.first, self.run.last)
             with self._told_faults():
-                self._versions = self._store.commit(self.written, ticks, self._step)
+                before, _ = self.run.times.get(self.run.first, (None, None))
+                self._versions = self._store.commit(self.written, ticks, self._step, before)
             self._step("tables")
 
     def commit(self, checks: Mapping[str, Any] | None = None) -> Commit:

@@ -162,7 +162,7 @@ class Rework:
             if tick:
                 join_at(tick, self.serving.store.tables[name], made)
             files = [replace(f, path=moved(f.path, made.path, table.path)) for f in made.files()]
-            table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
+            table.hold(files, summed_to=made.summed_to() if made.spec.forgets else -1)
             self.target.step(name)
 
     def _commit(self, checks: Mapping[str, Any] | None) -> Commit:

@@ -129,6 +129,8 @@ def _of_state(pipeline: Pipeline, spec: TableSpec, tick: int, now: Commit) -> pa
             raise _not_kept(spec, "its changes up to a later tick were summed up")
         return store.rows(spec.name, tick, tick)
     slot = next(slot for slot in pipeline.plan.slots if slot.id == spec.of)
+    if spec.bound is not None and store.tables[spec.name].summed_to() > tick:
+        raise _not_kept(spec, "rows that had left by a later tick were taken out")
     if slot.mode is Mode.LAST:
         if tick != now.last:
             raise _not_kept(spec, "it holds what the last committed tick left")

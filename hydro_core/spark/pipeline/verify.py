@@ -21,6 +21,7 @@ from deltalake.exceptions import DeltaError
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import has_int96, parquet_format
 from hydro_core.spark.frames.relation import TICK
+from hydro_core.spark.pipeline.publishing import compared
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
@@ -93,6 +94,8 @@ def _verify(directory: Path, measure: Measure | None) -> Verified:
         problems += table.check(version, _whole(owners))
         notes += table.notes
         counted.update(table.counted)
+    wrong, said = compared(directory, last) if not problems else ([], [])
+    problems, notes = [*problems, *wrong], [*notes, *said]
     counts = {what: counted[what] for what in ("tables", "files", "rows", "bytes")}
     return Verified(last.last, **counts, problems=tuple(problems), notes=tuple(notes))
 

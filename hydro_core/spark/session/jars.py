@@ -1,5 +1,5 @@
-"""The Delta jars: resolved once by Spark's own package resolution, then files that every session
-starts with.
+"""The jars of Delta and of object stores: resolved once by Spark's own package resolution, then
+files that every session starts with, or is given when it first meets a store.
 
 Sessions that name packages instead resolve them each time: two seconds, and a network. This module
 is the process that fetches them: `hydro_core.spark.session.ready` starts it where they are missing.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from hydro_core.spark.session.java import find_java
@@ -40,19 +41,68 @@ _EXCLUDED = (
 _TELLING = ("Server access error", "Host ", "Exception in", "Caused by: ", "unresolved ")
 
 
-def delta_jars(share: Path) -> tuple[Path, ...]:
-    """The jars that were fetched, in order; none if those of this Delta version are missing."""
-    jars = tuple(sorted((share / "jars").glob("*.jar")))
-    complete = any(f"delta-spark_4.2_2.13-{DELTA_VERSION}" in jar.name for jar in jars)
-    return jars if complete else ()
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """What is resolved together: the jars of Delta, or of Hadoop's file system for a store."""
+
+    what: str
+    names: tuple[str, ...]
+    excluded: tuple[str, ...]
+    folder: str
+    """Where they are in the directory that has them all."""
+    first: str
+    """The beginning of the name of one of them: where it is, they all are."""
+
+    def jars(self, share: Path) -> tuple[Path, ...]:
+        """Those that were fetched, in order; none if they are missing, or of another version."""
+        jars = tuple(sorted((share / self.folder).glob("*.jar")))
+        return jars if any(self.first in jar.name for jar in jars) else ()
 
 
-def fetch_jars(share: Path, scratch: Path) -> None:
+DELTA = Packages(
+    f"Delta {DELTA_VERSION}",
+    (DELTA_PACKAGE,),
+    _EXCLUDED,
+    "jars",
+    f"delta-spark_4.2_2.13-{DELTA_VERSION}",
+)
+
+HADOOP_VERSION = "3.5.0"
+"""That of the Hadoop in PySpark: another one's file systems do not fit."""
+_SDK_VERSION = "2.35.4"
+_OF_SPARK = ("org.slf4j:*", "org.apache.hadoop:hadoop-common")
+_SDK = "software.amazon.awssdk"
+_S3 = Packages(
+    f"S3 in Hadoop {HADOOP_VERSION}",
+    (
+        f"org.apache.hadoop:hadoop-aws:{HADOOP_VERSION}",
+        *(f"{_SDK}:{name}:{_SDK_VERSION}" for name in ("s3-transfer-manager", "sts")),
+        f"{_SDK}:apache-client:{_SDK_VERSION}",
+    ),
+    # The whole SDK is 686 MB, of which these three are all that is used.
+    (f"{_SDK}:bundle", f"{_SDK}:netty-nio-client", *_OF_SPARK),
+    "stores/s3",
+    f"hadoop-aws-{HADOOP_VERSION}",
+)
+_AZURE = Packages(
+    f"Azure in Hadoop {HADOOP_VERSION}",
+    (f"org.apache.hadoop:hadoop-azure:{HADOOP_VERSION}",),
+    ("com.fasterxml.jackson.*:*", *_OF_SPARK),
+    "stores/azure",
+    f"hadoop-azure-{HADOOP_VERSION}",
+)
+STORES = {"s3": _S3, "azure": _AZURE}
+"""The packages by kinds of store. Google's file system is one jar, which its users name."""
+_ALL = {"delta": DELTA, **STORES}
+
+
+def fetch_jars(share: Path, scratch: Path, packages: Packages = DELTA) -> None:
     """Resolves the jars by a first Spark start, and puts them in place as a whole.
 
     Args:
         share: the directory that is to have them.
         scratch: a directory of the same file system that they come to first.
+        packages: which ones.
 
     Raises:
         SessionError: there is no Java, or the packages cannot be had.
@@ -64,16 +114,23 @@ def fetch_jars(share: Path, scratch: Path) -> None:
     if java_home is None:
         raise SessionError("there is no Java to resolve packages with", "install one")
     scratch.mkdir(parents=True)
-    launch_context(_options(scratch, java_home, share), java_home).stop()
+    launch_context(_options(scratch, java_home, share, packages), java_home).stop()
     new = scratch / "new"
     new.mkdir()
     for jar in (scratch / "jars").glob("*.jar"):
         shutil.copy(jar, new)
-    shutil.rmtree(share / "jars", ignore_errors=True)
-    new.rename(share / "jars")
+    place = share / packages.folder
+    shutil.rmtree(place, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    new.rename(place)
 
 
-def _options(scratch: Path, java_home: Path, share: Path) -> dict[str, str]:
+def delta_jars(share: Path) -> tuple[Path, ...]:
+    """The jars that were fetched, in order; none if those of this Delta version are missing."""
+    return DELTA.jars(share)
+
+
+def _options(scratch: Path, java_home: Path, share: Path, packages: Packages) -> dict[str, str]:
     # The machine's own Java knows the machine's certificate authorities, one from a wheel has to be
     # told.
     ours = java_home == share / "jdk"
@@ -86,8 +143,8 @@ def _options(scratch: Path, java_home: Path, share: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.jars.ivy": str(scratch),
-        "spark.jars.packages": DELTA_PACKAGE,
-        "spark.jars.excludes": ",".join(_EXCLUDED),
+        "spark.jars.packages": ",".join(packages.names),
+        "spark.jars.excludes": ",".join(packages.excluded),
     }
 
 
@@ -98,12 +155,12 @@ def _reasons(printed: str) -> str:
     return "\n".join(dict.fromkeys(why)) or printed
 
 
-def main(share: Path, scratch: Path) -> int:
-    """Fetches the jars; on standard error it says why it cannot."""
+def main(share: Path, scratch: Path, which: str) -> int:
+    """Fetches jars; on standard error it says why it cannot."""
     from hydro_core.spark.session.launch import SessionError
 
     try:
-        fetch_jars(share, scratch)
+        fetch_jars(share, scratch, _ALL[which])
     except SessionError as error:
         sys.stderr.write(f"{_reasons(error.message)}\n")
         return 1
@@ -111,4 +168,4 @@ def main(share: Path, scratch: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

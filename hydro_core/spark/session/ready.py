@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.classes import archive_of, make_archive
-from hydro_core.spark.session.jars import DELTA_VERSION, delta_jars
+from hydro_core.spark.session.jars import DELTA, STORES, Packages, delta_jars
 from hydro_core.spark.session.java import (
     JDK_PACKAGE,
     OLDEST_JAVA,
@@ -69,12 +69,32 @@ def made_ready(share: Path, wanted_java: Path | None = None) -> SparkRuntime:
     with _alone(share):
         # Another process may have done it meanwhile.
         java_home = find_java(share, wanted_java) or _unpacked(share)
-        return SparkRuntime(java_home, delta_jars(share) or _fetched(share, java_home))
+        return SparkRuntime(
+            java_home, delta_jars(share) or _fetched(share, java_home, DELTA, "delta")
+        )
 
 
-def ready_ahead() -> list[str]:
-    """Makes ready what Spark needs in this environment, with an archive of its classes; gives where
-    each of it is.
+def store_made_ready(share: Path, kind: str, wanted_java: Path | None = None) -> tuple[Path, ...]:
+    """The jars of Hadoop's file system for a kind of store; they are fetched if they are missing.
+
+    Raises:
+        NotReadyError: they cannot be had.
+    """
+    packages = STORES.get(kind)
+    if packages is None:
+        # Google has it as one jar, which is to be among Spark's own settings.
+        return ()
+    jars = packages.jars(share)
+    if jars:
+        return jars
+    java_home, _ = made_ready(share, wanted_java)
+    with _alone(share):
+        return packages.jars(share) or _fetched(share, java_home, packages, kind)
+
+
+def ready_ahead(stores: Sequence[str] = ()) -> list[str]:
+    """Makes ready what Spark needs in this environment, with an archive of its classes, and what
+    some kinds of store need; gives where each of it is.
 
     Raises:
         NotReadyError: what cannot be done without cannot be had.
@@ -87,7 +107,8 @@ def ready_ahead() -> list[str]:
             _say(make_archive(share, *runtime))
     archive = archive_of(share, *runtime)
     there = [] if archive is None else [archive]
-    return list(map(str, (runtime.java_home, runtime.jars[0].parent, *there)))
+    of_stores = [store_made_ready(share, kind)[0].parent for kind in stores]
+    return list(map(str, (runtime.java_home, runtime.jars[0].parent, *there, *of_stores)))
 
 
 @contextmanager
@@ -116,12 +137,13 @@ def _unpacked(share: Path) -> Path:
         ) from problem
 
 
-def _fetched(share: Path, java_home: Path) -> tuple[Path, ...]:
+def _fetched(share: Path, java_home: Path, packages: Packages, key: str) -> tuple[Path, ...]:
     """Fetches the jars in a process of its own: the session that follows has another JVM."""
-    _say(f"the jars of Delta {DELTA_VERSION} are fetched from Maven Central, once")
+    _say(f"the jars of {packages.what} are fetched from Maven Central, once")
     began, scratch = time.monotonic(), share / "fetching"
     shutil.rmtree(scratch, ignore_errors=True)
-    command = [sys.executable, "-m", "hydro_core.spark.session.jars", str(share), str(scratch)]
+    module = "hydro_core.spark.session.jars"
+    command = [sys.executable, "-m", module, str(share), str(scratch), key]
     environment = {**os.environ, "JAVA_HOME": str(java_home)}
     try:
         with subprocess.Popen(
@@ -131,12 +153,13 @@ def _fetched(share: Path, java_home: Path) -> tuple[Path, ...]:
             why = fetching.stderr.read().strip() if fetching.stderr else ""
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    jars = delta_jars(share)
+    jars = packages.jars(share)
     if not jars:
         raise NotReadyError(
-            f"the jars of Delta {DELTA_VERSION} could not be fetched: {why}",
+            f"the jars of {packages.what} could not be fetched: {why}",
             "see that this machine reaches Maven Central, and try again: it is needed once. For a "
-            f"machine without a network, copy the directory {share / 'jars'} of one that has them",
+            f"machine without a network, copy the directory {share / packages.folder} of one that "
+            "has them",
         )
     size = sum(jar.stat().st_size for jar in jars) / MEBIBYTE
     _say(f"{len(jars)} jars, {size:.1f} MiB, after {time.monotonic() - began:.0f} s")

@@ -60,6 +60,8 @@ class Agreeing:
             for mine, theirs in fields
             if _are_comparable(at(item, mine), at(of_others, theirs))
         }
+        self.values: Mapping[FieldPath, Column] = values
+        """What the fields of an item are to equal, by these: a row of each column."""
         distinct = {path: column.unique() for path, column in values.items()}
         ids = np.zeros(len(others), dtype=np.int64)
         # Of many values most items have none, so little is left for the fields after it.
@@ -111,16 +113,22 @@ class Met:
             ticks: the first and the last tick whose rows may be met.
         """
         asked = [(known[one.by], one.fields) for one in needed.found]
-        self._found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+        self.found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+        """What finds them: each of these some."""
         self.item = item
         """The type of their items."""
         self._first, self._last = ticks
         self._whole = needed.last_tick
 
     @property
+    def whole_tick(self) -> int | None:
+        """The tick of which all rows are met."""
+        return self._last if self._whole else None
+
+    @property
     def ticks(self) -> tuple[int, int] | None:
         """The first and the last tick of which rows may be found; None where none are."""
-        if self._found:
+        if self.found:
             return self._first, self._last
         return (self._last, self._last) if self._whole else None
 
@@ -140,7 +148,7 @@ class Met:
         import numpy as np
 
         met = ticks == self._last if self._whole else np.zeros(len(ticks), dtype=bool)
-        for one in self._found:
+        for one in self.found:
             met[one.places(leaves, len(ticks))] = True
         return np.flatnonzero(met & (ticks >= self._first) & (ticks <= self._last))
 

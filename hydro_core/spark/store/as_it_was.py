@@ -69,7 +69,7 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
 
 def summed(store: Store) -> Mapping[str, int]:
     """Of each log of a store the tick up to which its rows may be one."""
-    return {name: t.summed_to() for name, t in store.tables.items() if t.spec.is_log and t.exists}
+    return {name: t.summed_to() for name, t in store.tables.items() if t.spec.forgets and t.exists}
 
 
 def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:

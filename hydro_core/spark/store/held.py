@@ -20,6 +20,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.settings import MEBIBYTE
+from hydro_core.storage.remote import DataPlace
 
 
 class Held:
@@ -31,16 +32,18 @@ class Held:
         self._bytes = 0
         self._lock = Lock()
 
-    def rows(self, base: str, files: ds.Dataset, columns: Collection[str]) -> ds.Dataset:
+    def rows(
+        self, named: Callable[[str], DataPlace], files: ds.Dataset, columns: Collection[str]
+    ) -> ds.Dataset:
         """Columns of the rows of a Delta table, in memory; its files, where these are too large.
 
         Args:
-            base: the directory of the table.
+            named: where a file of the table is, by its name in it.
             files: the table, as Arrow reads its files.
             columns: the columns that are needed.
         """
         fragments: list[Any] = list(files.get_fragments())
-        size = sum(Path(base, fragment.path).stat().st_size for fragment in fragments)
+        size = sum(named(fragment.path).stat().st_size for fragment in fragments)
         if not fragments or _UNPACKED * size > self._most:
             return files
         needed = pa.schema([files.schema.field(name) for name in columns])
@@ -50,8 +53,7 @@ class Held:
             return table
 
         tables = [
-            self._of_file(Path(base, one.path), str(needed), partial(read, one))
-            for one in fragments
+            self._of_file(named(one.path), str(needed), partial(read, one)) for one in fragments
         ]
         return ds.dataset(pa.concat_tables(tables))
 
@@ -66,7 +68,7 @@ class Held:
         told = repr((tuple(path), str(of)))
         return self._of_file(file, told, lambda: _column(file, path, of))["column"].combine_chunks()
 
-    def _of_file(self, file: Path, what: str, read: Callable[[], pa.Table]) -> pa.Table:
+    def _of_file(self, file: DataPlace, what: str, read: Callable[[], pa.Table]) -> pa.Table:
         stat = file.stat()
         key = str(file), stat.st_size, stat.st_mtime_ns, what
         held = self._held(key)

@@ -23,6 +23,27 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+_SEARCHED_AT_ONCE = 1 << 20
+"""So many rows of a table are searched at once."""
+
+
+def met_in(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
+    """The rows (item, t, …) of a table that are met, held in memory where they fit.
+
+    Args:
+        base: the directory of the table.
+        files: the table, as Arrow reads its files.
+        met: which rows are met.
+        held: what holds rows, or the columns that are compared.
+    """
+    rows = held.rows(Path(base).joinpath, files, files.schema.names)
+    if rows is files:
+        yield from met_in_files(base, files, met, held)
+        return
+    for batch in rows.to_batches(batch_size=_SEARCHED_AT_ONCE):
+        yield met.of(pa.table(batch))
+
+
 def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
     """The rows (item, t, …) that are met, of each file that has some.
 
@@ -38,7 +59,7 @@ def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator
         file = Path(base, fragment.path)
 
         def leaf(path: FieldPath, file: Path = file) -> pa.Array[Any]:
-            return held.column(file, *_named(schema, met.item, path))
+            return held.column(file, *stored_leaf(schema, met.item, path))
 
         ticks = held.column(file, (TICK,), schema.field(TICK).type).to_numpy()
         places = met.places(leaf, ticks)
@@ -46,7 +67,7 @@ def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator
             yield _at(fragment, schema, places)
 
 
-def _named(
+def stored_leaf(
     schema: pa.Schema, item: ItemType, path: FieldPath
 ) -> tuple[tuple[str, ...], pa.DataType]:
     """The names by which Arrow knows a leaf of the column `item`, and its type."""

@@ -110,6 +110,7 @@ class Ledger:
         """`replaced` is called where another ledger is found in the place of the one read first."""
         self.directory = directory
         self._replaced = replaced
+        self.appended: Callable[[Commit], None] = lambda _: None
         self._identity: tuple[int, int] | None = None
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
@@ -263,6 +264,7 @@ class Ledger:
             raise _overtaken(self.directory, commit) from error
         self._last = commit
         self._compact(table)
+        self.appended(commit)
 
     def _compact(self, table: DeltaTable) -> None:
         """One file of the many small ones, now and then: reading a file costs some milliseconds."""

@@ -20,6 +20,7 @@ from pyspark.sql import types as spark
 
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.frames.types import spark_type
@@ -58,6 +59,13 @@ class TableSpec:
     """How the rows are to be read: those of the tick itself, or those up to it."""
     semantic_hash: str
     """The same in every program that stores the same in it."""
+    bound: TimeBound | None = None
+    """How long rows of state matter, by a time of theirs; others may be gone."""
+
+    @property
+    def forgets(self) -> bool:
+        """Whether what it held after earlier ticks may not be told from its rows any more."""
+        return self.is_log or self.bound is not None
 
     @property
     def tick(self) -> str:
@@ -153,6 +161,7 @@ def state_table(slot: StateSlot) -> TableSpec:
         mode=slot.mode,
         kind=slot.kind,
         semantic_hash=slot.semantic_hash,
+        bound=slot.bound,
     )
 
 

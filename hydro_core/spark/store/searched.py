@@ -9,6 +9,7 @@ import pyarrow as pa
 from hydro_core.plan.found_rows import (
     DerivedRows,
     FoundRows,
+    LateRows,
     LookupSource,
     MeetingRows,
     PassingRows,
@@ -18,6 +19,7 @@ from hydro_core.plan.lookups import Needed
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.agreeing import Column, KnownItems, Met, agreeing_items
+from hydro_core.spark.store.late_items import late_items
 from hydro_core.spark.store.passing import passing_items
 from hydro_core.types.item import ItemType
 
@@ -31,22 +33,31 @@ class StoredSearch:
     """The stored rows that a range can meet, of the slots that can be searched."""
 
     def __init__(
-        self, plan: TickPlan, needed: Mapping[str, Needed], search: Search, ticks: TicksRead
+        self,
+        plan: TickPlan,
+        needed: Mapping[str, Needed],
+        search: Search,
+        ticks: TicksRead,
     ) -> None:
         self._plan, self._needed, self._search, self._ticks = plan, needed, search, ticks
+        self._is_tick = False
         self._derived = derived_rows(one for wanted in needed.values() for one in wanted.found)
 
-    def rows(self, arrived: Mapping[str, tuple[Column, ItemType]]) -> Mapping[str, pa.Table]:
+    def rows(
+        self, arrived: Mapping[str, tuple[Column, ItemType]], *, is_tick: bool = False
+    ) -> Mapping[str, pa.Table]:
         """The rows that are met, by the slots' ids; a slot that is not searched is left out.
 
         Args:
             arrived: what arrives at the inputs that get something.
+            is_tick: whether all of it arrives in one tick.
         """
         known: dict[LookupSource, tuple[Column, ItemType]] = {
             name: (pa.nulls(0), self._plan.typed.of(source.id).item)
             for name, source in self._plan.graph.sources.items()
         }
         known.update(arrived)
+        self._is_tick = is_tick
         found: dict[str, pa.Table] = {}
         steps = [rows for rows in self._derived if isinstance(rows, FoundRows)]
         for rows in self._derived:
@@ -74,6 +85,10 @@ class StoredSearch:
                 if of not in known or any(one.by not in known for one in partners):
                     return known.get(of)
                 return agreeing_items(*known[of], partners, known)
+            case LateRows(of, tails):
+                if of not in known or tails not in known or not self._is_tick:
+                    return known.get(of)
+                return late_items(rows, *known[of], *known[tails])
 
     def _take_whole(
         self,

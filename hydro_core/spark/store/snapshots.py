@@ -28,7 +28,7 @@ def snapshots(log: pa.Table, spec: TableSpec, ticks: Iterable[int]) -> pa.Table:
     """
     import numpy as np
 
-    ids, firsts = _groups(log, spec)
+    ids, firsts = groups(log, spec.items)
     at, by = _numbers(log[spec.tick]), _numbers(log[spec.count_column])
     order = np.argsort(at, kind="stable")
     at, ids, by = at[order], ids[order], by[order]
@@ -49,7 +49,7 @@ def summed(log: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
     """The log with the changes up to a tick as one row for each item, at that tick."""
     import numpy as np
 
-    ids, firsts = _groups(log, spec)
+    ids, firsts = groups(log, spec.items)
     old = _numbers(log[spec.tick]) <= tick
     counts = np.zeros(len(firsts), dtype=np.int64)
     np.add.at(counts, ids[old], _numbers(log[spec.count_column])[old])
@@ -68,13 +68,13 @@ def _at(rows: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
     return pa.table(columns, schema=spec.plain_schema)
 
 
-def _groups(log: pa.Table, spec: TableSpec) -> tuple[Numbers, Numbers]:
+def groups(log: pa.Table, columns: Iterable[tuple[str, ItemType]]) -> tuple[Numbers, Numbers]:
     """A number for each row, the same for equal items; and for each number a row that has it."""
     import numpy as np
 
     ids = np.zeros(log.num_rows, dtype=np.int64)
     firsts = np.zeros(min(log.num_rows, 1), dtype=np.int64)
-    for name, item in spec.items:
+    for name, item in columns:
         for codes in _codes(log[name].combine_chunks(), stored(item)):
             both = ids * (int(codes.max(initial=0)) + 1) + codes
             _, firsts, ids = np.unique(both, return_index=True, return_inverse=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,8 +28,10 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.held import HELD
-from hydro_core.spark.store.large_files import met_in_files
+from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
+from hydro_core.spark.store.lookup_files import LookupFiles
+from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import DataFile, StoredTable
@@ -41,9 +44,6 @@ _WORTH_SUMMING = 2
 
 _SUMMED_AT_MOST = 20_000_000
 """Logs with more rows are not: summing up happens in this process."""
-
-_SEARCHED_AT_ONCE = 1 << 20
-"""So many rows of a table are searched at once."""
 
 ALWAYS = 1 << 60
 """Later than every tick."""
@@ -62,8 +62,10 @@ class Store:
         *,
         checkpoint_interval: int = 100,
         compact_every: int = 16,
+        lookup_bytes: int = 0,
     ) -> None:
         self.directory = directory
+        self.lookup_files = LookupFiles(directory, lookup_bytes)
         self._compact_every = compact_every
         self.tables = {
             spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
@@ -125,9 +127,16 @@ class Store:
         return {name: self.tables[name].version for name in versions}
 
     def commit(
-        self, written: Mapping[str, WrittenRows], ticks: tuple[int, int], step: OnStep
+        self,
+        written: Mapping[str, WrittenRows],
+        ticks: tuple[int, int],
+        step: OnStep,
+        before: datetime | None = None,
     ) -> Mapping[str, int]:
-        """Adds what was written to the tables, and gives the versions of all after it."""
+        """Adds what was written to the tables, and gives the versions of all after it.
+
+        `before` is the end of the tick before these, where ticks have times.
+        """
         for role in ("state", "output"):
             names = [name for name in written if self.tables[name].spec.role == role]
             if len(names) == 1 or all(written[name].rows == 0 for name in names):
@@ -137,18 +146,21 @@ class Store:
             with ThreadPoolExecutor(_WRITERS, thread_name_prefix="hydrotick-commit") as pool:
                 for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
                     pass
-        self._compact_one(ticks[0] - 1)
+        self._compact_one(ticks[0] - 1, before)
+        self.lookup_files.keep_of(self.tables.values())
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
-    def compact(self, last: int, step: OnStep) -> Mapping[str, int]:
+    def compact(self, last: int, step: OnStep, end: datetime | None = None) -> Mapping[str, int]:
         """Joins the small files of all tables, and gives the tables' versions after it.
 
-        Logs of state are summed up to `last`, the last committed tick, where that is worth it. What
+        Logs of state are summed up to `last`, the last committed tick, where that is worth it; of
+        state that leaves by its time, what has left by the `end` of that tick is taken out. What
         was joined stays, since the last commit speaks of it.
         """
         for name, table in self.tables.items():
             table.without_int96()
+            take_out(table, last, end)
             if not self._summed_up(table, last):
                 table.compact(2)
             step(f"compacted {name}")
@@ -162,6 +174,7 @@ class Store:
         for name, table in self.tables.items():
             table.vacuum(keep_hours)
             step(f"vacuumed {name}")
+        self.lookup_files.keep_of(self.tables.values())
         return {name: table.version for name, table in self.tables.items()}
 
     def _summed_up(self, table: StoredTable, tick: int) -> bool:
@@ -178,11 +191,13 @@ class Store:
         table.sum_up(summed(log, table.spec, tick), tick)
         return True
 
-    def _compact_one(self, before: int) -> None:
+    def _compact_one(self, before: int, end: datetime | None) -> None:
         """Joins the small files of the table that needs it most, so that a tick stays short.
 
-        `before` is the last tick that is not being written.
+        `before` is the last tick that is not being written, and `end` is when it ends.
         """
+        for table in self.tables.values():
+            take_out(table, before, end)
         need = {table: table.small_files() for table in self.tables.values()}
         full = [table for table in need if need[table] >= self._compact_every]
         # INT96 is for `compact`, which leaves no sums of rows that were read as other times.
@@ -217,6 +232,19 @@ class Store:
             frame = frame.where(tick >= F.lit(first))
         return frame
 
+    def few_alive(self, name: str, last: int, alive: Alive, most: int) -> pa.Table | None:
+        """The stored rows of the ticks up to `last` that their time lets matter.
+
+        None where more than `most` rows would be looked at.
+        """
+        table = self.tables[name]
+        files = _existing(table, 0, last)
+        with _told(table):
+            if sum(map(alive.rows, files)) > most:
+                return None
+            rows = read_alive(files, table.spec.arrow_schema, alive)
+        return rows.filter(pc.field(table.spec.tick) <= last)
+
     def arrow(self, name: str, first: int, last: int) -> pa.Table:
         """The stored rows of the ticks `first` to `last`."""
         table = self.tables[name]
@@ -231,15 +259,13 @@ class Store:
         """
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
-        base, stored = str(table.path), _dataset(table, files)
+        schema = table.spec.arrow_schema
+        looked_up, rest = self.lookup_files.met(files, schema, met)
+        found = [looked_up]
+        base, stored = str(table.path), _dataset(table, rest)
         with _told(table):
-            held = HELD.rows(base, stored, stored.schema.names)
-            if held is stored:
-                found = list(met_in_files(base, stored, met, HELD))
-            else:
-                batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
-                found = [met.of(rows) for rows in batches]
-        return pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
+            found += met_in(base, stored, met, HELD)
+        return pa.concat_tables(found)
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""

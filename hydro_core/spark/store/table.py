@@ -43,7 +43,11 @@ STAGED = "staged"
 _SUMMED_TO = "hydrotick.summedTo"
 
 _TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
-"""Files are joined with those of their own tier, so each byte is written again a few times only."""
+"""Files are joined with those of their own tier, so each byte is written again a few times only.
+
+Those that are more than half as large as a tier's files are to be, two of which make none of them,
+wait for the next one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +228,18 @@ class StoredTable:
 
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
-        return sum(file.size < _TIERS[0] for file in self.files())
+        return self._of_tier(_TIERS[0])
 
     def compact(self, least: int) -> None:
         """Joins the files of each tier that has at least so many of them."""
         table = self._open()
         for tier in _TIERS:
-            if sum(file.size < tier for file in self.files()) >= least:
+            if self._of_tier(tier) >= least:
                 table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
                 table.update_incremental()
+
+    def _of_tier(self, size: int) -> int:
+        return sum(2 * file.size < size for file in self.files())
 
     def has_int96(self) -> bool:
         """Whether a file has timestamps as INT96."""

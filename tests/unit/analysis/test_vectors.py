@@ -12,7 +12,7 @@ from hydro_core.types.ddl import parse_ddl
 from tests.unit.shared import or_skipped, vectors
 
 AT_RUN_TIME = {"runtime", "state", "input", "config"}
-CASES = vectors("dfir") + vectors("fuzz")
+CASES = vectors("dfir", "fuzz", "ordered")
 
 
 @pytest.mark.parametrize("vector", or_skipped(CASES), ids=lambda v: v["name"])

@@ -17,7 +17,6 @@ from hydro_core.catalog.classes import (
     Growth,
     History,
     Matching,
-    Meets,
     OpClass,
     PerItem,
     Positional,
@@ -30,8 +29,10 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.internal import INTERNAL, running
+from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, Barrier, Fails, OpSpec, OrderRule, State, functions_of
+from hydro_core.catalog.variants import Meets
 from hydro_core.lang.resolve import parse
 from hydro_core.types.stream import Order
 
@@ -45,7 +46,7 @@ def _used() -> Iterator[tuple[OpSpec, Args]]:
     for op in CATALOG.values():
         yield from ((n.op, n.args) for n in parse(op.example.program).named(op.name))
     for how in HOWS:
-        yield JOIN, Args((("how", how), ("on", None), ("suffix", None)))
+        yield JOIN, Args((("how", how), ("on", None), ("suffix", None), ("where", None)))
 
 
 USED = [pytest.param(op, args, id=f"{op.name} {i}") for i, (op, args) in enumerate(_used())]
@@ -126,13 +127,13 @@ def test_what_runs_is_an_operator_over_all_that_came() -> None:
         if not op.cls.changes:
             assert running(CATALOG[op.stands_for]) is op
     assert {op.stands_for for op in over_all} == {
-        op.name for op in CATALOG.values() if isinstance(op.cls, ByKey)
+        op.name for op in CATALOG.values() if isinstance(op.cls, ByKey) or op in (TOP, OVER)
     }
 
 
 @pytest.mark.parametrize("how", HOWS)
 def test_a_join_is_a_product_or_a_selection(how: str) -> None:
-    cls = JOIN.class_of(Args((("how", how), ("on", None), ("suffix", None))))
+    cls = JOIN.class_of(Args((("how", how), ("on", None), ("suffix", None), ("where", None))))
     if how in {"semi", "anti"}:
         assert isinstance(cls, Matching)
         assert cls.wanted == (how == "semi")

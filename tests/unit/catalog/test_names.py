@@ -20,22 +20,24 @@ from hydro_core.catalog.registry import NAMES
 
 ROOT = Path(hydro_core.__file__).parent
 OPERATORS = frozenset({*NAMES, *INTERNAL})
-ALLOWED = ("catalog", "reference/definitions", "agg.py")
-"""Of `agg.py` the names are what users call."""
+ALLOWED = ("catalog", "reference/definitions", "agg.py", "over.py")
+"""Of the last two the names are what users call."""
 LOWERINGS = ROOT / "spark" / "lower"
 
 PYTHON = "a function or method of Python's"
 TEXT = "a function's text, or its record"
+FIRST = "a function that gives the first of a pair"
 TOTAL = "a function that has a value for every item"
 COLUMN = "a column"
 FOREIGN = "what users of other systems write"
 Words = Mapping[str, Mapping[str, str]]
 OTHER_WORDS: Words = {
+    "__init__.py": {"over": "the module of its functions"},
     "analysis/slice_wording.py": {"null": "a value as users read it"},
     "cli/main.py": {"partition": "a command"},
     "cli/partition.py": {"partition": "a command"},
-    "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds"},
-    "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds"},
+    "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
+    "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
     "deploy/functions.py": {"source": TEXT},
     "functions/allowed.py": {"sort": PYTHON},
     "functions/boolean.py": {"source": TEXT},
@@ -46,16 +48,22 @@ OTHER_WORDS: Words = {
     "functions/library/collections.py": {"union": PYTHON},
     "functions/library/texts.py": {"join": PYTHON, "partition": PYTHON},
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
+    "lang/over_functions.py": {"aggregate": "what an argument is"},
     "plan/tick_plan.py": {"changes": "how a table is stored"},
+    "project/failing.py": {"source": COLUMN},
+    "project/quarantine.py": {"source": COLUMN},
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/classes.py": {"delta": "Spark's name of a format"},
+    "spark/session/jars.py": {"delta": "Spark's name of a format"},
+    "spark/session/ready.py": {"delta": "Spark's name of a format"},
     "spark/session/failures.py": {"tick": "what a message tells"},
     "spark/files/frames.py": {"delta": "Spark's name of a format"},
     "spark/lower/linear/io.py": {"tick": "a column of the tick's row"},
+    "spark/lower/linear/quarantine.py": {"source": COLUMN},
     "spark/lower/over_time/commands.py": {"persist": "a command's word"},
     "spark/pipeline/kept_plan.py": {"tick": "a column of the tick's row"},
     "spark/pipeline/verify.py": {"tick": "what a message tells"},
@@ -66,6 +74,7 @@ OTHER_WORDS: Words = {
 }
 """By module: words that are an operator's name, too, with what they mean there."""
 WORDS_OF_AGGREGATES: Words = {
+    "cli/run.py": {"every": "a word of a calendar"},
     "deploy/files.py": {"count": "a key of a record"},
     "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
     "functions/library/builtins.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
@@ -74,10 +83,11 @@ WORDS_OF_AGGREGATES: Words = {
     "lang/foreign.py": {"count": FOREIGN, "sum": FOREIGN},
     "optimize/alike.py": {"sum": "two streams added up"},
     "optimize/calls.py": {"total": TOTAL},
-    "optimize/rule.py": {"total": TOTAL},
-    "optimize/rules/facts.py": {"total": TOTAL},
+    "optimize/rule.py": {"first": FIRST, "total": TOTAL},
+    "optimize/rules/facts.py": {"first": FIRST, "total": TOTAL},
     "plan/tick_plan.py": {"last": "how a table is stored"},
     "project/asset_yaml.py": {"count": "a key of asset.yaml"},
+    "running.py": {"every": "a word of a calendar"},
     "spark/executor/fixpoint.py": {"count": COLUMN},
     "spark/files/outputs.py": {"count": COLUMN},
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
@@ -85,6 +95,7 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/functions/reruns.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
+    "spark/inputs/event_times.py": {"count": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
     "spark/lower/aggregates/native.py": {"min": PYTHON},
     "spark/lower/over_time/growth.py": {"first": COLUMN},

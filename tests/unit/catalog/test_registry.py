@@ -52,6 +52,7 @@ OPERATORS = [
     "cross",
     "cross_singleton",
     "join",
+    "join_asof",
     "zip",
     "zip_longest",
     "anti_join",
@@ -70,6 +71,8 @@ OPERATORS = [
     "reduce_keyed",
     "latest",
     "aggregate",
+    "over",
+    "top",
     "persist",
     "old",
     "window",
@@ -160,6 +163,9 @@ def test_linear(name: str, said: str) -> None:
             assert op.family == "io"
         case "yes" | "each side" | "each unpadded side":
             assert linear == every
+        case "no" if name == "join_asof":
+            # in both together; each left row has its own result
+            assert linear == {"0"}
         case "no":
             assert not linear
             assert not op.idempotent or name in ("unique_keyed", "latest")
@@ -176,7 +182,7 @@ def test_zero(name: str, said: str) -> None:
         assert op.at(Args((("by", ("k",)), ("aggregates", ())))).zero
         assert not op.at(Args((("by", None), ("aggregates", ())))).zero
     elif said != "–":
-        assert op.zero == (said == "yes")
+        assert op.zero == (said in ("yes", "left yes"))
 
 
 @pytest.mark.parametrize(("name", "said"), columns(2))
@@ -193,6 +199,8 @@ def test_strata(name: str, said: str) -> None:
             assert set(barriers.values()) == {Barrier.STRATUM}
         case "breaks":
             assert set(barriers.values()) == {Barrier.TICK}
+        case "right blocking":
+            assert blocking == {"1"}
         case "`single` blocking" | "`neg` blocking":
             assert blocking == {said.split("`")[1]}
         case _:

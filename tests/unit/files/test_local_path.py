@@ -39,8 +39,16 @@ def test_a_store_of_objects_is_told_with_what_helps(url: str) -> None:
         local_path(url)
     assert caught.value.code == "config"
     assert "mount" in str(caught.value)
+
+
+def test_a_place_in_a_store_is_an_input() -> None:
+    found = InputFile.parse("orders=s3a://bucket/orders:day")
+    assert (found.path, found.column, str(found.place)) == (
+        *("s3a://bucket/orders", "day"),
+        "s3a://bucket/orders",
+    )
     with pytest.raises(ProgramError, match="neither read nor written"):
-        InputFile.parse(f"orders={url}:day")
+        InputFile.parse("orders=hdfs://h/x:day")
 
 
 def test_an_input_may_be_the_url_of_a_path() -> None:
@@ -52,6 +60,6 @@ def test_a_command_writes_to_no_url(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main([*words, "s3://bucket/out"]) == 1
-    assert "`s3:` is neither read nor written" in capsys.readouterr().err
+    assert main([*words, "hdfs://h/out"]) == 1
+    assert "`hdfs:` is neither read nor written" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

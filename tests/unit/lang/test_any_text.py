@@ -43,7 +43,7 @@ def test_a_graph_or_a_diagnostic(text: str) -> None:
     assert all(d.span is not None and d.help for d in diagnostics)
 
 
-CASES = vectors("dfir") + vectors("fuzz")
+CASES = vectors("dfir", "fuzz", "ordered")
 
 
 @pytest.mark.parametrize("vector", or_skipped(CASES[::7]), ids=lambda v: v["name"])

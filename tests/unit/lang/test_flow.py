@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from hydro_core import Flow, agg
+from hydro_core import Flow, agg, over
 from hydro_core.catalog.registry import CATALOG, NAMES
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
@@ -63,6 +64,11 @@ def everything(flow: Flow) -> None:
     longs.cross_singleton(longs.fold(0, lambda s, x: s + x, commutative=True)).sink("i")
     pairs.join(pairs, how="left").sink("j")
     rows.join(rows, on="k", suffix="_r").sink("k")
+    rows.join(rows, how="left", suffix="_r", where=lambda x, y: x.v < y.v).sink("jw")
+    day = timedelta(days=1)
+    moments = rows.with_columns(at=lambda r: datetime(2026, 1, 1)).select("k", "at")
+    since = moments.rename(since="at")
+    moments.join_asof(since, on="k", direction="nearest", within=day, how="inner").sink("ja")
     longs.sort().zip(longs.sort()).zip_longest(longs.sort().enumerate()).sink("l")
     pairs.anti_join(pairs.map(lambda k, v: k)).difference(pairs).unique().sink("m")
     pairs.sort().unique_keyed().sink("n")
@@ -74,6 +80,8 @@ def everything(flow: Flow) -> None:
     rows.reduce_keyed(lambda a, b: {"k": a.k, "v": a.v + b.v}, by="k", commutative=True).sink("t")
     rows.latest(by="k", order=lambda r: r.v).sink("u")
     rows.aggregate(by="k", n=agg.count(), t=agg.sum("v"), d=agg.count_distinct("k", "v")).sink("v")
+    rows.over(by="k", order="v", n=over.row_number(), t=over.running(agg.sum("v"))).sink("ov")
+    rows.top(2, by="k", order=lambda r: r.v, descending=True, ties=True).sink("to")
     rows.select("k", w=lambda r: r.v + 1).with_columns(w=lambda r: r.w * 2).sink("w")
     rows.rename(key="k").drop("v").old().window(3).delta().changes().sink("x")
     longs.map(lambda x: ("persist", x)).sort().persist_mut().persist().sink("y")

@@ -37,7 +37,7 @@ def test_every_operator(op: OpSpec) -> None:
 
 
 @pytest.mark.parametrize(
-    "vector", or_skipped(vectors("dfir") + vectors("fuzz")), ids=lambda v: v.get("name", "?")
+    "vector", or_skipped(vectors("dfir", "fuzz", "ordered")), ids=lambda v: v.get("name", "?")
 )
 def test_vectors(vector: dict[str, Any]) -> None:
     try:
@@ -54,6 +54,14 @@ def test_vectors(vector: dict[str, Any]) -> None:
         COLUMNS,
         'inp -> aggregate(by="k", n=count(), t=sum(lambda r: r.v), m=max_by("a", "b")) -> out\n',
         'inp -> latest(by=["k", "l"], order="at") -> out\n',
+        'inp -> over(by="k", order=["at", "v"], descending=True, q=ntile(4)) -> out\n',
+        'inp -> over(order="at", a=lag("v"), b=lag("v", 2), c=lead("v", default=0)) -> out\n',
+        'inp -> over(order="at", a=running(sum("v"), peers=True), b=whole(count())) -> out\n',
+        'inp -> over(order="at", a=rolling(sum("v"), rows=7)) -> out\n',
+        'inp -> over(order="at", a=rolling(avg("v"), within=timedelta(days=6))) -> out\n',
+        'inp -> over(order="at", s=session(gap=timedelta(seconds=1800))) -> out\n',
+        "inp -> over(by=lambda r: r.k, order=lambda r: -r.v, a=lag(lambda r: r.v * 2)) -> out\n",
+        'inp -> top(3, by="k", order="v", descending=True, ties=True) -> out\n',
         "a -> fold([], lambda s, x: s + [x], commutative=True, associative=True) -> out\n",
         'p = a -> partition(lambda x: x, ["a b", "c"])\np["a b"] -> one\np[c] -> two\n',
         "a -> null()\nnull() -> out\n",

@@ -8,7 +8,8 @@ import highspy
 import numpy as np
 import pytest
 
-from hydro_core.catalog.classes import Before, Given, Gives, PerItem, Sum
+from hydro_core.catalog.classes import Before, Given, PerItem, Sum
+from hydro_core.catalog.variants import Gives
 from hydro_core.ir.walk import reachable
 from hydro_core.optimize.cost import CostModel
 from hydro_core.optimize.egraph import EGraph

@@ -10,7 +10,16 @@ import pytest
 
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.asset_yaml import flow_of_yaml
-from hydro_core.project.flow_asset import Expect, FlowAsset, FlowSpark, Landing, Shards, Ticks
+from hydro_core.project.flow_asset import (
+    Expect,
+    FlowAsset,
+    FlowSpark,
+    KeptOutput,
+    Landing,
+    OnError,
+    Shards,
+    Ticks,
+)
 from hydrotick.project.programs import plan_as_written
 from tests.unit.projects.declared import PROGRAM
 
@@ -21,12 +30,15 @@ owners: [ann@example.org, team:data]
 sample_keys: 4
 shards: {count: 4, on: {payments: [user, day]}, replicate: []}
 spark: {conf: {spark.task.maxFailures: 3, spark.ui.enabled: true}}
+on_error: {quarantine: 100}
 params: {above: 10, rate: 0.5, since: 2026-01-01, at: 2026-01-01T06:00:00+01:00, kinds: [a, b]}
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
-  payments: {path: payments, column: day, wait: landed, late: correct, removed: hold}
+  payments:
+    {path: payments, column: day, wait: landed, late: correct, removed: hold,
+     on_error: {quarantine: 5}, event: day}
 schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
-outputs: {totals: Everything.}
+outputs: {totals: {as: table, description: Everything.}}
 expect:
   totals:
     - {column: user, not_null: true, unique: true}
@@ -83,9 +95,14 @@ def test_all_that_can_be_said(file: Path) -> None:
             "kinds": ["a", "b"],
         },
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
-        inputs={"payments": Landing("payments", "day", "landed", "correct", "hold")},
+        inputs={
+            "payments": Landing(
+                *("payments", "day", "landed", "correct", "hold"), on_error=OnError(5), event="day"
+            )
+        },
+        on_error=OnError(100),
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
-        outputs={"totals": "Everything."},
+        outputs={"totals": KeptOutput("table", "Everything.")},
         expect={
             "totals": (
                 Expect("user", not_null=True, unique=True),
@@ -97,7 +114,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         },
         folder=file.parent,
     )
-    assert list(plan_as_written(flow).graph.sinks) == ["totals"]
+    assert set(plan_as_written(flow).graph.sinks) == {"totals", "quarantine"}
 
 
 def test_every_part_of_a_flow_can_be_said(file: Path) -> None:
@@ -198,12 +215,19 @@ def test_what_is_wrong_by_itself(
         ("owners: ann", 4, "'ann' is no owner"),
         ("owners: {a: b}", 4, "is to be a list of texts"),
         ("sample_keys: -1", 4, "is to be a number, 0 or more"),
+        ("on_error: 5", 4, "`on_error` is 5, and is to be how many wrong rows a tick may have"),
+        ("on_error: {quarantine: 0}", 4, "is to be how many wrong rows a tick may have"),
+        ("on_error: {quarantine: yes}", 4, "is to be how many wrong rows a tick may have"),
+        ("on_error: {quarantine: 1, more: 2}", 4, "is to be how many wrong rows a tick may have"),
         ("shards: 0", 4, "there are no 0 shards"),
         ("shards: many", 4, "if it is no number, has names with values, and this is the text"),
         ("shards: {on: {payments: user}}", 4, "`shards` has no `count`"),
         ("shards: {count: 2, on: {payment: user}}", 4, "the program has no input `payment`"),
         ("shards: {count: 2, on: {payments: {a: b}}}", 4, "is to be a name or a list of names"),
         ("shards: {count: 2, on: {payments: usr}}", 4, "usr"),
+        ("outputs: {totals: {as: tabel}}", 4, "is to be log, table or append"),
+        ("outputs: {totals: {is: table}}", 4, "the output `totals` has no `is`"),
+        ("outputs: {totals: 3}", 4, "is to be a text"),
         ("params: {above: 10}", 4, "the program names no `above`"),
         ("params:\n  user: 1\n  totals: 2", 6, "`totals` is a stream of the program"),
         ("params:\n  payments:\n", 5, "the parameter `payments` has no value"),

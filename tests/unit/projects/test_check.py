@@ -88,8 +88,8 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
             "`inputs.payments.wait`: nothing tells which ticks have landed | say which `column`",
         ),
         (
-            {"inputs": {"payments": Landing("s3a://bucket/payments", "day")}},
-            "`inputs.payments.path`: s3a://bucket/payments is a URL, and `s3a:` is neither read",
+            {"inputs": {"payments": Landing("hdfs://host/payments", "day")}},
+            "`inputs.payments.path`: hdfs://host/payments is a URL, and `hdfs:` is neither read",
         ),
         (
             {"inputs": {"payments": Landing("file://host/payments", "day")}},
@@ -105,7 +105,7 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
         ),
         (
             {"inputs": {"payments": Landing("s3a://[bucket/payments", "day")}},
-            "`inputs.payments.path`: s3a://[bucket/payments is no URL | write a path",
+            "`inputs.payments.path`: s3a://[bucket/payments names no place | write `s3a://BUCKET/FOLDER`",
         ),
         (
             {"inputs": {"payments": Landing("payments", "day", optional=("amont",))}},

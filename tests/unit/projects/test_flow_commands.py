@@ -54,6 +54,7 @@ def test_what_cannot_be_deployed_is_not_told_to_be(deployable: bool, cure: str) 
             "flow": "totals",
             "failed": None,
             "late": {},
+            "events": {},
             "spark_conf": {},
             "open": 0,
             "next": "",

@@ -40,10 +40,10 @@ def test_only_what_is_new_is_read(tmp_path: Path) -> None:
     for tick in range(3):
         append(tmp_path, tick)
         for _ in range(2):
-            rows = held.rows(str(tmp_path), files(tmp_path), COLUMNS)
+            rows = held.rows(tmp_path.joinpath, files(tmp_path), COLUMNS)
             assert sorted(set(rows.to_table()["tick"].to_pylist())) == list(range(tick + 1))
         assert held.read == tick + 1
-    held.rows(str(tmp_path), files(tmp_path), ("user",))
+    held.rows(tmp_path.joinpath, files(tmp_path), ("user",))
     assert held.read == 6
 
 
@@ -51,7 +51,7 @@ def test_what_is_too_large_is_read_from_its_files(tmp_path: Path) -> None:
     append(tmp_path, 0)
     held = Counting(100)
     table = files(tmp_path)
-    assert held.rows(str(tmp_path), table, COLUMNS) is table
+    assert held.rows(tmp_path.joinpath, table, COLUMNS) is table
     assert not held.read
 
 
@@ -63,7 +63,7 @@ def test_no_more_is_held_than_may_be(tmp_path: Path, most: int) -> None:
     for _ in range(2):
         for table in range(4):
             path = tmp_path / str(table)
-            assert held.rows(str(path), files(path), COLUMNS).count_rows() == 1000
+            assert held.rows(path.joinpath, files(path), COLUMNS).count_rows() == 1000
         assert held._bytes == sum(t.nbytes for t in held._files.values()) <= most
     assert held.read == (4 if most > 80_000 else 8)
 
@@ -71,7 +71,7 @@ def test_no_more_is_held_than_may_be(tmp_path: Path, most: int) -> None:
 def test_a_table_in_the_place_of_another_is_read_anew(tmp_path: Path) -> None:
     held = Counting(1 << 20)
     append(tmp_path, 0)
-    held.rows(str(tmp_path), files(tmp_path), COLUMNS)
+    held.rows(tmp_path.joinpath, files(tmp_path), COLUMNS)
     rows = pa.table({"tick": [7], "user": ["ann"]})
     write_deltalake(tmp_path, rows, mode="overwrite")
-    assert held.rows(str(tmp_path), files(tmp_path), COLUMNS).to_table().num_rows == 1
+    assert held.rows(tmp_path.joinpath, files(tmp_path), COLUMNS).to_table().num_rows == 1

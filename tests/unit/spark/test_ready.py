@@ -29,7 +29,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str) -> Pat
     fake = tmp_path / "python"
     fake.write_text(
         f"#!{sys.executable}\nimport os, sys, pathlib\n"
-        f"share, scratch = map(pathlib.Path, sys.argv[3:])\n"
+        f"share, scratch = map(pathlib.Path, sys.argv[3:5])\n"
         f"open({str(calls)!r}, 'a').write(os.environ['JAVA_HOME'] + '\\n')\n{script}\n"
     )
     fake.chmod(0o755)
@@ -62,7 +62,7 @@ def test_who_asks_at_the_same_time_waits(tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path\n"
         "import hydro_core.spark.session.ready as ready\n"
-        "def fetched(share, java_home):\n"
+        "def fetched(share, java_home, packages, key):\n"
         "    print('fetched'); time.sleep(1); (share / 'jars').mkdir()\n"
         f"    (share / 'jars' / {JAR!r}).touch(); return ready.delta_jars(share)\n"
         "ready._fetched = fetched\n"

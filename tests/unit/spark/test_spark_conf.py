@@ -114,3 +114,20 @@ def test_a_component_says_the_same() -> None:
     assert conf_of(found.spark_conf or {}) == {"spark.executor.cores": "2"}
     with pytest.raises(HydroError, match=r"`spark.conf` is .*which is not all Spark's"):
         settings_of_tables({"spark": {"conf": {"spark.master": "local"}}})
+
+
+def test_a_flow_may_run_elsewhere(root: Path) -> None:
+    found = settings(root, '[spark]\nmaster = "local[2]"\nmemory = "1g"\n')
+    flow = flow_of_yaml(asset(root, '{master: "spark://cluster:7077"}'))
+    spark = Flows(found).settings_for(flow).spark
+    assert (spark.master, spark.memory) == ("spark://cluster:7077", "1g")
+    # Another session than that of the flows that stay: these are told apart by what is extra.
+    assert spark.extra != found.core.spark.extra
+    assert session_options(spark)["spark.master"] == "spark://cluster:7077"
+    with pytest.raises(HydroError, match="`master` is no master of Spark") as caught:
+        flow_of_yaml(asset(root, "{master: cluster}"))
+    (told,) = caught.value.diagnostics
+    assert told.span is not None
+    wrong = replace(flow, spark=FlowSpark(master="cluster"))
+    with pytest.raises(HydroError, match="`master` is no master of Spark"):
+        check_alone(wrong)

@@ -11,9 +11,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+from hydro_core.storage.remote import DataPlace
 
 _LOG = "_delta_log"
 
@@ -71,7 +72,9 @@ class _Counted:
         return path
 
 
-def changes_between(path: Path, first: int, last: int, column: str | None) -> FileChanges | None:
+def changes_between(
+    path: DataPlace, first: int, last: int, column: str | None
+) -> FileChanges | None:
     """What the versions after `first` up to `last` changed; None: the log does not tell any more.
 
     Args:

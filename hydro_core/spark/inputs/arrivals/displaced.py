@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +12,13 @@ import pyarrow as pa
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.arrived import Arrived
-from hydro_core.files.kinds import base_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.deviations import NONE_OFF, Deviations, OffFile, OffRows
 from hydro_core.spark.inputs.arrivals.difference import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.inputs.by_pieces import count_ticks
+from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.ticks.tick_range import Numbers
 from hydro_core.types.ddl import parse_ddl, to_ddl
 
@@ -160,7 +159,7 @@ def own_rows(
             yield source.many(arrived, present(source, arrived, [path]), (begin, ticks[1]))
 
 
-def present(source: LandingSource, arrived: Arrived, names: Sequence[str]) -> list[Path]:
+def present(source: LandingSource, arrived: Arrived, names: Sequence[str]) -> list[DataPlace]:
     """Files by their names, as far as they are there."""
     wanted = set(names)
     return [file for file in arrived.found.files if _name(source, file) in wanted]
@@ -176,7 +175,7 @@ def untold(source: LandingSource, arrived: Arrived, off: Deviations) -> Counter[
     return found
 
 
-def files_of(source: LandingSource, arrived: Arrived, first: int, last: int) -> list[Path]:
+def files_of(source: LandingSource, arrived: Arrived, first: int, last: int) -> list[DataPlace]:
     """The files that may have rows of some ticks."""
     return [file for file in arrived.found.files if _may_hold(source, arrived, file, first, last)]
 
@@ -204,7 +203,7 @@ def _cut(ticks: tuple[int, int], parts: Sequence[tuple[int, int]]) -> Iterator[t
 
 def _by_ticks(
     source: LandingSource, arrived: Arrived, off: Deviations, tick: int
-) -> Iterator[tuple[tuple[int, int], list[Path]]]:
+) -> Iterator[tuple[tuple[int, int], list[DataPlace]]]:
     """The files that came late with a tick, by the ticks of theirs that did."""
     found: dict[tuple[int, int], list[OffFile]] = {}
     for file in off.files:
@@ -216,10 +215,12 @@ def _by_ticks(
             yield ends, paths
 
 
-def _may_hold(source: LandingSource, arrived: Arrived, file: Path, first: int, last: int) -> bool:
+def _may_hold(
+    source: LandingSource, arrived: Arrived, file: DataPlace, first: int, last: int
+) -> bool:
     low, high = source.bounds(arrived, file)
     return (low is None or low <= last) and (high is None or high >= first)
 
 
-def _name(source: LandingSource, file: Path) -> str:
-    return str(file.relative_to(base_of(source.file.path)))
+def _name(source: LandingSource, file: DataPlace) -> str:
+    return name_below(file, source.base)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from hydro_core.spark.inputs.arrivals.displaced import present, rows_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Hashed
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.store.input_reads import ChangedRange
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.ddl import to_ddl
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class CameFile:
     """
 
     at: Arrived
-    path: Path
+    path: DataPlace
     identity: tuple[str, int, int]
     ends: tuple[int | None, int | None]
     replaces: bool

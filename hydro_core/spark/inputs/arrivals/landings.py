@@ -15,6 +15,8 @@ from hydro_core.spark.inputs.arrivals.seen import Seen, again, as_read, looked_a
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
 from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.item import ItemType
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 class LandingTable:
     """Where the rows of an input land, and which column tells their tick."""
 
-    path: Path
+    path: DataPlace
     column: str | None = None
     numbered: Calendar | None = None
     """Whose ticks the column has the numbers of; None: those of who reads."""
@@ -131,6 +133,11 @@ def _known(source: LandingSource, read: InputRead, directory: Path) -> KnownLand
     return known_of(source, read, directory) or KnownLanding(Snapshot(read.kind or ""))
 
 
+def _storage(place: DataPlace) -> StorageSettings:
+    """How the store is reached that a place is in."""
+    return place.settings if isinstance(place, Remote) else StorageSettings()
+
+
 def landings_of(
     landings: Mapping[str, LandingTable],
     items: Mapping[str, ItemType],
@@ -149,7 +156,7 @@ def landings_of(
     """
     sources = {
         name: LandingSource(
-            InputFile(name, str(where.path), where.column, where.optional),
+            InputFile(name, str(where.path), where.column, where.optional, _storage(where.path)),
             items[name],
             spark,
             calendar,

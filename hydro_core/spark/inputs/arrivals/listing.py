@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE
+from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
 from hydro_core.ticks.tick_range import Numbers
 
 LISTINGS = "_landings"
@@ -91,27 +92,28 @@ class Entry:
 class Listing:
     """Files by their paths below a folder; `read_as` names the columns that hashes are of."""
 
-    base: Path
+    base: DataPlace
     entries: Mapping[str, Entry] = field(default_factory=dict)
     read_as: str = ""
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> list[DataPlace]:
         """The files."""
         return [self.base / path for path in self.entries]
 
-    def changed(self, files: Iterable[Path]) -> Path | None:
+    def changed(self, files: Iterable[DataPlace]) -> DataPlace | None:
         """The first of some of its files that is not what it was; None: all are."""
-        for file in files:
-            if not self.entries[_name(file, self.base)].is_like(_entry(file)):
-                return file
-        return None
+        now = entries_now(files, self.base)
+        return next((file for file, one in now if not self._entry_of(file).is_like(one)), None)
+
+    def _entry_of(self, file: DataPlace) -> Entry:
+        return self.entries[_name(file, self.base)]
 
     def described(
         self,
         before: Listing | None,
-        bounds: Callable[[Path], tuple[int | None, int | None]],
-        hashed: Callable[[Path], Hashed | None],
+        bounds: Callable[[DataPlace], tuple[int | None, int | None]],
+        hashed: Callable[[DataPlace], Hashed | None],
     ) -> Listing:
         """The same with what is kept of each file; what is known is taken from a list of before.
 
@@ -125,7 +127,8 @@ class Listing:
         left = _MOST_ROWS
         found: dict[str, Entry] = {}
         for path, entry in latest:
-            old, file = known.get(path), self.base / path
+            old = known.get(path)
+            file = file_known(self.base, path, entry.size, entry.written)
             one = entry if old is None or not entry.is_like(old) else old
             if left <= 0 or entry.size > _LARGEST:
                 one = one.without_rows()
@@ -182,16 +185,16 @@ def save(table: pa.Table, directory: Path) -> str:
     return name
 
 
-def listing_of(files: Sequence[Path], base: str, read_as: str) -> Listing:
+def listing_of(files: Sequence[DataPlace], base: DataPlace, read_as: str) -> Listing:
     """The files as they are now; what went away meanwhile is not among them."""
-    found = ((_name(file, Path(base)), _entry(file)) for file in files)
-    return Listing(Path(base), {name: entry for name, entry in found if entry}, read_as)
+    found = ((_name(file, base), _entry(file)) for file in files)
+    return Listing(base, {name: entry for name, entry in found if entry}, read_as)
 
 
-def saved_listing(directory: Path, name: str, base: str) -> Listing | None:
+def saved_listing(directory: Path, name: str, base: DataPlace) -> Listing | None:
     """A list that was saved below a pipeline's directory; None: it is not there any more."""
     found = _saved(directory / LISTINGS / f"{name}.parquet")
-    return None if found is None else replace(found, base=Path(base))
+    return None if found is None else replace(found, base=base)
 
 
 def clear_listings(directory: Path, needed: Collection[str | None]) -> None:
@@ -242,7 +245,21 @@ def _digest(table: pa.Table) -> str:
     return found.hexdigest()
 
 
-def _entry(file: Path) -> Entry | None:
+def entries_now(
+    files: Iterable[DataPlace], base: DataPlace
+) -> Iterator[tuple[DataPlace, Entry | None]]:
+    """Files with what they are by now; those of a store by one listing, however many there are."""
+    if not isinstance(base, Remote):
+        yield from ((file, _entry(file)) for file in files)
+        return
+    wanted = list(files)
+    there: dict[DataPlace, Entry | None] = {}
+    if wanted:
+        there = {file: _entry(file) for file in base.files()}
+    yield from ((file, there.get(file)) for file in wanted)
+
+
+def _entry(file: DataPlace) -> Entry | None:
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -250,5 +267,5 @@ def _entry(file: Path) -> Entry | None:
     return Entry(found.st_size, found.st_mtime_ns)
 
 
-def _name(file: Path, base: Path) -> str:
-    return str(file.relative_to(base))
+def _name(file: DataPlace, base: DataPlace) -> str:
+    return name_below(file, base)

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from hydro_core.files.arrived import Arrived
-from hydro_core.files.kinds import base_of
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.inputs.arrivals.delta_log import AddedFile, FileChanges, changes_between
 from hydro_core.spark.inputs.arrivals.deviations import (
@@ -29,6 +28,7 @@ from hydro_core.spark.inputs.arrivals.judged import Arrivals, CameFile, Judge, L
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.storage.remote import DataPlace, file_known
 
 _COMPARED = 128 * MEBIBYTE
 """Files of a Delta table of more bytes than this, on either side, are not compared by row."""
@@ -69,7 +69,7 @@ class Look:
         if before.version is None or before.table not in (None, self._now.table):
             return self._unknown()
         changes = changes_between(
-            Path(self._source.file.path), before.version, now, self._source.file.column
+            self._source.file.place, before.version, now, self._source.file.column
         )
         if changes is None:
             return self._unknown()
@@ -136,7 +136,7 @@ class Look:
         )
 
     def _came_file(self, now: Listing, path: str, entry: Entry, *, replaces: bool) -> CameFile:
-        file = now.base / path
+        file = file_known(now.base, path, entry.size, entry.written)
         identity = (path, entry.size, entry.written)
         return CameFile(
             self._arrived, file, identity, self._source.bounds(self._arrived, file), replaces
@@ -162,8 +162,8 @@ class Look:
     def _at(self, version: int) -> Arrived:
         return self._source.arrived(Snapshot(self._now.kind, version))
 
-    def _path(self, path: str) -> Path:
-        return Path(self._source.file.path, path)
+    def _path(self, path: str) -> DataPlace:
+        return self._source.file.place / path
 
 
 def known_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding | None:
@@ -199,7 +199,7 @@ def _snapshot(
         return Snapshot(read.kind or "", version, read.table)
     if listing is None:
         return None
-    found = saved_listing(directory, listing, base_of(source.file.path))
+    found = saved_listing(directory, listing, source.base)
     return Snapshot(read.kind or "", listing=found)
 
 
@@ -217,5 +217,5 @@ def _hashes(entries: Collection[Entry], until: int) -> Hashed:
     return Hashed(ticks[is_committed], hashes[is_committed])
 
 
-def _bytes(files: Sequence[Path]) -> int:
+def _bytes(files: Sequence[DataPlace]) -> int:
     return sum(file.stat().st_size for file in files)

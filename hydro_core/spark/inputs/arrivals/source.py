@@ -7,30 +7,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_untold
 from hydro_core.files.kinds import base_of
+from hydro_core.files.parquet import opened_parquet
 from hydro_core.files.pieces import pieces
 from hydro_core.files.places import find
 from hydro_core.files.reading import read_here
 from hydro_core.files.rows import WantedColumns
+from hydro_core.files.tolerant import number_told
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
 from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
+from hydro_core.storage.delta import delta_table
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
@@ -87,8 +88,12 @@ class LandingSource:
     @property
     def is_there(self) -> bool:
         """Whether something is there, or may be: a pattern of names."""
-        path = self.file.path
-        return Path(path).exists() or bool(set("*?[") & set(path))
+        return bool(set("*?[") & set(self.file.path)) or self.file.place.exists()
+
+    @property
+    def base(self) -> DataPlace:
+        """The folder that names of its files are below."""
+        return base_of(self.file.place)
 
     def refuse_missing(self) -> None:
         """Raises where nothing is there.
@@ -117,10 +122,16 @@ class LandingSource:
             return None
         arrived = self.arrived()
         refuse_unfit(arrived, None)
+        values = _tick_values(arrived, column)
+        if arrived.found.form.tolerant:
+            # What tells no tick is a wrong row, which says nothing of what has landed.
+            values = [v for v in map(number_told, values) if self.tick_of(v) is not None]
         try:
-            moments = [moment_of(value, self.zone) for value in _tick_values(arrived, column)]
+            moments = [moment_of(value, self.zone) for value in values]
         except ValueProblem as problem:
             refuse_untold(self.file, str(problem))
+        if arrived.found.form.tolerant and not all(isinstance(m, int) for m in moments):
+            moments = [moment for moment in moments if not isinstance(moment, int)]
         if len({isinstance(moment, int) for moment in moments}) > 1:
             refuse_mixed(self.file, self.file)
         return max(moments, default=None)
@@ -144,15 +155,13 @@ class LandingSource:
         found = arrived.found
         if found.version is not None:
             return Snapshot(found.kind, found.version, found.table)
-        return Snapshot(
-            found.kind, listing=listing_of(found.files, base_of(self.file.path), self.read_as)
-        )
+        return Snapshot(found.kind, listing=listing_of(found.files, self.base, self.read_as))
 
     def ticks(self, first: int, last: int | None) -> TickRange:
         """Some ticks, as the tick column tells them."""
         return TickRange(first, last, self.calendar, self.numbered)
 
-    def rows(self, arrived: Arrived, files: Sequence[Path], ticks: TickBounds) -> pa.Table:
+    def rows(self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds) -> pa.Table:
         """The rows (item, t) of some files that are of some ticks, or of all."""
         if not self._has(files, ticks):
             nothing: Any = pa.array([], arrow_type(self.item))
@@ -161,14 +170,14 @@ class LandingSource:
         return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
 
     def many(
-        self, arrived: Arrived, files: Sequence[Path], ticks: TickBounds
+        self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
         if not self._has(files, ticks):
             return self.rows(arrived, [], ticks), Counter()
         return read_by_pieces(self.spark, arrived, self._made, files, self._within(ticks))
 
-    def hashed(self, arrived: Arrived, files: Sequence[Path], ticks: TickBounds) -> Hashed:
+    def hashed(self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds) -> Hashed:
         """The hashes of the same rows."""
         table = self.rows(arrived, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
@@ -176,7 +185,7 @@ class LandingSource:
     def described(self, arrived: Arrived, now: Listing, before: Listing | None) -> Listing:
         """A list of files with what is kept of each."""
 
-        def hashed(file: Path) -> Hashed | None:
+        def hashed(file: DataPlace) -> Hashed | None:
             try:
                 return self.hashed(arrived, [file], None)
             except InfrastructureError:
@@ -187,7 +196,7 @@ class LandingSource:
 
         return now.described(before, lambda file: self.bounds(arrived, file), hashed)
 
-    def bounds(self, arrived: Arrived, file: Path) -> tuple[int | None, int | None]:
+    def bounds(self, arrived: Arrived, file: DataPlace) -> tuple[int | None, int | None]:
         """The first and the last tick that a file may hold, as far as that is told outside of its
         rows: by the log, the names of folders, or Parquet's statistics.
         """
@@ -211,7 +220,7 @@ class LandingSource:
         if column is None:
             return 0, 0
         try:
-            table = DeltaTable(self.file.path, version=version)
+            table = delta_table(self.file.place, version)
             found = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         except DeltaError:
             return None, None
@@ -233,7 +242,7 @@ class LandingSource:
         """The tick of what the tick column holds."""
         return None if value is None else tick_told(value, self.calendar, self.numbered)
 
-    def _has(self, files: Sequence[Path], ticks: TickBounds) -> bool:
+    def _has(self, files: Sequence[DataPlace], ticks: TickBounds) -> bool:
         """Whether some of the files may have rows of the ticks: without a column, all is of 0."""
         return bool(files) and (self.file.column is not None or ticks is None or ticks[0] == 0)
 
@@ -255,6 +264,9 @@ def _tick_values(arrived: Arrived, column: str) -> list[Any]:
     """Values of the tick column, with the last one among them."""
     rows = arrived.found.dataset
     if rows is not None and is_exact(arrived, {}):
+        told = _told_by_statistics(arrived, column)
+        if told is not None:
+            return told
         try:
             latest = [pc.max(batch[column]).as_py() for batch in rows.to_batches(columns=[column])]
             return [value for value in latest if value is not None]
@@ -264,6 +276,23 @@ def _tick_values(arrived: Arrived, column: str) -> list[Any]:
             # Which file cannot be read, and why, its pieces tell.
             pass
     return [value for values in _pieces_of(arrived, column) for value in _distinct(values)]
+
+
+def _told_by_statistics(arrived: Arrived, column: str) -> list[Any] | None:
+    """The greatest value of each file in a store, by its footer, which is held: to look whether
+    rows of a tick have landed is not to read them all. None: a footer does not tell.
+    """
+    found = []
+    for file in arrived.found.files:
+        if not isinstance(file, Remote) or arrived.found.form.kind != "Parquet":
+            return None
+        constant = arrived.found.form.constants.get(file, {}).get(column)
+        greatest = _statistics(file, column)[1] if constant is None else constant.as_py()
+        # Of texts, a footer may have the beginning alone.
+        if greatest is None or isinstance(greatest, str | bytes):
+            return None
+        found.append(greatest)
+    return found
 
 
 def _pieces_of(arrived: Arrived, column: str) -> Iterator[Sequence[Any]]:
@@ -280,9 +309,9 @@ def _distinct(values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def _statistics(file: Path, column: str) -> tuple[Any, Any]:
+def _statistics(file: DataPlace, column: str) -> tuple[Any, Any]:
     """The least and the greatest value of a column, by a Parquet file's footer."""
-    metadata = pq.read_metadata(file)
+    metadata = opened_parquet(file).metadata
     names = [metadata.schema.column(i).path for i in range(len(metadata.schema))]
     if column not in names:
         return None, None

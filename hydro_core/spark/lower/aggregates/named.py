@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 
 from pyspark.sql import Column
 
@@ -12,10 +13,11 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK
+from hydro_core.spark.frames.relation import ITEM, ORD
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns.compiler import TypedColumn
 from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
+from hydro_core.spark.lower.aggregates.scope import GROUP, Scope
 from hydro_core.spark.lower.aggregates.sums import checked_sum, mean_of_decimals, sum_of_decimals
 from hydro_core.spark.lower.items.columns import named, reversed_order
 from hydro_core.spark.lower.items.functions import evaluated, fn_type
@@ -31,19 +33,28 @@ class Group:
     node: Node
     ordered: bool
     """By the column `ord`."""
+    scope: Scope = GROUP
 
 
 def aggregate_column(
-    aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, ordered: bool
+    aggregate: Aggregate,
+    item: ItemType,
+    result: ItemType,
+    node: Node,
+    *,
+    ordered: bool,
+    scope: Scope = GROUP,
 ) -> Column:
-    """The aggregate over the rows `item` of a group; `ordered`: by the column `ord`."""
+    """The aggregate over the rows `item` of a group, or of another scope; `ordered`: by the column
+    `ord`.
+    """
     make = _LOWERED.get(aggregate.function)
     if make is not None:
         arguments = [argument_of(a, item) for a in aggregate.arguments]
-        found = make(Group(arguments, result, node, ordered))
+        found = make(Group(arguments, result, node, ordered, scope))
     else:
         parts = [
-            (aggregate_column(part, item, of, node, ordered=ordered), of)
+            (aggregate_column(part, item, of, node, ordered=ordered, scope=scope), of)
             for part, of in parts_of(aggregate, item)
         ]
         found = made_of(aggregate.function, parts, result, node)
@@ -65,14 +76,15 @@ def _at_extreme(group: Group, *, greatest: bool) -> Column:
     value, order = group.arguments
     place = order[0] if greatest else reversed_order(*order)
     both = F.struct(place.alias("o"), value[0].alias("v"))
-    return F.max(F.when(order[0].isNotNull(), both)).getField("v")
+    return group.scope.of(F.max(F.when(order[0].isNotNull(), both))).getField("v")
 
 
-def _sum(column: Column, item: ItemType, node: Node) -> Column:
+def _sum(group: Group) -> Column:
     """Integers are summed with room to spare: only the result must have 64 bits."""
+    column, item = group.arguments[0]
     if isinstance(item, Decimal):
-        return sum_of_decimals(column, item, node).of_rows
-    return F.sum(column.cast("decimal(20,0)" if is_integer(item) else "double"))
+        return sum_of_decimals(column, item, group.node, group.scope).of_rows
+    return group.scope.of(F.sum(column.cast("decimal(20,0)" if is_integer(item) else "double")))
 
 
 def or_zero(total: Column, result: ItemType) -> Column:
@@ -84,57 +96,67 @@ def or_zero(total: Column, result: ItemType) -> Column:
     return F.coalesce(total.cast(of_type), F.lit(0).cast(of_type))
 
 
-def _average(column: Column, item: ItemType, result: ItemType, node: Node) -> Column:
+def _average(group: Group) -> Column:
     """Of integers: the exact sum, divided once."""
+    (column, item), of = group.arguments[0], group.scope.of
     if isinstance(item, Decimal):
-        return mean_of_decimals(column, item, result, node)
+        return mean_of_decimals(column, item, group.result, group.node, group.scope)
     if is_integer(item):
-        return F.sum(column.cast("decimal(20,0)")).cast("double") / F.nullif(
-            F.count(column), F.lit(0)
-        )
-    return F.avg(column)
+        count = F.nullif(of(F.count(column)), F.lit(0))
+        return of(F.sum(column.cast("decimal(20,0)"))).cast("double") / count
+    return of(F.avg(column))
 
 
-def _at_end(first: bool) -> Callable[[Column], Column]:
+def _at_end(group: Group, *, first: bool) -> Column:
     choose = F.min if first else F.max
-    return lambda column: choose(F.struct(F.col(ORD).alias("o"), column.alias("v"))).getField("v")
+    both = F.struct(F.col(ORD).alias("o"), group.arguments[0][0].alias("v"))
+    return group.scope.of(choose(both)).getField("v")
 
 
-def _listed(column: Column) -> Column:
+def _listed(group: Group) -> Column:
     """The non-null values in the stream's order."""
+    column, _ = group.arguments[0]
     pairs = F.collect_list(
         F.when(column.isNotNull(), F.struct(F.col(ORD).alias("o"), column.alias("v")))
     )
-    return F.transform(F.sort_array(pairs), lambda pair: pair.getField("v"))
+    return F.transform(F.sort_array(group.scope.of(pairs)), lambda pair: pair.getField("v"))
 
 
-def _spread(found: Column, column: Column) -> Column:
+def _spread(group: Group, *, of: Callable[[Column], Column]) -> Column:
     """A sample of one value has no spread."""
-    return F.when(F.count(column) > 1, found)
+    column, _ = group.arguments[0]
+    return F.when(group.scope.of(F.count(column)) > 1, group.scope.of(of(column)))
 
 
 def _count(group: Group) -> Column:
-    return F.count(group.arguments[0][0] if group.arguments else F.lit(1))
+    return group.scope.of(F.count(group.arguments[0][0] if group.arguments else F.lit(1)))
 
 
 def _checked(group: Group) -> Column:
-    total = _sum(*group.arguments[0], group.node)
-    return checked_sum(total, group.result, group.node, F.max(TICK))
+    return checked_sum(_sum(group), group.result, group.node, group.scope.tick())
+
+
+def _sorted(group: Group) -> Column:
+    """The non-null values, ascending."""
+    return F.sort_array(group.scope.of(F.collect_list(group.arguments[0][0])))
 
 
 def _all_listed(group: Group) -> Column:
-    column, _ = group.arguments[0]
-    return _listed(column) if group.ordered else F.sort_array(F.collect_list(column))
+    return _listed(group) if group.ordered else _sorted(group)
 
 
 def _different(group: Group) -> Column:
-    first, *others = (column for column, _ in group.arguments)
-    return F.count_distinct(first, *others)
+    columns = [column for column, _ in group.arguments]
+    if group.scope.counts_different:
+        return group.scope.of(F.count_distinct(columns[0], *columns[1:]))
+    there = reduce(and_, (column.isNotNull() for column in columns))
+    values = F.struct(*(column.alias(f"v{i}") for i, column in enumerate(columns)))
+    return F.size(F.array_distinct(group.scope.of(F.collect_list(F.when(there, values)))))
 
 
 def _of(aggregate: Callable[[Column], Column]) -> Callable[[Group], Column]:
     """An aggregate of Spark's."""
-    return lambda group: aggregate(group.arguments[0][0])
+    return lambda group: group.scope.of(aggregate(group.arguments[0][0]))
 
 
 GREATEST: Mapping[str, bool] = {"max_by": True, "min_by": False}
@@ -146,21 +168,21 @@ _LOWERED: Mapping[str, Callable[[Group], Column]] = {
     "count_if": _of(F.count_if),
     "count_distinct": _different,
     "sum": _checked,
-    "total": lambda group: or_zero(_sum(*group.arguments[0], group.node), group.result),
-    "avg": lambda group: _average(*group.arguments[0], group.result, group.node),
+    "total": lambda group: or_zero(_sum(group), group.result),
+    "avg": _average,
     "min": _of(F.min),
     "max": _of(F.max),
     "any_value": _of(F.min),
-    "first": _of(_at_end(first=True)),
-    "last": _of(_at_end(first=False)),
+    "first": partial(_at_end, first=True),
+    "last": partial(_at_end, first=False),
     "collect_list": _all_listed,
-    "collect_set": _of(lambda column: F.array_distinct(F.sort_array(F.collect_list(column)))),
+    "collect_set": lambda group: F.array_distinct(_sorted(group)),
     "bool_and": _of(F.bool_and),
     "bool_or": _of(F.bool_or),
     "median": _of(lambda column: F.percentile(column.cast("double"), 0.5)),
-    "stddev": _of(lambda column: _spread(F.stddev_samp(column), column)),
+    "stddev": partial(_spread, of=F.stddev_samp),
     "stddev_pop": _of(F.stddev_pop),
-    "variance": _of(lambda column: _spread(F.var_samp(column), column)),
+    "variance": partial(_spread, of=F.var_samp),
     "var_pop": _of(F.var_pop),
 }
 """Those that are not here are made of their parts."""

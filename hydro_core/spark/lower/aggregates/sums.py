@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pyspark.sql import Column
 
@@ -12,6 +13,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates.partial import Partial, exact_sum
+from hydro_core.spark.lower.aggregates.scope import GROUP, Scope
 from hydro_core.spark.lower.failure import NUMBER, fail
 from hydro_core.types.item import LONG, Decimal, ItemType
 from hydro_core.types.values import LONG_MAX, LONG_MIN
@@ -31,13 +33,14 @@ def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Co
     return F.when(fits, wide.cast("long")).when(wide.isNotNull(), beyond.cast("long"))
 
 
-def sum_of_decimals(column: Column, item: Decimal, node: Node) -> Partial:
+def sum_of_decimals(column: Column, item: Decimal, node: Node, scope: Scope = GROUP) -> Partial:
     """The sum of decimals, which must have 38 digits."""
     if item.precision <= ROOMY:
-        return exact_sum(column)
+        found = exact_sum(column)
+        return replace(found, of_rows=scope.of(found.of_rows))
     beyond = _beyond("sum", Decimal(38, item.scale), node)
     return Partial(
-        or_fails(F.try_sum, column, beyond),
+        or_fails(F.try_sum, column, beyond, scope),
         F.try_sum,
         lambda n: or_fails(
             F.try_sum, F.when(n > 0, column).otherwise(_negated(column, item)), beyond
@@ -55,22 +58,27 @@ def _negated(column: Column, item: Decimal) -> Column:
     return other.cast(spark_type(item))
 
 
-def mean_of_decimals(column: Column, item: Decimal, result: ItemType, node: Node) -> Column:
+def mean_of_decimals(
+    column: Column, item: Decimal, result: ItemType, node: Node, scope: Scope = GROUP
+) -> Column:
     """The mean of decimals; it and the sum must have 38 digits."""
     if item.precision <= ROOMY:
-        return F.avg(column)
-    total = sum_of_decimals(column, item, node).of_rows
-    mean = or_fails(F.try_avg, column, _beyond("mean", result, node))
+        return scope.of(F.avg(column))
+    total = sum_of_decimals(column, item, node, scope).of_rows
+    mean = or_fails(F.try_avg, column, _beyond("mean", result, node), scope)
     return F.when(total.isNotNull(), mean)
 
 
 def or_fails(
-    aggregate: Callable[[Column], Column], column: Column, beyond: Callable[[Column], Column]
+    aggregate: Callable[[Column], Column],
+    column: Column,
+    beyond: Callable[[Column], Column],
+    scope: Scope = GROUP,
 ) -> Column:
     """An aggregate that is null over values where its result does not fit."""
-    found = aggregate(column)
-    lost = found.isNull() & (F.count(column) > 0)
-    return F.when(lost, beyond(F.max(TICK))).otherwise(found)
+    found = scope.of(aggregate(column))
+    lost = found.isNull() & (scope.of(F.count(column)) > 0)
+    return F.when(lost, beyond(scope.tick())).otherwise(found)
 
 
 def _beyond(what: str, result: ItemType, node: Node) -> Callable[[Column], Column]:

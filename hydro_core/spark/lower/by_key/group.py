@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import group_key
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import coming_and_going
+from hydro_core.spark.frames.log import coming_and_going, consolidated
 from hydro_core.spark.frames.materialize import counted, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.by_key.arguments import with_arguments
 from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_of, rows_before, told, told_by_lookups
@@ -76,9 +78,21 @@ def _changes(step: Step) -> DataFrame:
 
     Their results from the tick before the range on tell which come and which go.
     """
-    changing = _of_changed_keys(step, keys_of(step).parts) if step.first else step.input
+    return _changes_of(step, keys_of(step).parts, _results)
+
+
+def changes_by_key(step: Step, results: Callable[[Step], Relation]) -> DataFrame:
+    """How several results of a key change: (item, t, n), those that stay left out."""
+    keys = key_of(F.col(ITEM), step.input.item, group_key(step.node))
+    return consolidated(_changes_of(step, keys, results))
+
+
+def _changes_of(
+    step: Step, keys: Sequence[Column], results: Callable[[Step], Relation]
+) -> DataFrame:
+    changing = _of_changed_keys(step, keys) if step.first else step.input
     since = step.with_(first=step.first - 1, inputs=(changing,))
-    found = as_kind(_results(since), Kind.G, since.first)
+    found = as_kind(results(since), Kind.G, since.first)
     return coming_and_going(found.frame, step.first, step.last)
 
 
@@ -98,7 +112,7 @@ def _of_changed_keys(step: Step, keys: Sequence[Column]) -> Relation:
 
 def _of_groups(step: Step, summary: KeySummary) -> Relation:
     """Of the rows of each key at a tick, or as long as they stay the same."""
-    step = step.with_(inputs=(_in_stretches(step, keys_of(step).parts),))
+    step = step.with_(inputs=(in_stretches(step, keys_of(step).parts),))
     frame, times = step.input.frame, step.input.times
     if summary.is_always(step):
         rows = _at_every_tick(step, frame, summary.of_group)
@@ -107,7 +121,7 @@ def _of_groups(step: Step, summary: KeySummary) -> Relation:
     return step.relation(step.input.kind, rows.select(summary.item(step).alias(ITEM), *times))
 
 
-def _in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
+def in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
     """The rows of each key, cut wherever one of them comes or goes.
 
     Between two cuts the same rows are there, and so their result. The price is the rows of a key

@@ -54,7 +54,7 @@ def moving_aggregate(step: Step) -> Relation:
 
 def goes_on(step: Step) -> Relation:
     """The result of an operator that goes on from its own; the input holds what changes it."""
-    step, log, summary = with_arguments(step), _log(step), summary_of(step)
+    step, log, summary = with_arguments(step), stored_log(step), summary_of(step)
     along = _along(step, summary, log is not None)
     rows, keys = step.input.frame, keys_of(step)
     new = keys.plainly(partial_results(along, keys, rows))
@@ -76,7 +76,7 @@ def goes_on(step: Step) -> Relation:
     return told(step, lambda: _rows(step, moves, log, others), lambda: _changes(step, moves))
 
 
-def _log(step: Step) -> DataFrame | None:
+def stored_log(step: Step) -> DataFrame | None:
     """The stored changes of the result; where only its last tick is stored, its rows all come."""
     if step.log is not None or step.past is None:
         return step.log

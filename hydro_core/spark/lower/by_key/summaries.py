@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 
-from hydro_core.catalog.classes import Summary
 from hydro_core.catalog.parts import EXTREMES, has_inverse, merging
 from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.variants import Summary
 from hydro_core.functions.fn import Fn
 from hydro_core.plan.versions import result_key
 from hydro_core.spark.frames.dry import F

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.catalog.classes import Compares, Matching
+from hydro_core.catalog.classes import Matching
+from hydro_core.catalog.variants import Compares
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going, consolidated, expanded

@@ -13,12 +13,6 @@ from hydro_core.spark.lower.relations.changes import told
 from hydro_core.spark.lower.relations.rows import empty
 
 
-@lowers("persist")
-def persist(step: Step) -> Relation:
-    """`Σ_{s≤t} a_s`: stored additions and new rows, each with its tick."""
-    return step.relation(Kind.H, additions(step))
-
-
 @lowers("old")
 def old(step: Step) -> Relation:
     """`Σ_{s<t} a_s`: the additions, a tick later."""

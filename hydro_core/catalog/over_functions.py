@@ -1,0 +1,322 @@
+"""The functions of `over`: what a row is told of its place among the rows of its key.
+
+Each stands once, with its arguments, its type, and what of the key it looks at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal as DecimalNumber
+from types import MappingProxyType
+from typing import Any, Literal
+
+from hydro_core.catalog.aggregates import AGGREGATES, aggregate_type, argument_type
+from hydro_core.catalog.spec import Aggregate, OverFunction, TypeProblem
+from hydro_core.functions.fn import Fn
+from hydro_core.types.common import common_type, type_of
+from hydro_core.types.item import (
+    DOUBLE,
+    LONG,
+    UNKNOWN,
+    ItemType,
+    Scalar,
+    Unknown,
+    is_numeric,
+)
+from hydro_core.types.values import ValueProblem, conform
+
+Distance = timedelta | int | float | DecimalNumber
+ParameterKind = Literal[
+    "value",  # a column, or a function of the row: str | Fn
+    "aggregate",  # Aggregate
+    "integer",  # int
+    "flag",  # bool
+    "distance",  # Distance
+    "constant",  # an item
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of a function of `over`."""
+
+    name: str
+    kind: ParameterKind
+    required: bool = True
+    default: Any = None
+    positional: bool = True
+    least: int = 0
+    """For an integer: the smallest that makes sense."""
+
+
+class Looks:
+    """Which rows of its key a function looks at, beside its own."""
+
+    BEFORE: Literal["before"] = "before"
+    PEERS: Literal["peers"] = "peers"
+    ALL: Literal["all"] = "all"
+
+
+Looked = Literal["before", "peers", "all"]
+"""At the rows before, at these and those that are equal in the order, or at any."""
+
+TypeOf = Callable[["Over"], ItemType]
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A function of `over` with the rows that it is over."""
+
+    function: OverFunction
+    row: ItemType
+    order: ItemType | None
+    """The type of what the rows are ordered by, where that is one column or function."""
+
+    def argument(self, name: str) -> Any:
+        """An argument by its name."""
+        return argument(self.function, name)
+
+
+@dataclass(frozen=True, slots=True)
+class OverFunctionSpec:
+    """A function of `over`."""
+
+    name: str
+    summary: str
+    result: TypeOf
+    parameters: tuple[Parameter, ...] = ()
+    looks: Looked = "before"
+    needs_order: bool = True
+
+    @property
+    def usage(self) -> str:
+        """How a call looks."""
+        parts = (
+            (p.name if p.positional else f"{p.name}=…") if p.required else f"[{p.name}=…]"
+            for p in self.parameters
+        )
+        return f"{self.name}({', '.join(parts)})"
+
+
+def argument(function: OverFunction, name: str) -> Any:
+    """An argument of a function of `over` by its name; None where it has none of the name."""
+    for parameter, given in zip(
+        FUNCTIONS[function.function].parameters, function.arguments, strict=True
+    ):
+        if parameter.name == name:
+            return given
+    return None
+
+
+def aggregate_of(function: OverFunction) -> Aggregate | None:
+    """The aggregate that a function of `over` is of."""
+    found = argument(function, "agg")
+    return found if isinstance(found, Aggregate) else None
+
+
+def looked_at(function: OverFunction) -> Iterator[str | Fn]:
+    """The columns and functions of rows that a function of `over` asks for."""
+    value, of = argument(function, "v"), aggregate_of(function)
+    if value is not None:
+        yield value
+    if of is not None:
+        yield from of.arguments
+
+
+def distance_of(function: OverFunction) -> Distance | None:
+    """How far rows may be from each other to count, where the function asks that."""
+    for parameter, given in zip(
+        FUNCTIONS[function.function].parameters, function.arguments, strict=True
+    ):
+        if parameter.kind == "distance" and given is not None:
+            found: Distance = given
+            return found
+    return None
+
+
+def looks_of(function: OverFunction) -> Looked:
+    """Which rows of its key the function looks at with these arguments."""
+    if argument(function, "peers") or argument(function, "within") is not None:
+        return Looks.PEERS
+    if function.arguments and argument(function, "n") == 0:
+        return Looks.BEFORE
+    return FUNCTIONS[function.function].looks
+
+
+def needs_order(function: OverFunction) -> bool:
+    """Whether it means nothing without an order."""
+    of = aggregate_of(function)
+    if of is not None and AGGREGATES[of.function].needs_order:
+        return True
+    return FUNCTIONS[function.function].needs_order
+
+
+def over_type(over: Over) -> ItemType:
+    """The type of the column that a function of `over` gives."""
+    distance = distance_of(over.function)
+    if distance is not None:
+        _check_distance(over, distance)
+    return FUNCTIONS[over.function.function].result(over)
+
+
+def _check_distance(over: Over, distance: Distance) -> None:
+    name = over.function.function
+    if over.order is None:
+        raise TypeProblem(
+            f"`{name}` measures a distance, and that needs one column to order by",
+            'name the one that it is measured in: `order="at"`',
+        )
+    if isinstance(over.order, Unknown):
+        return
+    in_time = isinstance(over.order, Scalar) and over.order.name in _TIMES
+    if not in_time and not is_numeric(over.order):
+        raise TypeProblem(
+            f"`{name}` measures a distance, and there is none between items of type {over.order}",
+            "order by a number, a date or a timestamp",
+        )
+    if in_time != isinstance(distance, timedelta):
+        wanted = "a timedelta" if in_time else "a number"
+        raise TypeProblem(
+            f"{_shown(distance)} is no distance between items of type {over.order}",
+            f"it must be {wanted}" + (": `timedelta(minutes=30)`" if in_time else ""),
+        )
+
+
+_TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
+
+
+def _shown(distance: Distance) -> str:
+    return f"timedelta({distance})" if isinstance(distance, timedelta) else f"{distance}"
+
+
+def is_distance(value: object) -> bool:
+    """Whether a constant can be a distance: a timedelta or a finite number, not negative."""
+    if isinstance(value, timedelta):
+        return value >= timedelta(0)
+    if isinstance(value, bool) or not isinstance(value, int | float | DecimalNumber):
+        return False
+    return math.isfinite(value) and value >= 0
+
+
+def place_of_order(value: Any) -> Any:
+    """What distances are measured between: a date is days, a time microseconds.
+
+    >>> place_of_order(date(1970, 1, 2)), place_of_order(7)
+    (1, 7)
+    """
+    if isinstance(value, date) and not hasattr(value, "hour"):
+        return value.toordinal() - _EPOCH
+    return value
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def _of(item: ItemType) -> TypeOf:
+    return lambda over: item
+
+
+def _aggregated(over: Over) -> ItemType:
+    return aggregate_type(over.argument("agg"), over.row)
+
+
+def _shifted(over: Over) -> ItemType:
+    item, default = argument_type(over.argument("v"), over.row), over.argument("default")
+    if default is None or isinstance(item, Unknown):
+        return item if default is None else common_type(item, type_of(default)) or UNKNOWN
+    try:
+        conform(default, item)
+    except ValueProblem:
+        common = common_type(item, type_of(default))
+        if common is None:
+            raise TypeProblem(
+                f"`{over.function.function}` is over {item}, and its default is {default!r}",
+                "let the default be a value of the same type",
+            ) from None
+        return common
+    return item
+
+
+def _ordered_by(over: Over) -> ItemType:
+    return UNKNOWN if over.order is None else over.order
+
+
+_AGGREGATE = Parameter("agg", "aggregate")
+_VALUE = Parameter("v", "value")
+_SHIFT = (_VALUE, Parameter("n", "integer", False, 1), Parameter("default", "constant", False))
+
+_ENTRIES = (
+    OverFunctionSpec("row_number", "the row's place, from 1", _of(LONG)),
+    OverFunctionSpec("rank", "the place of the first of the rows equal in `order`", _of(LONG)),
+    OverFunctionSpec(
+        "dense_rank", "how many different values of `order` there are up to this one", _of(LONG)
+    ),
+    OverFunctionSpec(
+        "percent_rank",
+        "`rank` less 1, of the rows less 1; 0.0 of one row",
+        _of(DOUBLE),
+        looks=Looks.ALL,
+    ),
+    OverFunctionSpec(
+        "cume_dist",
+        "how many of the rows stand up to the last that is equal in `order`",
+        _of(DOUBLE),
+        looks=Looks.ALL,
+    ),
+    OverFunctionSpec(
+        "ntile",
+        "which of n parts the row is in, from 1; the first ones are the longer",
+        _of(LONG),
+        (Parameter("n", "integer", least=1),),
+        looks=Looks.ALL,
+    ),
+    OverFunctionSpec(
+        "lag", "the value n rows before, the default where there is no such row", _shifted, _SHIFT
+    ),
+    OverFunctionSpec(
+        "lead",
+        "the value n rows after, the default where there is no such row",
+        _shifted,
+        _SHIFT,
+        looks=Looks.ALL,
+    ),
+    OverFunctionSpec(
+        "running",
+        "the aggregate of the rows from the first one to this one; with `peers` to the last that "
+        "is equal in `order`",
+        _aggregated,
+        (_AGGREGATE, Parameter("peers", "flag", False, False, positional=False)),
+    ),
+    OverFunctionSpec(
+        "rolling",
+        "the aggregate of the last `rows`, this one included, or of those `within` a distance "
+        "before this one in `order`, and of its equals",
+        _aggregated,
+        (
+            _AGGREGATE,
+            Parameter("rows", "integer", False, positional=False, least=1),
+            Parameter("within", "distance", False, positional=False),
+        ),
+    ),
+    OverFunctionSpec(
+        "whole",
+        "the aggregate of all rows of the key",
+        _aggregated,
+        (_AGGREGATE,),
+        looks=Looks.ALL,
+        needs_order=False,
+    ),
+    OverFunctionSpec(
+        "session",
+        "the `order` of the first row of this row's session, which ends where the next row is "
+        "farther than `gap`",
+        _ordered_by,
+        (Parameter("gap", "distance", positional=False),),
+    ),
+)
+
+FUNCTIONS: Mapping[str, OverFunctionSpec] = MappingProxyType({f.name: f for f in _ENTRIES})
+"""The functions of `over` by their names."""

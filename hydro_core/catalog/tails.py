@@ -1,0 +1,175 @@
+"""`over` of a history that goes on from the last rows of each key: its tail.
+
+What a function gives a row that comes after all stored rows of its key follows from the tail: the
+last rows as they were given, as many as are looked back at, and the aggregates so far in parts that
+merge. A key of which a row comes late is made again, from all its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hydro_core.catalog.aggregates import aggregate_type, argument_type
+from hydro_core.catalog.classes import OrderedByKey, Running
+from hydro_core.catalog.ordered import OVER
+from hydro_core.catalog.over_functions import aggregate_of, argument, looks_of
+from hydro_core.catalog.parts import merging, running_parts
+from hydro_core.catalog.spec import (
+    Aggregate,
+    Arg,
+    Args,
+    Barrier,
+    Example,
+    OpSpec,
+    OverFunction,
+    Port,
+    State,
+)
+from hydro_core.catalog.type_rules import Types, columns_of
+from hydro_core.catalog.variants import Places
+from hydro_core.types.item import LONG, Decimal, Field, ItemType, Row
+
+MOST_ROWS = 1000
+"""No more rows are kept of a key: who looks back farther has the key made again."""
+EXACT = 28
+"""Digits of the longest decimals that are added up without a look at how many they are."""
+
+Named = tuple[str, Aggregate]
+ROWS_OF_KEY = OverFunction("whole", (Aggregate("count"),))
+"""How many rows there are of a row's key."""
+
+
+def hidden_parts(args: Args) -> Sequence[Named]:
+    """The aggregates so far that are stored beside the columns of a program."""
+    shown = {name for name, _ in args["functions"]}
+    return [(name, one) for name, one in args["parts"] if name not in shown]
+
+
+def _kept(args: Args, types: Types) -> ItemType:
+    """The columns of `over`, the parts, the row's place, and of the last rows their key."""
+    shown = OVER.result(args, types)
+    if not isinstance(shown, Row):
+        return shown
+    parts = [Field(name, aggregate_type(one, types[0])) for name, one in hidden_parts(args)]
+    key = Row(columns_of(types[0], args["by"]))
+    return Row((*shown.fields, *parts, Field(args["number"], LONG), Field(args["tail"], key)))
+
+
+def _columns(args: Args) -> Mapping[str, Any]:
+    columns = OVER.at(args)
+    return {"cls": Running(OrderedByKey(Places.EACH)), "partition": columns.partition}
+
+
+RUNNING_OVER: OpSpec = replace(
+    OVER,
+    name="running_over",
+    cls=Running(OrderedByKey(Places.EACH)),
+    summary="`over` of all rows of the ticks up to this one, with what it goes on from",
+    inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
+    args=(
+        *OVER.args,
+        Arg("parts", "aggregates", default=()),
+        Arg("made", "aggregates", default=()),
+        Arg("number", "name", required=True),
+        Arg("tail", "name", required=True),
+        Arg("keep", "integer", required=True),
+    ),
+    result=_kept,
+    refine=_columns,
+    state=State.RESULT,
+    stands_for=OVER.name,
+    aliases=(),
+    example=Example(
+        'a -> persist() -> over(by="k", order="at", n=row_number(), t=running(sum("v"))) -> out',
+        (
+            {"a": [{"k": "x", "at": 2, "v": 5}]},
+            {"a": [{"k": "x", "at": 3, "v": 1}]},
+            {"a": [{"k": "x", "at": 1, "v": 2}]},
+        ),
+        (
+            {"out": [{"k": "x", "at": 2, "v": 5, "n": 1, "t": 5}]},
+            {
+                "out": [
+                    {"k": "x", "at": 2, "v": 5, "n": 1, "t": 5},
+                    {"k": "x", "at": 3, "v": 1, "n": 2, "t": 6},
+                ]
+            },
+            {
+                "out": [
+                    {"k": "x", "at": 1, "v": 2, "n": 1, "t": 2},
+                    {"k": "x", "at": 2, "v": 5, "n": 2, "t": 7},
+                    {"k": "x", "at": 3, "v": 1, "n": 3, "t": 8},
+                ]
+            },
+        ),
+        {"a": "k string, at long, v long"},
+    ),
+)
+
+
+def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args] | None:
+    """What `over` goes on by, and the columns of it that a program sees.
+
+    None where some function looks at more than the rows before.
+    """
+    if not isinstance(item, Row) or not isinstance(output, Row):
+        return None
+    functions: Sequence[tuple[str, OverFunction]] = args["functions"]
+    by_columns = isinstance(args["by"], tuple) and isinstance(args["order"], tuple)
+    if not by_columns or any(looks_of(function) != "before" for _, function in functions):
+        return None
+    keep = max(_looks_back(function) for _, function in functions)
+    parts = _parts(args, item, output)
+    if parts is None or keep > MOST_ROWS:
+        return None
+    given, made = parts
+    names = {name for name, _ in given} - {name for name, _ in functions}
+    taken = {*output.names, *names}
+    if names & {*output.names}:
+        return None
+    number = _free("number", taken)
+    tail = _free("tail", {*taken, number})
+    beside = {"parts": given, "made": made, "number": number, "tail": tail, "keep": keep}
+    return args.with_(**beside), Args((("columns", output.names), ("computed", ())))
+
+
+def _looks_back(function: OverFunction) -> int:
+    """How many rows before a new one must be known."""
+    rows = argument(function, "rows")
+    back = argument(function, "n") if rows is None else rows - 1
+    return max(1, back or 0)
+
+
+def _parts(
+    args: Args, item: Row, output: Row
+) -> tuple[tuple[Named, ...], tuple[Named, ...]] | None:
+    """The aggregates so far that are stored, and how the running ones are made of them."""
+    running = tuple(
+        (name, one)
+        for name, function in args["functions"]
+        if (one := aggregate_of(function)) is not None and argument(function, "rows") is None
+    )
+    if any(_may_lose_digits(one, item) for _, one in running):
+        return None
+    if not running:
+        return (), ()
+    found = Args((("by", args["by"]), ("aggregates", running)))
+    if merging(running) is not None:
+        return running, ()
+    parts = running_parts(found, item, output)
+    if parts is None or merging(parts.given["aggregates"]) is None:
+        return None
+    return parts.given["aggregates"], parts.made["aggregates"]
+
+
+def _may_lose_digits(aggregate: Aggregate, item: Row) -> bool:
+    types = [argument_type(a, item) for a in aggregate.arguments]
+    return any(isinstance(t, Decimal) and t.precision > EXACT for t in types)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,147 @@
+"""Wrong rows among those that are read: they say what is wrong with them, and are of some tick.
+
+A row whose tick column tells nothing is of the tick of the row before it in its file that does;
+where there is none, of that after it; in a file of which no row tells a tick, of the first one. So
+it depends on nothing but the file which tick a wrong row is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.files.landed import Landed
+from hydro_core.files.wrong import Line, legible, lines_of
+from hydro_core.storage.remote import DataPlace
+from hydro_core.ticks.tick_range import Numbers, TickRange
+from hydro_core.types.quarantine import PLACE, REASON, ROW
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The rows of a piece of a file, where they begin in it, and what is wrong with some."""
+
+    file: DataPlace
+    begin: int
+    piece: Landed
+    reasons: Mapping[int, tuple[str | None, str]]
+    """By the row: the column, None where the row as a whole is none, and what is wrong."""
+
+    def columns(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Array[Any]]]:
+        """The columns that say what is wrong, as far as they are among some, with their places."""
+        lines = self._lines() if self.reasons else {}
+        texts: Mapping[str, Callable[[int], str]] = {
+            REASON: self._reason,
+            PLACE: lambda row: self._place(row, lines.get(row)),
+            ROW: lambda row: lines[row].text if row in lines else self.piece.text(row),
+        }
+        for place, name in enumerate(names):
+            if name in texts:
+                told = texts[name]
+                rows = range(len(self.piece))
+                values = [legible(told(row)) if row in self.reasons else None for row in rows]
+                yield place, pa.array(values, pa.string())
+
+    def _reason(self, row: int) -> str:
+        column, problem = self.reasons[row]
+        return problem if column is None else f"column `{column}`: {problem}"
+
+    def _lines(self) -> Mapping[int, Line]:
+        """The lines that the wrong rows are, in a file of text."""
+        if self.piece.lines is not None:
+            return {row: self.piece.lines[row] for row in self.reasons}
+        if ".csv" not in self.file.suffixes:
+            return {}
+        found = lines_of(self.file, (self.begin + row for row in self.reasons))
+        return {row - self.begin: line for row, line in found.items()}
+
+    def _place(self, row: int, line: Line | None) -> str:
+        at = f"row {self.begin + row}" if line is None else f"line {line.number}"
+        return f"{self.file.name}, {at}"
+
+
+def number_told(value: Any) -> Any:
+    """The number that a text of a CSV file is, if it is a whole one; else the value itself."""
+    is_number = isinstance(value, str) and value.strip().lstrip("-").isdecimal()
+    return int(value) if is_number else value
+
+
+def first_if_untold(
+    batch: pa.RecordBatch, ticks: Numbers, axis: TickRange, columns: tuple[str, str]
+) -> Numbers:
+    """The ticks of rows, of which those of files that tell none are of the first."""
+    if axis.first > 0:
+        return ticks
+    there: Any = pc.or_(*(batch[column].is_valid() for column in columns))
+    first: Numbers = np.where(there.to_numpy(zero_copy_only=False), ticks, 0)
+    return first
+
+
+def of_some_tick(
+    batches: Iterator[pa.RecordBatch], columns: tuple[str, str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, with the tick of others where they tell none, if any row tells one.
+
+    Args:
+        batches: the rows of one file.
+        columns: those with the number of the tick, and with the moment.
+    """
+    last: tuple[Any, Any] | None = None
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        told = _told(batch, columns)
+        if not len(told):
+            if last is None:
+                waiting.append(batch)
+            else:
+                yield _all_of(batch, columns, last)
+            continue
+        first, final = (_tick_at(batch, columns, int(told[place])) for place in (0, -1))
+        for before in waiting:
+            yield _all_of(before, columns, first)
+        waiting.clear()
+        yield _filled(batch, columns, told, last)
+        last = final
+    yield from waiting
+
+
+def _told(batch: pa.RecordBatch, columns: tuple[str, str]) -> Any:
+    """The places of the rows that tell a tick."""
+    there: Any = pc.or_(*(batch[column].is_valid() for column in columns))
+    return np.flatnonzero(there.to_numpy(zero_copy_only=False))
+
+
+def _tick_at(batch: pa.RecordBatch, columns: tuple[str, str], row: int) -> tuple[Any, Any]:
+    return batch[columns[0]][row], batch[columns[1]][row]
+
+
+def _filled(
+    batch: pa.RecordBatch, columns: tuple[str, str], told: Any, last: tuple[Any, Any] | None
+) -> pa.RecordBatch:
+    if len(told) == batch.num_rows:
+        return batch
+    # Of each row the last before it that tells a tick; -1: there is none in the piece.
+    before = np.searchsorted(told, np.arange(batch.num_rows), side="right") - 1
+    head = pa.array(before < 0)
+    source = pa.array(told[np.maximum(before, 0)])
+    for column in columns:
+        values: Any = batch[column].take(source)
+        if last is not None:
+            one = last[columns.index(column)]
+            values = pc.if_else(head, one, values)
+        batch = batch.set_column(batch.schema.get_field_index(column), column, values)
+    return batch
+
+
+def _all_of(
+    batch: pa.RecordBatch, columns: tuple[str, str], tick: tuple[Any, Any]
+) -> pa.RecordBatch:
+    for column, value in zip(columns, tick, strict=True):
+        place = batch.schema.get_field_index(column)
+        batch = batch.set_column(place, column, pa.repeat(value, batch.num_rows))
+    return batch

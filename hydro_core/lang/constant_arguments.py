@@ -1,0 +1,203 @@
+"""Arguments that are constants: what their entries want of the values, and the problem if not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, get_args
+
+from hydro_core.catalog.spec import Arg, TypeProblem
+from hydro_core.errors import Code
+from hydro_core.lang.foreign import cure_of_choice
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import ItemType
+from hydro_core.types.moments import is_distance
+from hydro_core.types.values import ValueProblem, check_string, to_item
+
+
+class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
+    """What is wrong with a written argument: `written` is the one, None for the call as a whole."""
+
+    def __init__(self, code: Code, message: str, help_: str | None, written: object = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.written = code, message, written
+        self.help = help_ or ""
+
+
+def constant_argument(arg: Arg, value: Any, written: Any) -> Any:
+    """The value of an argument that is a constant, as its entry wants it.
+
+    Args:
+        arg: the argument's entry.
+        value: what was read.
+        written: where that stands, for the problem that is raised.
+    """
+    if value is None and not arg.required and arg.default is None:
+        return None
+    checks = {
+        "value": _item,
+        "schema": read_schema,
+        "name": name_argument,
+        "flag": flag_argument,
+        "duration": _duration,
+        "columns": _columns,
+        "key": _key,
+        "order": _columns,
+        "ports": _ports,
+        "fds": _fds,
+        "distance": _distance,
+        "condition": _no_condition,
+    }
+    if arg.kind == "choice":
+        return _choice(arg, value, written)
+    if arg.kind == "integer":
+        return _integer(arg, value, written)
+    return checks[arg.kind](arg.name, value, written)
+
+
+def _wrong(name: str, wanted: str, value: Any, written: Any) -> ArgumentProblem:
+    return ArgumentProblem("type", f"`{name}` must be {wanted}, not {value!r}", None, written)
+
+
+def _item(name: str, value: Any, written: Any) -> Any:
+    try:
+        return to_item(value)
+    except ValueProblem as problem:
+        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
+
+
+def items_argument(name: str, value: Any, written: Any) -> tuple[Any, ...]:
+    """The items of a list of items."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise _wrong(name, "a list of items", value, written)
+    return tuple(_item(name, item, written) for item in value)
+
+
+def read_schema(name: str, value: Any, written: Any) -> ItemType:
+    """The type that a schema in the argument `name` is."""
+    if isinstance(value, get_args(ItemType)):
+        found: ItemType = value
+        return found
+    if not isinstance(value, str):
+        raise _wrong(
+            name, 'a schema in Spark\'s DDL, such as "user string, at timestamp"', value, written
+        )
+    try:
+        return parse_ddl(value)
+    except TypeProblem as problem:
+        raise ArgumentProblem(
+            "type", f"`{name}`: {problem.message}", problem.help, written
+        ) from None
+
+
+def name_argument(name: str, value: Any, written: Any) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise _wrong(name, 'a name in quotes, such as "k"', value, written)
+    try:
+        return check_string(value)
+    except ValueProblem as problem:
+        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
+
+
+def _integer(arg: Arg, value: Any, written: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < arg.least:
+        raise _wrong(arg.name, f"a whole number, {arg.least} or more", value, written)
+    return value
+
+
+def flag_argument(name: str, value: Any, written: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise _wrong(name, "True or False", value, written)
+    return value
+
+
+def _no_condition(name: str, value: Any, written: Any) -> Any:
+    raise _wrong(name, "a function of two rows, such as `lambda l, r: …`", value, written)
+
+
+def _distance(name: str, value: Any, written: Any) -> Any:
+    if not is_distance(value):
+        raise _wrong(name, "a timedelta or a number, not negative", value, written)
+    return value
+
+
+def _duration(name: str, value: Any, written: Any) -> timedelta:
+    if not isinstance(value, timedelta) or value < timedelta(0):
+        wanted = "a length of time such as timedelta(days=90), not negative"
+        raise _wrong(name, wanted, value, written)
+    return value
+
+
+def _choice(arg: Arg, value: Any, written: Any) -> str:
+    if value not in arg.choices:
+        help_ = cure_of_choice(str(value), arg.choices)
+        choices = ", ".join(arg.choices)
+        raise ArgumentProblem(
+            "type", f"`{arg.name}` must be one of {choices}, not {value!r}", help_, written
+        )
+    return str(value)
+
+
+def _columns(name: str, value: Any, written: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not names:
+        raise _wrong(name, "a column or a list of columns", value, written)
+    return tuple(name_argument(name, n, written) for n in names)
+
+
+def _key(name: str, value: Any, written: Any) -> tuple[str, ...] | tuple[tuple[str, str], ...]:
+    """Columns of both sides, or the left's with the right's where some names differ."""
+    if isinstance(value, list | tuple) and not all(isinstance(part, str) for part in value):
+        raise no_key(name, f", not {value!r}", written)
+    if not isinstance(value, Mapping):
+        return _columns(name, value, written)
+    if not value:
+        raise no_key(name, ", not an empty dict", written)
+    pairs = tuple(
+        (name_argument(name, a, written), name_argument(name, b, written)) for a, b in value.items()
+    )
+    return pairs if any(a != b for a, b in pairs) else tuple(value)
+
+
+def no_key(name: str, found: str, written: Any) -> ArgumentProblem:
+    """The problem of a key that is none; `found` ends the sentence with what is there."""
+    return ArgumentProblem(
+        "type",
+        f"`{name}` must be a column, a list of columns or a dict of them{found}",
+        f'columns that both sides have are `{name}="k"` or `{name}=["a", "b"]`; of other names '
+        f'`{name}={{"left": "right", "a": "a"}}`',
+        written,
+    )
+
+
+def _ports(name: str, value: Any, written: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise _wrong(name, 'a list of words or numbers, such as ["yes", "no"]', value, written)
+    for port in value:
+        if isinstance(port, bool) or not isinstance(port, int | str) or port == "":
+            raise _wrong(name, "a list of words or numbers", value, written)
+    ports = tuple(map(str, value))
+    if len(set(ports)) < len(ports):
+        raise ArgumentProblem(
+            "port", f"`{name}` names a port twice: {value!r}", "name it once", written
+        )
+    return ports
+
+
+def _fds(
+    name: str, value: Any, written: Any
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise _wrong(name, 'a dict such as {"city": "country"}', value, written)
+    return tuple(
+        (_fields(name, left, written), _fields(name, right, written))
+        for left, right in value.items()
+    )
+
+
+def _fields(name: str, value: Any, written: Any) -> tuple[str, ...]:
+    fields = value if isinstance(value, list | tuple) else (value,)
+    texts = tuple(str(f) if isinstance(f, int) else f for f in fields)
+    return _columns(name, texts, written)

@@ -1,0 +1,96 @@
+"""Where a match may be asked for before rows are brought together with a single item.
+
+What is compared with one item that changes, a mean of all, is compared anew in each tick. Which of
+the rows have a match does not depend on it, and what has one is kept from tick to tick: so only
+rows that pass the match are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from hydro_core.catalog.classes import (
+    AsOf,
+    ByKey,
+    Distinct,
+    Ends,
+    Matching,
+    OrderedByKey,
+    OverTime,
+    PerItem,
+    PerPosition,
+    Product,
+    Projection,
+    Running,
+    Sum,
+)
+from hydro_core.catalog.parts import COUNT
+from hydro_core.catalog.spec import Args
+from hydro_core.catalog.variants import Gives, Meets
+from hydro_core.functions.tree import Param
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.load import Loaded
+from hydro_core.types.item import Row
+
+Keys = frozenset[str]
+
+
+def first_of_pairs(node: Node) -> bool:
+    """Whether a node gives the first part of each pair as it is."""
+    if node.cls != PerItem(Gives.ONE):
+        return False
+    fn = node.args["f"]
+    return len(fn.params) == 2 and fn.tree == Param(fn.params[0])
+
+
+def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
+    """Streams of rows, each there once, that are compared with a single item.
+
+    Each with the aggregate that keeps its rows as they are, and the columns that give them back.
+    """
+    typed, graph = loaded.typed, loaded.typed.graph
+    for node in loaded.origins.values():
+        cls = node.cls
+        if not (isinstance(cls, Product) and cls.meets is Meets.SINGLE):
+            continue
+        stream = node.inputs[0]
+        item, name = typed.types[stream].item, loaded.names.get(str(stream))
+        if name is None or not isinstance(item, Row) or _keys(loaded, graph[stream.node]) is None:
+            continue
+        count = next(n for n in ("rows", *(f"rows_{i}" for i in range(99))) if n not in item.names)
+        kept = Args((("by", item.names), ("aggregates", ((count, COUNT),))))
+        yield name, kept, Args((("columns", item.names), ("computed", ())))
+
+
+def _keys(loaded: Loaded, node: Node) -> Keys | None:
+    """Columns of which no two rows of a node have the same values; None where none are known."""
+    cls, item = node.cls, loaded.typed.types[Endpoint(node.id)].item
+    graph = loaded.typed.graph
+    match cls:
+        case ByKey(keyed=True):
+            by = node.args.get("by") or ()
+            return (
+                frozenset(by) if by and isinstance(item, Row) and {*by} <= {*item.names} else None
+            )
+        case PerItem(Gives.SAME | Gives.SOME) | Matching():
+            return _keys(loaded, graph[node.inputs[0].node])
+        case Projection():
+            before = _keys(loaded, graph[node.inputs[0].node])
+            of = loaded.typed.types[node.inputs[0]].item
+            if before is None or not isinstance(of, Row):
+                return None
+            made = {
+                c: name
+                for name, c in cls.columns(node.args, of.names).items()
+                if isinstance(c, str)
+            }
+            return frozenset(made[key] for key in before) if before <= made.keys() else None
+        case PerItem() | Product() | Sum() | Distinct() | AsOf() | OrderedByKey():
+            return None
+        case ByKey() | Running():
+            return None
+        case Ends() | PerPosition() | OverTime():
+            return None
+        case _:
+            assert_never(cls)

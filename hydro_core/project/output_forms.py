@@ -1,0 +1,47 @@
+"""Whether the outputs of a plan can be kept as the asset says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir.graph import Endpoint, NodeId
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.told_as import told_as
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.types.stream import Order
+
+_CURE = (
+    "`as: table` is kept as the output is, whatever comes and goes; `-> persist()` before the "
+    "output keeps all that ever came"
+)
+
+
+def refuse_not_growing(flow: FlowAsset, plan: TickPlan) -> None:
+    """Refuses to append to the table of an output that does not only grow.
+
+    Raises:
+        ProgramError: which one, and why (code `config`).
+    """
+    problems = list(_problems(flow, plan))
+    if problems:
+        raise ProgramError(*problems)
+
+
+def _problems(flow: FlowAsset, plan: TickPlan) -> Iterator[Diagnostic]:
+    whys = {one.stream: one.why for one in told_as(plan)}
+    for name, output in flow.tables.items():
+        streams = [sink.inputs[0].node for sink in plan.graph.sinks.get(name, ())]
+        if output.as_ != "append" or all(_grows(plan, stream) for stream in streams):
+            continue
+        place = f"outputs.{name}"
+        said = f"flow `{flow.name}`, `{place}.as`: `{name}` does not only grow"
+        span = flow.places.get(place)
+        yield Diagnostic("config", f"{said}: {whys.get(name, 'rows go')}", span, help=_CURE)
+
+
+def _grows(plan: TickPlan, stream: NodeId) -> bool:
+    of = plan.typed.types.get(Endpoint(stream))
+    is_ordered = of is not None and of.order is Order.TOTAL
+    return plan.kinds[stream] is Kind.H and stream not in plan.in_changes and not is_ordered

@@ -1,0 +1,280 @@
+"""What goes by the order of a key's rows, by the definition alone: sort them, look around."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from hydro_core.catalog.over_functions import aggregate_of, argument, distance_of
+from hydro_core.catalog.spec import OverFunction
+from hydro_core.catalog.tails import hidden_parts
+from hydro_core.functions.fn import Fn
+from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
+from hydro_core.reference.definitions.registry import defines
+from hydro_core.reference.keys import columns_of, field
+from hydro_core.reference.past import NodePast
+from hydro_core.reference.site import Site
+from hydro_core.types.item import UNKNOWN, ItemType, Row
+from hydro_core.types.values import RowItem, Struct, canonical, sort_key
+
+
+@defines("over")
+def over(site: Site, a: Bag) -> Bag:
+    """Each row with columns, computed from its key's rows in their order."""
+    names = [column.name for column in columns_of(site.inputs[0].item)]
+    found = []
+    for key in _keys(site, a):
+        made = {name: _column(key, name, f) for name, f in site.args["functions"]}
+        for i, row in enumerate(key.rows):
+            own = {name: field(row, name) for name in names}
+            found.append(RowItem({**own, **{name: column[i] for name, column in made.items()}}))
+    return Bag(found)
+
+
+@defines("running_over")
+def running_over(site: Site, a: NodePast) -> Bag:
+    """The same of all rows so far, with what it goes on from."""
+    args, found = site.args, []
+    parts = [(name, OverFunction("running", (one, False))) for name, one in hidden_parts(args)]
+    beside = (*parts, (args["number"], OverFunction("row_number")))
+    for key in _keys(site, a.earlier + a.now):
+        made = {name: _column(key, name, f) for name, f in (*args["functions"], *beside)}
+        for i, row in enumerate(key.rows):
+            columns = {name: column[i] for name, column in made.items()}
+            is_last = i >= len(key.rows) - args["keep"]
+            tail = RowItem({k: field(row, k) for k in args["by"]}) if is_last else None
+            own = {c.name: field(row, c.name) for c in columns_of(site.inputs[0].item)}
+            found.append(RowItem({**own, **columns, args["tail"]: tail}))
+    return Bag(found)
+
+
+@defines("top", exact=True)
+def top(site: Site, a: Bag) -> Bag:
+    """The first n rows of each key, and those equal to the last of them if ties are wanted."""
+    n, ties = site.args["n"], site.args["ties"]
+    return Bag(
+        row
+        for key in _keys(site, a)
+        for i, row in enumerate(key.rows)
+        if (key.first_peer(i) if ties else i) < n
+    )
+
+
+@dataclass(frozen=True)
+class _Key:
+    """The rows of a key in their order."""
+
+    site: Site
+    rows: Sequence[Any]
+    orders: Sequence[tuple[Any, ...]]
+    """What each is ordered by."""
+
+    @cached_property
+    def places(self) -> Sequence[Any]:
+        """What is equal for peers."""
+        return [[sort_key(part) for part in order] for order in self.orders]
+
+    def first_peer(self, i: int) -> int:
+        """Where the rows begin that are equal to one in the order."""
+        return self.places.index(self.places[i])
+
+    def last_peer(self, i: int) -> int:
+        """Where they end."""
+        return max(j for j, place in enumerate(self.places) if place == self.places[i])
+
+    def within(self, i: int, distance: Any) -> list[int]:
+        """The rows at most so far before one, and its peers."""
+        own = self.orders[i][0]
+        down = not self.site.args["descending"]
+        return [
+            j
+            for j, (other,) in enumerate(self.orders)
+            if _reaches((other, own) if down else (own, other), distance, down)
+        ]
+
+
+def _keys(site: Site, a: Bag) -> Iterator[_Key]:
+    for rows in _groups(site, a):
+        by_item = sorted(rows, key=sort_key)
+        orders = [_parts(site, "order", row) for row in by_item]
+        places = [[sort_key(part) for part in order] for order in orders]
+        ranked = sorted(
+            range(len(by_item)), key=places.__getitem__, reverse=bool(site.args["descending"])
+        )
+        yield _Key(site, [by_item[i] for i in ranked], [orders[i] for i in ranked])
+
+
+def _groups(site: Site, a: Bag) -> Iterator[list[Any]]:
+    found: dict[Hashable, list[Any]] = {}
+    for row in a:
+        found.setdefault(canonical(Struct(_parts(site, "by", row))), []).append(row)
+    yield from found.values()
+
+
+def _parts(site: Site, name: str, row: Any) -> tuple[Any, ...]:
+    """What the columns, or the function, of an argument are for a row."""
+    named = site.args[name]
+    if isinstance(named, Fn):
+        return (site.call(named, row),)
+    return tuple(field(row, column) for column in named or ())
+
+
+def _column(key: _Key, name: str, function: OverFunction) -> list[Any]:
+    """A column for the rows of a key, in their order."""
+    asked = _COLUMNS.get(function.function)
+    if asked is not None:
+        return asked(key, function)
+    row = key.site.output
+    item = (row.column(name) if isinstance(row, Row) else None) or UNKNOWN
+    return [
+        _aggregated(key, function, item, frame)
+        for frame in _FRAMES[function.function](key, function)
+    ]
+
+
+def _aggregated(key: _Key, function: OverFunction, item: ItemType, frame: Sequence[int]) -> Any:
+    aggregate = aggregate_of(function)
+    assert aggregate is not None
+    ordered = key.site.args["order"] is not None
+    rows = [key.rows[j] for j in frame]
+    return aggregate_of_rows(key.site, aggregate, rows, item, ordered=ordered)
+
+
+def _row_number(key: _Key, _: OverFunction) -> list[int]:
+    return list(range(1, len(key.rows) + 1))
+
+
+def _rank(key: _Key, _: OverFunction) -> list[int]:
+    return [key.first_peer(i) + 1 for i in range(len(key.rows))]
+
+
+def _dense_rank(key: _Key, _: OverFunction) -> list[int]:
+    different = [place for i, place in enumerate(key.places) if key.first_peer(i) == i]
+    return [different.index(place) + 1 for place in key.places]
+
+
+def _percent_rank(key: _Key, function: OverFunction) -> list[float]:
+    others = len(key.rows) - 1
+    return [(rank - 1) / others if others else 0.0 for rank in _rank(key, function)]
+
+
+def _cume_dist(key: _Key, _: OverFunction) -> list[float]:
+    return [(key.last_peer(i) + 1) / len(key.rows) for i in range(len(key.rows))]
+
+
+def _ntile(key: _Key, function: OverFunction) -> list[int]:
+    """The first rows % n parts have one more than the others."""
+    parts = argument(function, "n")
+    size, longer = divmod(len(key.rows), parts)
+    rows_of_longer = longer * (size + 1)
+    return [
+        i // (size + 1) + 1 if i < rows_of_longer else longer + (i - rows_of_longer) // size + 1
+        for i in range(len(key.rows))
+    ]
+
+
+def _shifted(back: int) -> Callable[[_Key, OverFunction], list[Any]]:
+    def column(key: _Key, function: OverFunction) -> list[Any]:
+        values = [value_of(key.site, argument(function, "v"), row) for row in key.rows]
+        by, default = back * argument(function, "n"), argument(function, "default")
+        there = range(len(values))
+        return [values[i - by] if i - by in there else default for i in there]
+
+    return column
+
+
+def _session(key: _Key, function: OverFunction) -> list[Any]:
+    gap, found = distance_of(function), list[Any]()
+    for i, (order,) in enumerate(key.orders):
+        goes_on = i > 0 and _near(key.orders[i - 1][0], order, gap)
+        found.append(found[-1] if goes_on else order)
+    return found
+
+
+def _running(key: _Key, function: OverFunction) -> Iterator[Sequence[int]]:
+    for i in range(len(key.rows)):
+        last = key.last_peer(i) if argument(function, "peers") else i
+        yield range(last + 1)
+
+
+def _rolling(key: _Key, function: OverFunction) -> Iterator[Sequence[int]]:
+    rows, within = argument(function, "rows"), argument(function, "within")
+    for i in range(len(key.rows)):
+        yield key.within(i, within) if rows is None else range(max(0, i + 1 - rows), i + 1)
+
+
+def _whole(key: _Key, _: OverFunction) -> Iterator[Sequence[int]]:
+    for _row in key.rows:
+        yield range(len(key.rows))
+
+
+def _reaches(pair: tuple[Any, Any], distance: Any, down: bool) -> bool:
+    """Whether the lesser of two places is at most so far below the greater, or equal to it; those
+    that are no numbers are near each other only.
+    """
+    less, greater = pair
+    if not (_is_place(less) and _is_place(greater)):
+        return bool(sort_key(less) == sort_key(greater))
+    low, high, far = _measured(less), _measured(greater), _measured(distance)
+    if isinstance(low, float) or isinstance(high, float):
+        low, high, far = float(low), float(high), float(far)
+    # what is added to, or taken from, is the row's own place
+    return bool(low <= high and (high - far <= low if down else high <= low + far))
+
+
+def _near(before: Any, after: Any, gap: Any) -> bool:
+    """Whether two rows that follow each other are of one session."""
+    if sort_key(before) == sort_key(after):
+        return True
+    if not (_is_place(before) and _is_place(after)):
+        return False
+    one, other, far = _measured(before), _measured(after), _measured(gap)
+    if isinstance(one, float):
+        far = float(far)
+    return bool(abs(other - one) <= far)
+
+
+def _is_place(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
+
+
+def _measured(value: Any) -> Any:
+    """A place, or a distance, as a number that is exact where the place is."""
+    match value:
+        case timedelta():
+            return Fraction(value // timedelta(microseconds=1))
+        case datetime():
+            start = datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None)
+            return Fraction((value - start) // timedelta(microseconds=1))
+        case date():
+            return Fraction(value.toordinal() * 86_400_000_000)
+        case int() | Decimal():
+            return Fraction(value)
+        case _:
+            return float(value)
+
+
+_COLUMNS: Mapping[str, Callable[[_Key, OverFunction], list[Any]]] = {
+    "row_number": _row_number,
+    "rank": _rank,
+    "dense_rank": _dense_rank,
+    "percent_rank": _percent_rank,
+    "cume_dist": _cume_dist,
+    "ntile": _ntile,
+    "lag": _shifted(1),
+    "lead": _shifted(-1),
+    "session": _session,
+}
+_FRAMES: Mapping[str, Callable[[_Key, OverFunction], Iterator[Sequence[int]]]] = {
+    "running": _running,
+    "rolling": _rolling,
+    "whole": _whole,
+}
+"""The rows that an aggregate is of, for each row of a key."""

@@ -1,0 +1,71 @@
+"""Object stores for Spark: the jars of Hadoop's file system for one, and how it is reached.
+
+Only a session that meets a URL of a store has them: the jars are fetched when one is first met, as
+those of Delta are, and are added to a JVM that runs already. How a bucket is reached is said of
+that bucket alone, so the settings of two do not meet.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pyspark.sql import SparkSession
+
+from hydro_core.spark.frames.paths import escaped, literal
+from hydro_core.spark.session.java import default_share
+from hydro_core.spark.session.ready import store_made_ready
+from hydro_core.storage.options import for_hadoop
+from hydro_core.storage.remote import DataPlace, Remote
+
+_UNQUOTED = "/=@!$&'()*+,;:~-._"
+_MARK = "hydrotick.stores"
+"""The property of the JVM that names the stores whose jars it has."""
+
+
+def spark_name(session: SparkSession, place: DataPlace) -> str:
+    """The name of a place that Spark knows it by, with nothing in it that it takes for a pattern;
+    from then on the session reaches the store that it is in.
+
+    Raises:
+        HydroError: the jars of the store cannot be had (code `config`).
+    """
+    if not isinstance(place, Remote):
+        return literal(place)
+    reach(session, place)
+    return escaped(place.for_spark)
+
+
+def unpatterned(session: SparkSession, place: DataPlace) -> str:
+    """The same where Spark takes no patterns: of a table, or of the folder that files are in."""
+    if not isinstance(place, Remote):
+        return str(place.absolute())
+    reach(session, place)
+    return place.for_spark
+
+
+def uri_of(place: DataPlace) -> str:
+    """The URI by which Spark tells of a file that it has read."""
+    if isinstance(place, Remote):
+        scheme, _, rest = place.for_spark.partition("://")
+        return f"{scheme}://{quote(rest, safe=_UNQUOTED)}"
+    return place.absolute().as_uri().replace("file://", "file:", 1)
+
+
+def reach(session: SparkSession, place: Remote, share: Path | None = None) -> None:
+    """Lets a session read and write in the bucket that a place is in."""
+    context: Any = session.sparkContext
+    jvm, conf = context._jvm, context._jsc.hadoopConfiguration()  # noqa: SLF001 - Spark has no other way
+    known = jvm.System.getProperty(_MARK) or ""
+    if place.kind not in known.split(","):
+        # Java's class loader of Spark takes jars while it runs; executors elsewhere are sent them.
+        loader = jvm.Thread.currentThread().getContextClassLoader()
+        for jar in store_made_ready(share or default_share(), place.kind):
+            loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+            if not context.master.startswith("local"):
+                context._jsc.addJar(str(jar))  # noqa: SLF001
+        jvm.System.setProperty(_MARK, ",".join(filter(None, (known, place.kind))))
+    for name, value in for_hadoop(place.kind, place.bucket, place.settings).items():
+        if conf.get(name) != value:
+            conf.set(name, value)

@@ -1,0 +1,213 @@
+"""Brings the outputs that people read as tables to where the ledger is, commit by commit.
+
+The ledger comes first: what a table shows has happened. Whatever ends the process between the two
+leaves a table that is a commit behind, and the next tick brings it up before all else. Where ticks
+were only added since, a table gets what these have changed; else (what was computed again, another
+program, rows that were forgotten) it is compared with the output as it is now.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from hydro_core.errors import HydroError
+from hydro_core.plan.versions import keys_of
+from hydro_core.spark.frames.relation import Kind
+from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.net_changes import difference, net_changes
+from hydro_core.spark.store.published import (
+    PUBLISHED,
+    PublishedTable,
+    published_path,
+    shown_sequence,
+)
+from hydro_core.spark.store.schema import TableSpec, recorded_table
+from hydro_core.spark.store.store import Store
+
+if TYPE_CHECKING:
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+
+
+class Published:
+    """The outputs of a pipeline that are tables of their own."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self.wanted: frozenset[str] | None = None
+        """The names of these outputs; None: nobody has said, and they stay as they are."""
+        self.behind: Mapping[str, str] = {}
+        """The tables that could not be brought up by this process, each with why."""
+
+    def follow(self, commit: Commit | None) -> None:
+        """Brings the tables to a commit, the last one, if they show another.
+
+        The pipeline's lock is held. What cannot be written stays behind, and is written next time.
+        """
+        if self.wanted is None or commit is None:
+            return
+        specs = [s for s in specs_of(commit) if s.of in self.wanted]
+        self._remove_others(specs)
+        late = [table for table in map(self._table(commit), specs) if _is_late(table, commit)]
+        if not late:
+            return
+        self._pipeline.step("to publish")
+        store = Store(self._pipeline.directory, [table.spec for table in late])
+        failed = {}
+        for table in late:
+            try:
+                self._bring(table, store, commit)
+            except (DeltaError, OSError, pa.ArrowException, HydroError) as error:
+                failed[table.spec.of] = str(error).strip().partition("\n")[0]
+            self._pipeline.step(f"published {table.spec.of}")
+        self.behind = failed
+
+    def compact(self, keep_hours: int) -> None:
+        """Joins the files of the tables, and removes those that were replaced long ago."""
+        commit = self._pipeline.ledger.last
+        self.follow(commit)
+        for table in self._there(commit):
+            table.compact(keep_hours)
+            self._pipeline.step(f"compacted the table {table.spec.of}")
+
+    def erase(self) -> None:
+        """Removes all that the tables held before, and do not hold now."""
+        for table in self._there(self._pipeline.ledger.last):
+            table.erase()
+            self._pipeline.step(f"erased the table {table.spec.of}")
+
+    def _there(self, commit: Commit | None) -> Iterator[PublishedTable]:
+        for spec in specs_of(commit) if commit is not None else ():
+            table = PublishedTable(self._pipeline.directory, spec)
+            if table.opened() is not None:
+                yield table
+
+    def _table(self, commit: Commit) -> Callable[[TableSpec], PublishedTable]:
+        keys = self._keys if commit.plan == self._pipeline.fingerprint else {}
+        where = self._pipeline.directory
+        return lambda spec: PublishedTable(where, spec, keys.get(spec.of, ()))
+
+    @property
+    def _keys(self) -> Mapping[str, Sequence[str]]:
+        """The columns of which an output has at most one row for each value."""
+        plan = self._pipeline.plan
+        known = keys_of(plan.typed)
+        found = {}
+        for name, sinks in plan.graph.sinks.items():
+            key = known.get(sinks[0].inputs[0].node) if len(sinks) == 1 else None
+            columns = [column for column, _ in self._pipeline.output_tables[name].items]
+            named = columns[:1] if key == () else list(key or ())
+            if named and set(named) <= set(columns):
+                found[name] = named
+        return found
+
+    def _remove_others(self, specs: Iterable[TableSpec]) -> None:
+        """Removes the tables of outputs that there are no more, or that are logs now."""
+        root = self._pipeline.directory / PUBLISHED
+        stay = {published_path(self._pipeline.directory, spec) for spec in specs}
+        for place in sorted(root.iterdir()) if root.is_dir() else ():
+            if place not in stay:
+                shutil.rmtree(place)
+
+    def _bring(self, table: PublishedTable, store: Store, commit: Commit) -> None:
+        spec, shown = table.spec, table.sequence()
+        store.tables[spec.name].look_at(commit.versions[spec.name])
+        first = None if shown is None else self._added_since(shown, commit, spec)
+        if first is None or not _advance(table, store, commit, first):
+            table.restate(rows_now(store, spec, commit.last), commit)
+
+    def _added_since(self, shown: int, commit: Commit, spec: TableSpec) -> int | None:
+        """The first tick after those that a table shows; None where more than ticks has come."""
+        ledger = self._pipeline.ledger
+        commits = ledger.commits(since=max(commit.first - 1, -1))
+        if all(one.sequence != shown for one in commits):
+            commits = ledger.commits(since=-1)
+        since = [one for one in commits if one.sequence >= shown]
+        if [one.sequence for one in since] != list(range(shown, commit.sequence + 1)):
+            return None
+        record = since[0].tables.get(spec.name)
+        for before, after in pairwise(since):
+            adds = after.first == before.last + 1 and after.last >= before.last
+            if not adds or after.tables.get(spec.name) != record:
+                return None
+        return since[0].last + 1
+
+
+def _is_late(table: PublishedTable, commit: Commit) -> bool:
+    return table.sequence() != commit.sequence
+
+
+def _advance(table: PublishedTable, store: Store, commit: Commit, first: int) -> bool:
+    """Adds what the ticks from one on have changed; gives whether that could be done."""
+    spec = table.spec
+    counts: Any
+    if spec.is_log:
+        rows = store.arrow(spec.name, first, commit.last)
+        counts = rows[spec.count_column].to_numpy()
+    elif spec.kind is Kind.H:
+        rows = store.arrow(spec.name, first, commit.last)
+        counts = [1] * len(rows)
+    elif first > commit.last:
+        rows, counts = store.arrow(spec.name, first, commit.last), []
+    else:
+        return False
+    return table.apply(net_changes(rows.select(table.names), counts, table.columns), commit)
+
+
+def rows_now(store: Store, spec: TableSpec, last: int) -> pa.Table:
+    """The rows of an output as of a tick; of none before the first."""
+    first = 0 if spec.kind is Kind.H else last
+    return store.rows(spec.name, first, last) if last >= 0 else spec.plain_schema.empty_table()
+
+
+def specs_of(commit: Commit) -> Iterator[TableSpec]:
+    """The tables of the outputs that a commit names."""
+    for name, record in commit.tables.items():
+        if record["role"] == "output" and name in commit.versions:
+            yield recorded_table(name, record)
+
+
+def compared(directory: Path, commit: Commit) -> tuple[list[str], list[str]]:
+    """What is wrong with the tables below a pipeline's directory, and what is worth a word.
+
+    Each is compared with the output as of the last committed tick, row by row.
+    """
+    problems, notes = [], []
+    for spec in specs_of(commit):
+        table = PublishedTable(directory, spec)
+        if not table.path.exists():
+            continue
+        shown = table.sequence()
+        if shown != commit.sequence:
+            notes.append(
+                f"the table {table.path} is not at the last commit: something is being written, or "
+                "was cut off, and the next tick brings it there"
+            )
+            continue
+        store = Store(directory, [spec])
+        store.tables[spec.name].look_at(commit.versions[spec.name])
+        now = rows_now(store, spec, commit.last).select(table.names)
+        differing = difference(now, table.rows(), table.columns).copies
+        if differing:
+            problems.append(
+                f"the table {table.path} differs in {differing:,} rows from its output as of the "
+                "last tick: remove it, and the next tick makes it again"
+            )
+    return problems, notes
+
+
+def behind(directory: Path, commit: Commit | None, wanted: Iterable[str]) -> tuple[str, ...]:
+    """The outputs among these whose tables do not show a commit, the last one."""
+    specs = {spec.of: spec for spec in specs_of(commit)} if commit is not None else {}
+    sequence = None if commit is None else commit.sequence
+    return tuple(
+        name
+        for name in wanted
+        if name in specs and shown_sequence(published_path(directory, specs[name])) != sequence
+    )

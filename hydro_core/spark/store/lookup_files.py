@@ -1,0 +1,283 @@
+"""What finds rows of large data files without a look at all of them.
+
+A data file never changes. So for each of those that are large, and for each set of fields by which
+its rows are looked up, there is a file beside the tables with a hash of the fields for each row, in
+order; and one with the rows themselves, uncompressed. To find the rows of some keys costs what
+these keys cost, however many rows the file has.
+
+All of it is made from data files when somebody first asks, may be removed at any time, and decides
+nothing: what it finds is compared once more, and where it is missing, damaged, or has no place, the
+data file is gone through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hydro_core.files.parquet import opened_parquet
+from hydro_core.spark.frames.column_names import TICK
+from hydro_core.spark.store.agreeing import Column, Met
+from hydro_core.spark.store.checked_file import (
+    CheckedFile,
+    DamagedError,
+    left_behind,
+    write_checked,
+)
+from hydro_core.spark.store.key_hashes import are_hashed, hashes
+from hydro_core.spark.store.large_files import stored_leaf
+from hydro_core.spark.store.rows_copy import (
+    column_read,
+    copied,
+    is_copied,
+    leaf_of_file,
+    rows_at,
+    schema_width,
+)
+from hydro_core.spark.store.table import DataFile, StoredTable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hydro_core.spark.store.key_hashes import Hashes
+
+    Numbers = npt.NDArray[np.int64]
+
+LOOKUPS = ".lookups"
+"""The directory, within a pipeline's."""
+
+INDEXED_ROWS = 1 << 15
+"""Files of fewer rows are gone through: it takes as long as a lookup does."""
+
+_ROWS_OF_A_BUCKET = 16
+_ABANDONED = 3600.0
+"""Seconds after which nobody writes a file any more."""
+
+_Leaf = tuple[tuple[str, ...], pa.DataType]
+"""The names at which a leaf stands in a file, and its type."""
+_Asked = Mapping[tuple[_Leaf, ...], "Hashes"]
+"""The hashes that are looked for, by the leaves of which."""
+
+
+class LookupFiles:
+    """The files of a pipeline by which its data files are looked up."""
+
+    def __init__(self, pipeline: Path, most: int) -> None:
+        """None is made before it is asked for.
+
+        Args:
+            pipeline: the directory of the pipeline.
+            most: the bytes that all of them may take; with 0 there are none.
+        """
+        self._pipeline, self._directory, self._most = pipeline, pipeline / LOOKUPS, most
+        self._open: dict[Path, CheckedFile] = {}
+        self._refused: set[Path] = set()
+
+    def met(
+        self, files: Sequence[DataFile], schema: pa.Schema, met: Met
+    ) -> tuple[pa.Table, Sequence[DataFile]]:
+        """The rows of data files that are met, and the files that are to be gone through for more.
+
+        Args:
+            files: the files.
+            schema: their columns.
+            met: which rows are met.
+        """
+        large = [file for file in files if self._is_looked_up(file)]
+        asked = _asked(met, schema) if large and is_copied(schema) else None
+        if asked is None:
+            return schema.empty_table(), files
+        found = {file.path: self._read(file, schema, asked, met) for file in large}
+        rows = [table for table in found.values() if table is not None]
+        rest = [file for file in files if found.get(file.path) is None]
+        if not any(table.num_rows for table in rows):
+            return schema.empty_table(), rest
+        return met.of(pa.concat_tables(rows).combine_chunks()), rest
+
+    def gone_through(self, table: StoredTable) -> int:
+        """How many rows of a table are looked at by whoever looks for some of them."""
+        files = table.files()
+        if not is_copied(table.spec.arrow_schema):
+            return sum(file.rows or 0 for file in files)
+        return sum(file.rows or 0 for file in files if not self._is_looked_up(file))
+
+    def _is_looked_up(self, file: DataFile) -> bool:
+        rows = file.rows or 0
+        return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused
+
+    def _read(self, file: DataFile, schema: pa.Schema, asked: _Asked, met: Met) -> pa.Table | None:
+        """The rows that may be met, and some others; None where the file is to be gone through."""
+        rows = file.rows or 0
+        try:
+            copy = self._copy(file, schema)
+            places = [
+                _found(self._keys(file, leaves), rows, wanted) for leaves, wanted in asked.items()
+            ]
+            if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
+                places.append(_of_tick(copy, schema, met.whole_tick))
+            return rows_at(copy, schema, rows, _united(places))
+        except DamagedError:
+            self._remove(self._names(file))
+        except (OSError, pa.ArrowInvalid):
+            # Whoever goes through the data file tells what is wrong with it.
+            self._refused.add(file.path)
+        return None
+
+    def keep_of(self, tables: Iterable[StoredTable]) -> None:
+        """Removes what belongs to files that none of these tables holds."""
+        self.keep(file for table in tables for file in table.files())
+
+    def keep(self, files: Iterable[DataFile]) -> None:
+        """Removes what belongs to other data files than these, or was never finished."""
+        if not self._directory.exists():
+            return
+        names = {self._name(file) for file in files}
+        others = (one for one in self._directory.glob("[!.]*") if _belongs_to(one) not in names)
+        self._remove([*others, *left_behind(self._directory, _ABANDONED, time.time())])
+
+    def remove_all(self) -> None:
+        """Removes all of them.
+
+        Raises:
+            OSError: some stay.
+        """
+        self._open.clear()
+        if self._directory.exists():
+            shutil.rmtree(self._directory)
+
+    def _copy(self, file: DataFile, schema: pa.Schema) -> CheckedFile:
+        def made() -> Iterable[pa.Buffer | bytes]:
+            with opened_parquet(file.path) as data:
+                yield from copied(data, schema)
+
+        return self._opened(file, ["rows", str(schema)], made, 2 * schema_width(schema))
+
+    def _keys(self, file: DataFile, leaves: tuple[_Leaf, ...]) -> CheckedFile:
+        def made() -> Iterable[pa.Buffer | bytes]:
+            with opened_parquet(file.path) as data:
+                yield from _buckets([leaf_of_file(data, *leaf) for leaf in leaves])
+
+        return self._opened(file, ["keys", *map(str, leaves)], made, 10)
+
+    def _opened(
+        self,
+        file: DataFile,
+        what: list[str],
+        made: Callable[[], Iterable[pa.Buffer | bytes]],
+        width: int,
+    ) -> CheckedFile:
+        """A file, made if it is not there; `width` is about how many bytes it takes for a row."""
+        place = self._directory / f"{self._name(file)}-{_digest(json.dumps(what))}"
+        told = {"of": self._relative(file), "size": file.size, "rows": file.rows, "what": what}
+        if place not in self._open:
+            try:
+                self._open[place] = CheckedFile(place, told)
+            except FileNotFoundError:
+                self._refuse_too_many((file.rows or 0) * width)
+                write_checked(place, told, made())
+                self._open[place] = CheckedFile(place, told)
+        self._open[place].refuse_changed()
+        return self._open[place]
+
+    def _refuse_too_many(self, more: int) -> None:
+        there = sum(one.stat().st_size for one in self._directory.glob("*"))
+        if there + more > self._most:
+            raise OSError("the files by which rows are looked up take as much as they may")
+
+    def _names(self, file: DataFile) -> list[Path]:
+        return list(self._directory.glob(f"{self._name(file)}-*"))
+
+    def _name(self, file: DataFile) -> str:
+        return _digest(f"{self._relative(file)} {file.size}")
+
+    def _relative(self, file: DataFile) -> str:
+        return str(file.path.relative_to(self._pipeline))
+
+    def _remove(self, files: Iterable[Path]) -> None:
+        for one in files:
+            self._open.pop(one, None)
+            with contextlib.suppress(OSError):
+                one.unlink(missing_ok=True)
+
+
+def _belongs_to(file: Path) -> str:
+    return file.name.partition("-")[0]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
+    """What is looked for; None where some rows are met for another reason."""
+    import numpy as np
+
+    found: dict[tuple[_Leaf, ...], list[Hashes]] = {}
+    for one in met.found:
+        leaves = sorted((stored_leaf(schema, met.item, path), path) for path in one.values)
+        known = [(leaf, one.values[path]) for leaf, path in leaves if are_hashed(leaf[1])]
+        if not known:
+            return None
+        columns = [column.cast(leaf[1]) for leaf, column in known]
+        found.setdefault(tuple(leaf for leaf, _ in known), []).append(hashes(columns))
+    return {leaves: np.unique(np.concatenate(some)) for leaves, some in found.items()}
+
+
+def _buckets(columns: Sequence[Column]) -> Iterable[bytes]:
+    """Where each bucket of hashes begins, the hashes in order, and whose they are."""
+    import numpy as np
+
+    of_rows = hashes(columns)
+    order = np.argsort(of_rows, kind="stable").astype(np.uint32)
+    in_order = of_rows[order]
+    bits = _bits(len(of_rows))
+    bounds = np.arange((1 << bits) + 1, dtype=np.uint64) << np.uint64(32 - bits)
+    yield np.searchsorted(in_order, bounds).astype(np.uint32).tobytes()
+    yield in_order.tobytes()
+    yield order.tobytes()
+
+
+def _bits(rows: int) -> int:
+    return (rows // _ROWS_OF_A_BUCKET).bit_length()
+
+
+def _found(keys: CheckedFile, rows: int, wanted: Hashes) -> Numbers:
+    """The places of the rows that have one of some hashes."""
+    import numpy as np
+
+    starts = np.frombuffer(keys.whole(0), np.uint32)
+    if len(starts) != (1 << _bits(rows)) + 1:
+        raise AssertionError("the buckets are those of another number of rows")
+    bucket = wanted >> np.uint32(32 - _bits(rows))
+    first, last = (starts[bucket + np.uint32(i)].astype(np.int64) for i in (0, 1))
+    keys.check(1, first * 4, last * 4)
+    counts = last - first
+    places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+    known = np.frombuffer(keys.unchecked(1), np.uint32)
+    hits = places[known[places] == np.repeat(wanted, counts)]
+    keys.check(2, hits * 4, hits * 4 + 4)
+    found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
+    return found
+
+
+def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:
+    import numpy as np
+
+    return np.flatnonzero(np.frombuffer(column_read(copy, schema, TICK), np.int64) == tick)
+
+
+def _united(places: Sequence[Numbers]) -> Numbers:
+    import numpy as np
+
+    if len(places) > 1:
+        return np.unique(np.concatenate(places))
+    return np.sort(places[0]) if places else np.zeros(0, np.int64)

@@ -1,0 +1,120 @@
+"""Bags of rows in columns: which rows differ, how often each is there, which have a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.spark.store.snapshots import groups
+from hydro_core.types.item import FLOATS, SCALARS, Array, Decimal, ItemType, Row, Scalar, Tuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+TypedColumns = Sequence[tuple[str, ItemType]]
+"""TypedColumns and the types of what they hold."""
+
+_ALIKE = frozenset(SCALARS) - frozenset(FLOATS)
+"""Types of which two values are equal in any reader where they are equal in the language."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetChanges:
+    """Different rows, and by how many copies each becomes more, or fewer where it is negative."""
+
+    rows: pa.Table
+    counts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.rows.num_rows
+
+    @property
+    def copies(self) -> int:
+        """How many rows come and go."""
+        return int(abs(self.counts).sum())
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether nothing goes."""
+        return bool((self.counts > 0).all())
+
+    def coming(self) -> pa.Table:
+        """The rows that come, as often as they do."""
+        return repeated(self.rows, self.counts)
+
+    def of(self, mask: npt.NDArray[np.bool_]) -> NetChanges:
+        """Some of them."""
+        return NetChanges(self.rows.filter(pa.array(mask)), self.counts[mask])
+
+
+def net_changes(
+    rows: pa.Table, counts: npt.NDArray[np.int64] | Sequence[int], columns: TypedColumns
+) -> NetChanges:
+    """Rows with counts, equal ones together, without those that cancel out."""
+    import numpy as np
+
+    ids, firsts = groups(rows, columns)
+    total = np.zeros(len(firsts), np.int64)
+    np.add.at(total, ids, np.asarray(counts, np.int64))
+    there = np.flatnonzero(total)
+    return NetChanges(_taken(rows, firsts[there]), total[there])
+
+
+def difference(now: pa.Table, before: pa.Table, columns: TypedColumns) -> NetChanges:
+    """By what one bag of rows differs from another."""
+    import numpy as np
+
+    both = pa.concat_tables([now, before])
+    ones = np.ones(len(both), np.int64)
+    ones[len(now) :] = -1
+    return net_changes(both, ones, columns)
+
+
+def repeated(rows: pa.Table, counts: npt.NDArray[np.int64]) -> pa.Table:
+    """Each row as often as its count says; those with none, or fewer, not."""
+    import numpy as np
+
+    return _taken(rows, np.repeat(np.arange(len(rows)), counts.clip(min=0)))
+
+
+def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> npt.NDArray[np.bool_]:
+    """Which of some rows agree with one of others in these columns."""
+    import numpy as np
+
+    names = [name for name, _ in columns]
+    both = pa.concat_tables([rows.select(names), others.select(names)])
+    ids, _ = groups(both, columns)
+    return np.isin(ids[: len(rows)], ids[len(rows) :])
+
+
+def distinct(rows: pa.Table, columns: TypedColumns) -> pa.Table:
+    """The different combinations of these columns."""
+    _, firsts = groups(rows, columns)
+    return _taken(rows.select([name for name, _ in columns]), firsts)
+
+
+def are_alike(item: ItemType) -> bool:
+    """Whether two values are equal to any reader of a table where they are so in the language."""
+    match item:
+        case Decimal():
+            return True
+        case Scalar(name):
+            return name in _ALIKE
+        case Row() | Tuple() | Array():
+            return False
+        case _:
+            return False
+
+
+def has_nulls(column: Any) -> bool:
+    """Whether a column has a null."""
+    return bool(pc.any(pc.is_null(column)).as_py())
+
+
+def _taken(rows: pa.Table, places: npt.NDArray[np.int64]) -> pa.Table:
+    return rows.take(pa.array(places, pa.int64()))

@@ -1,0 +1,125 @@
+"""Filters that compare columns with constants, asked of a batch by columns.
+
+Which items may pass, not which do: an item that cannot be compared, null among them, may. Of other
+filters nothing is told here.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal as Number
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.from_tree import function_of
+from hydro_core.functions.tree import Attribute, BoolOp, Call, Compare, Const, Expr, Param, Unary
+from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.agreeing import Column
+
+_ASKED = {
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "==": pc.equal,
+    "!=": pc.not_equal,
+}
+
+
+def may_pass(fn: Fn, items: Column, item: ItemType) -> Column | None:
+    """Which of the items may pass a filter; None where that is not asked by columns.
+
+    Args:
+        fn: a pure function of items.
+        items: the items, as a column.
+        item: their type.
+    """
+    if fn.tree is None or len(fn.params) != 1 or not isinstance(item, Row):
+        return None
+    try:
+        found = _Asked(fn, items, item).of(fn.tree)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return None if found is None else pc.fill_null(found, pa.scalar(value=True))
+
+
+class _Asked:
+    """A filter over rows."""
+
+    def __init__(self, fn: Fn, items: Column, item: Row) -> None:
+        self._fn, self._items, self._item = fn, items, item
+
+    def of(self, tree: Expr) -> Column | None:
+        """Which rows a part may be true of, null of those that cannot be asked."""
+        match tree:
+            case BoolOp(op, values):
+                parts = [self.of(value) for value in values]
+                if op == "and":
+                    known = [part for part in parts if part is not None]
+                    return reduce(pc.and_kleene, known) if known else None
+                return None if None in parts else reduce(_either, parts)
+            case Compare(first, rest):
+                sides = [first, *(side for _, side in rest)]
+                pairs = [
+                    self._compared(sides[i], op, sides[i + 1]) for i, (op, _) in enumerate(rest)
+                ]
+                known = [pair for pair in pairs if pair is not None]
+                return reduce(pc.and_kleene, known) if known else None
+            case _:
+                return None
+
+    def _compared(self, left: Expr, op: str, right: Expr) -> Column | None:
+        if op not in _ASKED:
+            return None
+        one, other = self._side(left), self._side(right)
+        if one is None or other is None or one[1] != other[1]:
+            return None
+        found: Column = _ASKED[op](one[0], other[0])
+        if not isinstance(found, pa.Array):
+            return None
+        alone = isinstance(one[0], pa.Scalar) or isinstance(other[0], pa.Scalar)
+        # Null equals no constant; where it is compared by size, the filter fails.
+        return pc.fill_null(found, pa.scalar(op == "!=")) if op in ("==", "!=") and alone else found
+
+    def _side(self, tree: Expr) -> tuple[Any, str] | None:
+        """A column or a constant, and what it is: things of one kind are compared alike."""
+        match tree:
+            case Attribute(Param(), name):
+                of = self._item.column(name)
+                kind = None if of is None else _kind_of(of)
+                if kind is None:
+                    return None
+                place = list(self._item.names).index(name)
+                return pc.struct_field(self._items, [place]), kind
+            case Const() | Call() | Unary("-", Const()):
+                return self._constant(tree)
+            case _:
+                return None
+
+    def _constant(self, tree: Expr) -> tuple[Any, str] | None:
+        if isinstance(tree, Call) and not all(isinstance(a, Const) for a in tree.args):
+            return None
+        try:
+            value = call_item(function_of(tree, self._fn.params, like=self._fn), None)
+        except Exception:  # noqa: BLE001 - whatever it raises, Spark's task tells it
+            return None
+        kinds = {int: "number", Number: "number", str: "text", date: "day"}
+        kind = kinds.get(type(value))
+        return None if kind is None else (pa.scalar(value), kind)
+
+
+def _either(one: Column, other: Column) -> Column:
+    return pc.or_kleene(one, other)
+
+
+def _kind_of(item: ItemType) -> str | None:
+    if is_integer(item) or isinstance(item, Decimal):
+        return "number"
+    return {"string": "text", "date": "day"}.get(item.name) if isinstance(item, Scalar) else None

@@ -1,0 +1,356 @@
+"""An output as a Delta table of its own, for readers who know of nothing but Delta.
+
+Its rows are those of the output as of a tick, with no column beside theirs. Every version of it is
+what one commit of the ledger has left, so that a reader sees one tick or another, never a part;
+which commit that is, a transaction of the version says. It is written by what changes: rows are
+merged by their key where they have one, else those that may be concerned are replaced; where most
+of it is another, all of it is. Delta's change data feed tells the changes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from hydro_core.files.parquet import parquet_format
+from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.erased import erase_log
+from hydro_core.spark.store.net_changes import (
+    NetChanges,
+    TypedColumns,
+    agreeing,
+    are_alike,
+    difference,
+    distinct,
+    has_nulls,
+    net_changes,
+)
+from hydro_core.spark.store.schema import TableSpec, stored
+from hydro_core.types.arrow import arrow_type
+from hydro_core.types.item import LONG
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.ledger import Commit
+
+PUBLISHED = "tables"
+"""The directory, within a pipeline's, of the outputs as tables."""
+_APPLICATION = "hydrotick"
+_CONFIGURATION = {"delta.enableChangeDataFeed": "true"}
+_COMPARED_AT_MOST = 5_000_000
+"""So many rows are compared with others here; more are written anew."""
+_SMALL_FILE = 1 << 20
+_SMALL_FILES = 16
+_OP, _DELETE, _INSERT = "hydrotick_op", "delete", "insert"
+_CHANGES = "_change_data"
+
+
+def published_path(directory: Path, spec: TableSpec) -> Path:
+    """Where the table of an output is, by the spec of its log."""
+    return directory / PUBLISHED / spec.name.removeprefix("outputs/")
+
+
+class PublishedTable:
+    """The table of one output."""
+
+    def __init__(self, directory: Path, spec: TableSpec, key: Sequence[str] = ()) -> None:
+        """`key`: columns of which it has a row at most for each value; none: that is not known."""
+        self.path = published_path(directory, spec)
+        self.spec = spec
+        place = ((spec.place, LONG),) if spec.place else ()
+        self.columns: TypedColumns = [(n, stored(t)) for n, t in (*spec.items, *place)]
+        types = dict(self.columns)
+        self._key = [(n, types[n]) for n in key] if all(are_alike(types[n]) for n in key) else []
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+        return pa.schema([(name, arrow_type(item)) for name, item in self.columns])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return [name for name, _ in self.columns]
+
+    def opened(self) -> DeltaTable | None:
+        """The table as it is; None where there is none that can be read."""
+        if not self.path.exists():
+            return None
+        try:
+            return DeltaTable(self.path)
+        except DeltaError:
+            return None
+
+    def sequence(self) -> int | None:
+        """The commit of the ledger that it shows; None: that cannot be told."""
+        table = self.opened()
+        return None if table is None or not self._is_ours(table) else _sequence_of(table)
+
+    def _is_ours(self, table: DeltaTable) -> bool:
+        """Whether it has these columns, and nobody else has written to it last."""
+        found: Any = table.schema().to_arrow()
+        if [(f.name, str(f.type)) for f in pa.schema(found)] != [
+            (f.name, str(f.type)) for f in self.schema
+        ]:
+            return False
+        last = table.history(1)[0]
+        return last.get("operation") in _UPKEEP or _APPLICATION in last
+
+    def rows(self) -> pa.Table:
+        """All its rows."""
+        table = self.opened()
+        return self.schema.empty_table() if table is None else self._read(table, None)
+
+    def restate(self, rows: pa.Table, commit: Commit) -> None:
+        """Makes it hold these rows and no others: by what differs, where that is less."""
+        rows = rows.select(self.names)
+        table = self.opened()
+        if table is None or not self._is_ours(table) or self._is_large(table, rows):
+            self._replace(rows, commit)
+            return
+        self.apply(difference(rows, self.rows(), self.columns), commit, len(rows))
+
+    def _is_large(self, table: DeltaTable, rows: pa.Table) -> bool:
+        return max(_row_count(table), len(rows)) > _COMPARED_AT_MOST
+
+    def apply(self, net: NetChanges, commit: Commit, total: int | None = None) -> bool:
+        """Changes its rows; gives whether it could: else it holds other rows than was thought.
+
+        `total` is how many rows it has then, where that is known.
+        """
+        table = self.opened()
+        if table is None:
+            raise AssertionError(f"{self.path} is made before it is changed")
+        if not len(net):
+            self._note(table, commit)
+        elif net.is_growth:
+            self._write(table, net.coming(), commit, "append")
+        elif self._merge_by_key(table, net, commit):
+            pass
+        else:
+            return self._replace_some(table, net, commit, total)
+        self._tidy(table)
+        return True
+
+    def _merge_by_key(self, table: DeltaTable, net: NetChanges, commit: Commit) -> bool:
+        """Puts new rows in the place of those with their key; gives whether that is possible."""
+        if not self._key or (abs(net.counts) != 1).any():
+            return False
+        come, gone = net.of(net.counts > 0).rows, net.of(net.counts < 0).rows
+        for rows in (come, gone):
+            if len(distinct(rows, self._key)) < len(rows):
+                return False
+        gone = gone.filter(pa.array(~agreeing(gone, come, self._key)))
+        op = [_INSERT] * len(come) + [_DELETE] * len(gone)
+        source = pa.concat_tables([come, gone]).append_column(_OP, pa.array(op, pa.string()))
+        values = {_quoted(name): f"s.{_quoted(name)}" for name in self.names}
+        (
+            table.merge(
+                source,
+                self._matches(source, table, self._key),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=_properties(commit),
+            )
+            .when_matched_delete(f"s.{_OP} = '{_DELETE}'")
+            .when_matched_update(values, f"s.{_OP} = '{_INSERT}'")
+            .when_not_matched_insert(values, f"s.{_OP} = '{_INSERT}'")
+            .execute()
+        )
+        return True
+
+    def _replace_some(
+        self, table: DeltaTable, net: NetChanges, commit: Commit, total: int | None
+    ) -> bool:
+        """Replaces the rows that agree with one that goes in all columns that can be compared."""
+        by = [(name, item) for name, item in self.columns if are_alike(item)]
+        before = _row_count(table)
+        if not by or 2 * net.copies > max(before, total or 0):
+            there = self._read(table, None)
+            return self._replace_all(there, net, commit)
+        gone = distinct(net.of(net.counts < 0).rows, by)
+        there = self._read(table, _may_agree(gone, by))
+        there = there.filter(pa.array(agreeing(there, gone, by)))
+        concerned = agreeing(net.rows, gone, by)
+        after = _after(there, net.of(concerned), self.columns)
+        if after is None:
+            return False
+        come = pa.concat_tables([after, net.of(~concerned & (net.counts > 0)).coming()])
+        empty = pa.nulls(len(gone))
+        parts: list[Any] = [
+            gone[name] if name in gone.column_names else empty.cast(of)
+            for name, of in zip(self.names, self.schema.types, strict=True)
+        ]
+        marked = pa.table(parts, schema=self.schema)
+        op = [_INSERT] * len(come) + [_DELETE] * len(marked)
+        source = pa.concat_tables([come, marked]).append_column(_OP, pa.array(op, pa.string()))
+        values = {_quoted(name): f"s.{_quoted(name)}" for name in self.names}
+        (
+            table.merge(
+                source,
+                f"(s.{_OP} = '{_DELETE}') AND {self._matches(source, table, by)}",
+                source_alias="s",
+                target_alias="t",
+                commit_properties=_properties(commit),
+            )
+            .when_matched_delete()
+            .when_not_matched_insert(values, f"s.{_OP} = '{_INSERT}'")
+            .execute()
+        )
+        self._tidy(table)
+        return True
+
+    def _replace_all(self, there: pa.Table, net: NetChanges, commit: Commit) -> bool:
+        rows = _after(there, net, self.columns)
+        if rows is None:
+            return False
+        self._replace(rows, commit)
+        return True
+
+    def _matches(self, source: pa.Table, table: DeltaTable, by: TypedColumns) -> str:
+        """That a row of the table agrees with one of the source; nulls agree."""
+        parts = []
+        for name, _ in by:
+            same = "IS NOT DISTINCT FROM" if _may_be_null(name, source, table) else "="
+            parts.append(f"(t.{_quoted(name)} {same} s.{_quoted(name)})")
+        return " AND ".join(parts)
+
+    def _replace(self, rows: pa.Table, commit: Commit) -> None:
+        """Writes all of it anew, in one version; it is made where it is not there."""
+        table = self.opened()
+        if table is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            table = DeltaTable.create(self.path, self.schema, configuration=_CONFIGURATION)
+        self._write(table, rows, commit, "overwrite")
+
+    def _write(
+        self,
+        table: DeltaTable,
+        rows: pa.Table,
+        commit: Commit,
+        mode: Literal["append", "overwrite"],
+    ) -> None:
+        write: Any = write_deltalake
+        write(
+            table,
+            rows.select(self.names).cast(self.schema),
+            mode=mode,
+            schema_mode="overwrite" if mode == "overwrite" else None,
+            commit_properties=_properties(commit),
+        )
+
+    def _note(self, table: DeltaTable, commit: Commit) -> None:
+        """Notes that it shows a commit, which has changed nothing of it."""
+        table.create_write_transaction(
+            [], "append", table.schema(), commit_properties=_properties(commit)
+        )
+
+    def _tidy(self, table: DeltaTable) -> None:
+        """Joins small files, where there are many."""
+        table.update_incremental()
+        sizes: Any = pa.table(table.get_add_actions(flatten=True))["size_bytes"]
+        if sum(size < _SMALL_FILE for size in sizes.to_pylist()) >= _SMALL_FILES:
+            with suppress(DeltaError):  # what was written stands, and the next time will do
+                table.optimize.compact()
+
+    def compact(self, keep_hours: int) -> None:
+        """Joins its files, and removes those that no version of the last hours holds."""
+        table = self.opened()
+        if table is not None:
+            table.optimize.compact()
+            table.vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
+
+    def erase(self) -> None:
+        """Removes what it held before, and what has changed since: its files, and its log of it."""
+        table = self.opened()
+        if table is None:
+            return
+        table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
+        shutil.rmtree(self.path / _CHANGES, ignore_errors=True)
+        erase_log(self.path, DeltaTable(self.path).version())
+
+    def _read(self, table: DeltaTable, where: ds.Expression | None) -> pa.Table:
+        paths = [str(self.path / file["path"]) for file in data_files(table, "path")]
+        files = ds.dataset(paths, schema=self.schema, format=parquet_format())
+        return files.to_table(filter=where)
+
+
+_UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+"""What changes no row."""
+
+
+def shown_sequence(path: Path) -> int | None:
+    """The commit of the ledger that a published table shows; None where it shows none."""
+    try:
+        return _sequence_of(DeltaTable(path))
+    except DeltaError:
+        return None
+
+
+def _sequence_of(table: DeltaTable) -> int | None:
+    found = table.transaction_version(_APPLICATION)
+    return None if found is None else int(found)
+
+
+def _properties(commit: Commit) -> CommitProperties:
+    said: Mapping[str, str] = {_APPLICATION: f"as of tick {commit.last}"}
+    return CommitProperties(
+        app_transactions=[Transaction(_APPLICATION, commit.sequence)], custom_metadata=dict(said)
+    )
+
+
+def _row_count(table: DeltaTable) -> int:
+    counts: Any = pa.table(table.get_add_actions(flatten=True))
+    return pc.sum(counts["num_records"]).as_py() or 0 if counts.num_rows else 0
+
+
+def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table | None:
+    """The rows that are left of some; None where more go than there are."""
+    import numpy as np
+
+    both = pa.concat_tables([there, net.rows])
+    counts = np.concatenate([np.ones(len(there), np.int64), net.counts])
+    left = net_changes(both, counts, columns)
+    return left.coming() if left.is_growth else None
+
+
+def _may_agree(rows: pa.Table, by: TypedColumns) -> ds.Expression | None:
+    """What surely holds of the rows that agree with one of some: files tell it of many rows.
+
+    Files that are merged tell of texts in a form that Arrow does not compare with others.
+    """
+    told = [name for name, _ in by if not _is_text(rows.schema.field(name).type)]
+    if not told:
+        return None
+    name = max(told, key=lambda name: len(rows[name].unique()))
+    values: Any = rows[name].combine_chunks()
+    known: ds.Expression = ds.field(name).isin(values.drop_null())
+    return known | ds.field(name).is_null() if has_nulls(values) else known
+
+
+def _is_text(of: pa.DataType) -> bool:
+    return pa.types.is_string(of) or pa.types.is_binary(of)
+
+
+def _may_be_null(name: str, source: pa.Table, table: DeltaTable) -> bool:
+    if has_nulls(source[name]):
+        return True
+    actions: Any = pa.table(table.get_add_actions(flatten=True))
+    counts = f"null_count.{name}"
+    if counts not in actions.column_names:
+        return True
+    return pc.max(actions[counts]).as_py() != 0 or has_nulls(actions[counts])
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'

@@ -1,0 +1,104 @@
+"""Files of a store as Arrow reads them: some files that were listed, and nothing else of the store.
+
+Arrow asks for the end of a Parquet file before it knows whether it wants any of its rows, and a
+landing has many files of which a tick wants a few. So the ends of files are held, up to a number of
+bytes: a file that is there unchanged is not asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hydro_core.storage.remote import DataPlace, Remote, RemoteFile
+
+if TYPE_CHECKING:
+    from pyarrow.fs import PyFileSystem
+
+_END = 64 * 1024
+"""What Arrow reads of a Parquet file first."""
+_HELD = 64 * 1024 * 1024
+
+
+class _Ends:
+    """The ends of files, up to so many bytes; those that were not asked for the longest go."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held, self._bytes = most, OrderedDict[Hashable, bytes](), 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> bytes | None:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+            return self._held.get(key)
+
+    def put(self, key: Hashable, end: bytes) -> None:
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = end
+                self._bytes += len(end)
+            while self._bytes > self._most and len(self._held) > 1:
+                _, given_up = self._held.popitem(last=False)
+                self._bytes -= len(given_up)
+
+
+_ENDS = _Ends(_HELD)
+
+
+class _WithEnd(RemoteFile):
+    """A file whose end is read once."""
+
+    def __init__(self, place: Remote) -> None:
+        super().__init__(place)
+        self._known = (str(place), place.settings, place.stat())
+
+    def readinto(self, buffer: Any) -> int:
+        """Reads what fits, of the end from what is held."""
+        begin = max(0, self._size - _END)
+        if self._at < begin or self._at >= self._size:
+            return super().readinto(buffer)
+        end = _ENDS.get(self._known)
+        if end is None:
+            end = self._store.read_range(self._key, begin, self._size - begin)
+            _ENDS.put(self._known, end)
+        found = end[self._at - begin :][: len(buffer)]
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+def opened(place: DataPlace) -> Any:
+    """What Arrow reads a file by: its path, or its bytes in a store."""
+    return opened_in_store(place) if isinstance(place, Remote) else place
+
+
+def opened_in_store(place: Remote) -> pa.NativeFile:
+    """The bytes of a file in a store."""
+    return pa.PythonFile(_WithEnd(place), mode="r")
+
+
+def names_of(files: Sequence[DataPlace]) -> list[str]:
+    """The names by which a dataset of Arrow knows the files; see `file_system`."""
+    return [name_of(file) for file in files]
+
+
+def name_of(place: DataPlace) -> str:
+    """The same of one file, or of the folder that they are in."""
+    return place.key if isinstance(place, Remote) else str(place)
+
+
+def file_system(files: Sequence[DataPlace]) -> PyFileSystem | None:
+    """The file system in which a dataset finds the files; None: that of this machine."""
+    remote = {file.key: file for file in files if isinstance(file, Remote)}
+    if not remote:
+        return None
+    from pyarrow.fs import PyFileSystem
+
+    from hydro_core.storage.arrow_files import ArrowFiles
+
+    return PyFileSystem(ArrowFiles(remote, opened_in_store))

@@ -1,0 +1,84 @@
+"""Delta tables wherever they are, as delta-rs opens them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from hydro_core.storage.problems import is_of_store, problem
+from hydro_core.storage.remote import DataPlace, Remote, RemoteStat
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+_MOST = 16
+_LAST: dict[Remote, DeltaTable] = {}
+"""The table that was opened last at a place: a look asks for it several times at the version that
+it was found at, and each time all of its log would be read.
+"""
+_LOCK = Lock()
+
+
+def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
+    """A Delta table at a version, or as it is.
+
+    Raises:
+        DeltaError: there is none, or none that can be read.
+        InfrastructureError: the store does not let it be read.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    if not isinstance(place, Remote):
+        return DeltaTable(str(place), version=version)
+    known = _LAST.get(place)
+    if known is not None and version is not None and known.version() == version:
+        return known
+    options = place.for_delta
+    try:
+        opened = DeltaTable(_url(place), version=version, storage_options=options)
+    except TableNotFoundError:
+        raise
+    except (DeltaError, OSError) as error:
+        if is_of_store(str(error)):
+            # If it is asked by itself, it may say more.
+            (place / "_delta_log").is_dir()
+            raise problem(str(error), str(place), place.bucket, "read") from None
+        raise
+    with _LOCK:
+        while len(_LAST) >= _MOST:
+            del _LAST[next(iter(_LAST))]
+        _LAST[place] = opened
+    return opened
+
+
+def _url(place: Remote) -> str:
+    return f"{'s3' if place.kind == 's3' else place.scheme}://{place.bucket}/{place.key}"
+
+
+def sizes_in(place: DataPlace, table: DeltaTable) -> Mapping[str, int]:
+    """The bytes of a table's files by its log, which spares asking a store for each of them; of a
+    directory none, since it is asked as fast.
+    """
+    if not isinstance(place, Remote):
+        return {}
+    import pyarrow as pa
+
+    found = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
+    paths, sizes = (found[name].to_pylist() for name in ("path", "size_bytes"))
+    known = zip(paths, sizes, strict=True)
+    return {unquote(str(path)): int(size or 0) for path, size in known}
+
+
+def table_file(place: DataPlace, path: str, sizes: Mapping[str, int]) -> DataPlace:
+    """A file of a table, whose size is known where the log says it."""
+    file = place / path
+    size = sizes.get(path)
+    if size is None or not isinstance(file, Remote):
+        return file
+    # A file of a Delta table never changes.
+    return replace(file, listed=RemoteStat(size, 0))

@@ -1,0 +1,117 @@
+"""What a store that does not do what it is asked to is told as: what is wrong, where, and a cure.
+
+Libraries put whole answers and requests into their errors, and these may hold what nobody is to
+see. Of them only the status and the code of the answer are taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hydro_core.errors import Code, Diagnostic, InfrastructureError
+from hydro_core.storage.credentials import CURE
+
+_STATUS = re.compile(r"status(?: code)?:? (\d{3})", re.IGNORECASE)
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_NAMED = re.compile(
+    r"\b(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|AccessDenied|SlowDown)\b"
+)
+"""Codes that Amazon's SDK names in its own words."""
+_WRONG_KEYS = frozenset(
+    {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken"}
+)
+_UNREACHABLE = re.compile(r"error sending request|[Cc]onnect|dns error|HTTP error|timed out")
+_OF_A_STORE = re.compile(
+    r"error performing|Generic \w+ error|<Code>|lacked the necessary", re.IGNORECASE
+)
+"""What libraries say where a store is at fault, and not what is in it."""
+_REFUSED = re.compile(
+    r"lacked the necessary (privileges|credentials)|lacked valid auth", re.IGNORECASE
+)
+_AGAIN = "then run it again; what was committed stands"
+
+ToldAnswer = tuple[Code, str, str]
+"""A code, what is wrong, and a cure."""
+
+
+@contextmanager
+def told(url: str, bucket: str, doing: str) -> Iterator[None]:
+    """Within it what a store does not do becomes an error for people.
+
+    What is not there is a `FileNotFoundError`, what was there or has changed an error of
+    obstore's: whoever asks knows what that means.
+
+    Args:
+        url: what is asked about.
+        bucket: the bucket that it is in.
+        doing: what the store is asked to do, such as `read`.
+    """
+    from obstore import exceptions
+
+    try:
+        yield
+    except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+        raise
+    except FileNotFoundError as error:
+        if "NoSuchBucket" in str(error) or doing == "write":
+            raise problem(str(error), url, bucket, doing) from None
+        raise FileNotFoundError(f"{url} is not there") from None
+    except exceptions.BaseError as error:
+        raise problem(str(error), url, bucket, doing) from None
+
+
+def is_of_store(said: str) -> bool:
+    """Whether what a library says is about the store, and not about what is in it."""
+    return _OF_A_STORE.search(said) is not None
+
+
+def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
+    """The error for people of what a library says; nothing else of it is kept."""
+    code, what, cure = _case(said, bucket, doing)
+    return InfrastructureError(Diagnostic(code, f"{url}: {what}", help=cure))
+
+
+def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
+    found = _CODE.search(said) or _NAMED.search(said)
+    answer, status = found[1] if found else "", _status(said)
+    if answer == "NoSuchBucket" or "UnknownStoreException" in said:
+        return _no_bucket(bucket)
+    if answer in _WRONG_KEYS:
+        what = "have expired" if answer == "ExpiredToken" else "are not those of anybody it knows"
+        return "config", f"the credentials {what} ({answer})", CURE
+    if answer in ("PermanentRedirect", "AuthorizationHeaderMalformed") or status in (301, 307):
+        cure = "write the bucket's `region` in `[storage]` of hydrotick.toml, or set AWS_REGION"
+        return "config", f"the bucket `{bucket}` is in another region", cure
+    if status in (401, 403) or answer == "AccessDenied" or _REFUSED.search(said):
+        cure = f"give whoever runs this the right to {doing} there"
+        return "config", f"these credentials have not the right to {doing} it", cure
+    return _of_the_way(said, status, answer, bucket)
+
+
+def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> ToldAnswer:
+    """What is wrong with the store, or on the way to it."""
+    if "169.254.169.254" in said or "credential" in said.lower():
+        return "config", "there are no credentials for it", CURE
+    if status in (429, 500, 502, 503, 504):
+        told = f"{status} {answer}".strip()
+        cure = f"see what is wrong with it, or let `patience` in `[storage]` be longer, {_AGAIN}"
+        return "runtime", f"the store is busy, and was asked again and again ({told})", cure
+    if status == 404:
+        return _no_bucket(bucket)
+    if status is None and _UNREACHABLE.search(said):
+        cure = f"see that `endpoint` in `[storage]` is right and the network is there, {_AGAIN}"
+        return "runtime", "the store cannot be reached", cure
+    told = " ".join(filter(None, (str(status or ""), answer))) or "an answer that is none"
+    return "runtime", f"the store says {told}", f"see what is wrong with it, {_AGAIN}"
+
+
+def _no_bucket(bucket: str) -> ToldAnswer:
+    cure = "make it, or write the name of one that is there"
+    return "config", f"there is no bucket `{bucket}`", cure
+
+
+def _status(said: str) -> int | None:
+    found = _STATUS.search(said)
+    return int(found[1]) if found else None

@@ -1,0 +1,270 @@
+"""The place of a file or a folder in an object store, in the words that `Path` has for one.
+
+Whoever reads files takes either. A place is a name: to make one asks nothing of the store, and it
+can be sent to another process, which asks by credentials of its own. A file of a listing knows what
+the listing said of it, and is not asked for again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.storage.options import HADOOP_SCHEMES, KINDS, for_delta
+from hydro_core.storage.settings import StorageSettings
+from hydro_core.storage.store import FileStore, StoredFile, bucket_store
+
+_URL = re.compile(r"([a-z0-9]+)://([^/]*)(?:/(.*))?", re.IGNORECASE | re.DOTALL)
+_BUCKET = re.compile(r"([^@]*@)?[A-Za-z0-9][A-Za-z0-9._-]*")
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStat:
+    """What is known of a file: its size, and when it was written."""
+
+    st_size: int
+    st_mtime_ns: int
+    """With the second in which it was written, and then what of its ETag fits: a file that is
+    written twice within a second has two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A place in a bucket."""
+
+    scheme: str
+    bucket: str
+    key: str
+    settings: StorageSettings = field(default=StorageSettings(), repr=False)
+    listed: RemoteStat | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.bucket}/{self.key}".rstrip("/")
+
+    def __truediv__(self, below: str | PurePosixPath) -> Remote:
+        return replace(self, key=str(PurePosixPath(self.key, below)), listed=None)
+
+    def __lt__(self, other: Remote) -> bool:
+        return str(self) < str(other)
+
+    @property
+    def kind(self) -> str:
+        """What store it is in."""
+        return KINDS[self.scheme]
+
+    @property
+    def store(self) -> FileStore:
+        """The bucket."""
+        return bucket_store(self.kind, self.scheme, self.bucket, self.settings)
+
+    @property
+    def name(self) -> str:
+        """The last part of its name."""
+        return PurePosixPath(self.key).name
+
+    @property
+    def stem(self) -> str:
+        """The same without what stands behind the last dot."""
+        return PurePosixPath(self.key).stem
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the last dot, with it."""
+        return PurePosixPath(self.key).suffix
+
+    @property
+    def suffixes(self) -> list[str]:
+        """What stands behind each dot."""
+        return PurePosixPath(self.key).suffixes
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The folders that it is in, and its name."""
+        return PurePosixPath(self.key).parts
+
+    @property
+    def parent(self) -> Remote:
+        """The folder that it is in."""
+        parent = str(PurePosixPath(self.key).parent)
+        return replace(self, key="" if parent == "." else parent, listed=None)
+
+    @property
+    def for_spark(self) -> str:
+        """The name by which Spark knows it."""
+        return f"{HADOOP_SCHEMES[self.kind]}://{self.bucket}/{self.key}"
+
+    @property
+    def for_delta(self) -> dict[str, str]:
+        """What delta-rs needs to know of the store."""
+        options = for_delta(self.kind, self.settings)
+        if self.settings.profile:
+            options["aws_profile"] = self.settings.profile
+        return options
+
+    def absolute(self) -> Remote:
+        """Itself."""
+        return self
+
+    def relative_to(self, base: Remote) -> PurePosixPath:
+        """Its name below a folder."""
+        return PurePosixPath(self.key).relative_to(base.key)
+
+    def exists(self) -> bool:
+        """Whether there is a file, or a folder with one."""
+        return self.is_dir() or self.is_file()
+
+    def is_file(self) -> bool:
+        """Whether there is a file."""
+        return bool(self.key) and self.store.exists(self.key)
+
+    def is_dir(self) -> bool:
+        """Whether files are below it."""
+        return next(self.store.list(self.key), None) is not None
+
+    def stat(self) -> RemoteStat:
+        """What is known of the file: what a listing said, if it is of one.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        if self.listed is not None:
+            return self.listed
+        found = self.store.look(self.key)
+        if found is None:
+            raise FileNotFoundError(f"{self} is not there")
+        return _stat(found)
+
+    def files(self, after: str | None = None) -> Iterator[Remote]:
+        """The files below it, as the store lists them; those that it is itself not among them."""
+        offset = None if after is None else f"{self.key}/{after}"
+        for found in self.store.list(self.key, offset):
+            if not found.name.endswith("/"):
+                yield replace(self, key=found.name, listed=_stat(found))
+
+    def read_bytes(self) -> bytes:
+        """All of the file."""
+        return self.store.read(self.key)
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """The same as text."""
+        return self.read_bytes().decode(encoding)
+
+    def open(self, mode: Literal["rb"] = "rb") -> Any:
+        """The file as one that is read and sought in, piece by piece."""
+        if mode != "rb":
+            raise ValueError(mode)
+        return io.BufferedReader(RemoteFile(self), _PIECE)
+
+
+class RemoteFile(io.RawIOBase):
+    """The bytes of a file in a store; what is read is asked for then."""
+
+    def __init__(self, place: Remote) -> None:
+        super().__init__()
+        self._store, self._key = place.store, place.key
+        self._size, self._at = place.stat().st_size, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes to another place."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def tell(self) -> int:
+        """Where it is."""
+        return self._at
+
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self._size
+
+    def readinto(self, buffer: Any) -> int:
+        """Reads what fits."""
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        found = self._store.read_range(self._key, self._at, length)
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+_PIECE = 1024 * 1024
+"""Bytes that are asked for at once, of a file that is read from its start to its end."""
+
+DataPlace = Path | Remote
+"""Where a file or a folder is."""
+
+
+def name_below(file: DataPlace, base: DataPlace) -> str:
+    """The name of a file below a folder."""
+    match file, base:
+        case (Remote(), Remote()):
+            return str(file.relative_to(base))
+        case (Path(), Path()):
+            return str(file.relative_to(base))
+        case _:
+            raise ValueError(f"{file} is not below {base}")
+
+
+def file_known(base: DataPlace, name: str, size: int, written: int) -> DataPlace:
+    """A file below a folder, of which a listing has told what `stat` tells."""
+    file = base / name
+    return replace(file, listed=RemoteStat(size, written)) if isinstance(file, Remote) else file
+
+
+def is_remote(text: str) -> bool:
+    """Whether a text is the URL of a place in an object store.
+
+    >>> is_remote("s3://bucket/payments"), is_remote("file:///data"), is_remote("s3")
+    (True, False, False)
+    """
+    found = _URL.fullmatch(text)
+    return found is not None and found[1].lower() in KINDS
+
+
+def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> Remote:  # noqa: B008
+    """The place that a URL names.
+
+    Raises:
+        ProgramError: it names none (code `config`).
+
+    >>> str(remote_at("S3A://bucket/landing/payments/"))
+    's3a://bucket/landing/payments'
+    """
+    found = _URL.fullmatch(text)
+    assert found is not None
+    scheme, bucket, key = found[1].lower(), found[2], (found[3] or "").strip("/")
+    if not _BUCKET.fullmatch(bucket) or "//" in key or {".", ".."} & set(key.split("/")):
+        cure = f"write `{scheme}://BUCKET/FOLDER`"
+        raise ProgramError(Diagnostic("config", f"{_shown(text)} names no place", help=cure))
+    if "@" in bucket and KINDS[scheme] != "azure":
+        cure = "leave it out: credentials come from the environment, a profile or a role"
+        what = "a URL of a store has no user and no password"
+        raise ProgramError(Diagnostic("config", what, help=cure))
+    return Remote(scheme, bucket, key, settings)
+
+
+def _shown(text: str) -> str:
+    return re.sub(r"//[^/]*@", "//…@", text)
+
+
+def _stat(found: StoredFile) -> RemoteStat:
+    second = found.written // _SECOND * _SECOND
+    digest = hashlib.blake2b(found.etag.encode(), digest_size=8).digest()
+    return RemoteStat(found.size, second + int.from_bytes(digest) % _SECOND)

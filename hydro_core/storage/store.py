@@ -1,0 +1,217 @@
+"""A store: what is asked of whatever holds files by names, a bucket or a directory.
+
+A dozen questions are all that data needs of it. Names are paths with `/`, below the bucket or the
+directory. What has been written is there for everybody at once, as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hydro_core.storage.credentials import s3_credentials
+from hydro_core.storage.options import for_obstore
+from hydro_core.storage.problems import told
+from hydro_core.storage.settings import StorageSettings
+
+_LISTED_AT_ONCE = 1_000
+_NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as a store lists it."""
+
+    name: str
+    size: int
+    written: int
+    """When it was written, in nanoseconds."""
+    etag: str = ""
+    """What changes whenever the file is written."""
+
+
+class FileStore:
+    """A bucket or a directory.
+
+    Args:
+        url: what it is called in errors.
+        bucket: the name of the bucket, or the directory.
+        ask: obstore's store.
+        directory: where the files are, of a directory.
+    """
+
+    def __init__(self, url: str, bucket: str, ask: Any, directory: Path | None = None) -> None:
+        # What talks to stores is loaded where there is one.
+        import obstore
+
+        self._url, self._bucket, self._ask, self._directory = url, bucket, ask, directory
+        self._obstore = obstore
+
+    @property
+    def can_link(self) -> bool:
+        """Whether a file can have a second name that costs nothing."""
+        return self._directory is not None
+
+    def list(self, below: str = "", after: str | None = None) -> Iterator[StoredFile]:
+        """The files below a folder, those after a name only; by name, but of a directory."""
+        with self._told(below, "list"):
+            given = {"offset": after} if after is not None else {}
+            found = self._obstore.list(
+                self._ask, below or None, chunk_size=_LISTED_AT_ONCE, **given
+            )
+            for chunk in found:
+                yield from map(_stored, chunk)
+
+    def look(self, name: str) -> StoredFile | None:
+        """A file without what is in it; None: it is not there."""
+        with self._told(name, "read"):
+            try:
+                return _stored(self._obstore.head(self._ask, name))
+            except FileNotFoundError:
+                return None
+
+    def exists(self, name: str) -> bool:
+        """Whether a file is there."""
+        return self.look(name) is not None
+
+    def read(self, name: str) -> bytes:
+        """All of a file.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        with self._told(name, "read"):
+            return bytes(self._obstore.get(self._ask, name).bytes())
+
+    def read_range(self, name: str, start: int, length: int) -> bytes:
+        """Some bytes of a file.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        if not length:
+            return b""
+        with self._told(name, "read"):
+            return bytes(self._obstore.get_range(self._ask, name, start=start, length=length))
+
+    def write(self, name: str, content: bytes) -> str:
+        """Writes a file whole, in place of what was there; gives its ETag."""
+        with self._told(name, "write"):
+            return _etag(self._obstore.put(self._ask, name, content))
+
+    def write_file(self, name: str, file: Path) -> None:
+        """The same with what is in a file of this machine, however large it is."""
+        with self._told(name, "write"):
+            self._obstore.put(self._ask, name, file)
+
+    def write_if_absent(self, name: str, content: bytes) -> str | None:
+        """The same, if there is none; None: there is one, and it stays."""
+        with self._told(name, "write"):
+            try:
+                return _etag(self._obstore.put(self._ask, name, content, mode="create"))
+            except self._obstore.exceptions.AlreadyExistsError:
+                return None
+
+    def replace_if(self, name: str, etag: str, content: bytes) -> str | None:
+        """The same in place of a file that is as it was; None: it is not, and stays."""
+        if self._directory is not None:
+            return self._replaced_here(self._directory, name, etag, content)
+        with self._told(name, "write"):
+            try:
+                return _etag(self._obstore.put(self._ask, name, content, mode={"e_tag": etag}))
+            except (self._obstore.exceptions.PreconditionError, FileNotFoundError):
+                return None
+
+    def copy(self, name: str, to: str) -> None:
+        """Writes a file a second time, by the store itself.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        with self._told(name, "copy"):
+            self._obstore.copy(self._ask, name, to)
+
+    def link(self, name: str, to: str) -> None:
+        """Gives a file a second name; it has the same bytes, not a copy of them.
+
+        Raises:
+            ValueError: the store has no links; see `can_link`.
+        """
+        if self._directory is None:
+            raise ValueError("a bucket has no links")
+        target = self._directory / to
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.link(self._directory / name, target)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Removes files, as far as they are there."""
+        if not names:
+            return
+        with self._told(names[0], "delete"):
+            for name in names if self._directory is not None else [list(names)]:
+                try:
+                    self._obstore.delete(self._ask, name)
+                except FileNotFoundError:
+                    continue
+
+    def delete_below(self, folder: str) -> None:
+        """Removes all files below a folder."""
+        self.delete([file.name for file in self.list(folder)])
+
+    def _replaced_here(self, directory: Path, name: str, etag: str, content: bytes) -> str | None:
+        """In a directory, one who replaces at a time."""
+        with (directory / f".{name.replace('/', '.')}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            now = self.look(name)
+            return self.write(name, content) if now is not None and now.etag == etag else None
+
+    def _told(self, name: str, doing: str) -> Any:
+        return told(self._name(name), self._bucket, doing)
+
+    def _name(self, name: str) -> str:
+        return f"{self._url}/{name}" if name else self._url
+
+
+def directory_store(directory: Path) -> FileStore:
+    """The store that a directory is; it must be there."""
+    from obstore.store import LocalStore
+
+    return FileStore(str(directory), str(directory), LocalStore(prefix=directory), directory)
+
+
+@lru_cache(maxsize=64)
+def bucket_store(kind: str, scheme: str, bucket: str, settings: StorageSettings) -> FileStore:
+    """The store that a bucket is; nothing is asked of it yet.
+
+    Raises:
+        InfrastructureError: there are no credentials for it (code `config`).
+    """
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+    given, url = for_obstore(kind, settings), f"{scheme}://{bucket}"
+    with told(url, bucket, "read"):
+        match kind:
+            case "s3":
+                signer: Any = s3_credentials(settings)
+                ask: Any = S3Store(bucket, credential_provider=signer, **given)
+            case "azure":
+                ask = AzureStore.from_url(url, **given)
+            case _:
+                ask = GCSStore(bucket, **given)
+    return FileStore(url, bucket, ask)
+
+
+def _stored(found: Any) -> StoredFile:
+    moment = found["last_modified"].timestamp()
+    return StoredFile(
+        found["path"], found["size"], int(moment * _NANOSECONDS), found["e_tag"] or ""
+    )
+
+
+def _etag(written: Any) -> str:
+    return written["e_tag"] or ""

@@ -1,0 +1,62 @@
+"""`hydrotick doctor`: whether all that ticks need is there, before the first one runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from hydro_core.cli.output import add_format_argument
+from hydro_core.errors import HydroError
+
+from ..doctor.cluster import of_executors
+from ..doctor.finding import Finding, wrong
+from ..doctor.machine import of_directories, of_jars, of_java
+from ..doctor.stores import of_clocks, of_landings, stores_of
+from ..project.console import Console
+from ..project.project import Project, current
+
+
+def doctor(arguments: Sequence[str]) -> int:
+    """Looks whether all that ticks need is there: settings, rights, stores, clocks, Spark."""
+    parser = argparse.ArgumentParser(prog="hydrotick doctor", description=doctor.__doc__)
+    parser.add_argument(
+        "--no-spark", action="store_true", help="do not start Spark, nor ask its executors"
+    )
+    add_format_argument(parser)
+    options = parser.parse_args(arguments)
+    console, found = Console(options), []
+    for finding in _found(start_spark=not options.no_spark):
+        found.append(finding)
+        if not console.gives_json:
+            console.say(finding.line)
+    bad = sum(finding.state == "wrong" for finding in found)
+    said = f"{bad} of {len(found)} things are wrong" if bad else "all that ticks need is there"
+    told = {"ok": not bad, "findings": [finding.as_json() for finding in found]}
+    console.give(told, said)
+    return 1 if bad else 0
+
+
+def _found(*, start_spark: bool) -> Iterator[Finding]:
+    try:
+        project = current()
+    except HydroError as error:
+        yield from wrong("settings", error)
+        return
+    yield from _of_project(project)
+    places = stores_of(tuple(project.flows), project.settings)
+    yield from of_java()
+    yield from of_jars({place.kind for place in places.values()})
+    yield from of_directories(project.settings)
+    yield from of_landings(places)
+    yield from of_clocks(places)
+    if start_spark:
+        yield from of_executors(project.settings)
+
+
+def _of_project(project: Project) -> Iterator[Finding]:
+    """The settings, which are read by now, and what flows declare."""
+    yield Finding("settings", "ok", f"the project in {project.settings.root}")
+    for broken in project.broken:
+        yield from wrong(f"flow `{broken.name}`", broken.error)
+    names = ", ".join(flow.name for flow in project.flows)
+    yield Finding("flows", "ok" if names else "warning", names or "there are none")

@@ -1,0 +1,1 @@
+"""What `hydrotick doctor` looks at before the first tick runs."""

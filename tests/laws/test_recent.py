@@ -1,0 +1,27 @@
+"""Rows that leave by their time: the optimized plan gives what the program gives."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hydro_core.compile import compile_graph, optimized
+from hydro_core.lang.resolve import parse
+from hydro_core.running import read_ticks
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.validation import validate
+from tests.laws.recent_programs import recent_program
+
+DAYS = Calendar(datetime(2023, 12, 28, tzinfo=UTC), "1d")
+LATER = [pytest.param(n, marks=pytest.mark.slow) for n in range(20, 400)]
+
+
+@pytest.mark.parametrize("seed", [*range(20), *LATER])
+def test_a_plan_gives_what_the_program_gives(seed: int) -> None:
+    made = recent_program(seed)
+    types = {name: parse_ddl(text) for name, text in made.schemas.items()}
+    program = compile_graph(parse(made.text), types)
+    found = validate(optimized(program), program, list(read_ticks(program.typed, made.ticks, DAYS)))
+    assert found is None, f"{made.text}\n{found}"

@@ -1,0 +1,67 @@
+"""What a tick of `over` and `top` is handed of what is stored: the last rows of the keys that come,
+however long these are; all rows of a key of which one comes late.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.work import RowCounter
+from tests.tpch.answers import opened
+
+pytestmark = pytest.mark.spark
+
+ROWS = 'a = source("k long, at long, v long")\n'
+OVER = (
+    'a -> persist() -> over(by="k", order="at", n=row_number(), r=rank(), before=lag("v", 2),'
+    ' total=running(sum("v")), mean=running(avg("v")), last=rolling(sum("v"), rows=3),'
+    " s=session(gap=5)) -> changes() -> out"
+)
+TOP = 'a -> persist() -> top(3, by="k", order="v", descending=True) -> changes() -> out'
+KEYS, NEW = 50, 5
+LITTLE, MUCH = 4, 16
+"""Rows of each key before the tick."""
+
+
+def rows(keys: range, at: range) -> dict[str, pa.Table]:
+    """A row of each key at each time."""
+    pairs = [(k, t) for t in at for k in keys]
+    return {
+        "a": pa.table(
+            {
+                "k": [k for k, _ in pairs],
+                "at": [t for _, t in pairs],
+                "v": [t % 7 for _, t in pairs],
+            }
+        )
+    }
+
+
+def handed(text: str, length: int, at: int, directory: Path, spark: SparkSession) -> int:
+    """The stored rows that Spark is handed in a tick with a row of a few keys."""
+    pipeline = opened(directory, ROWS + text, spark)
+    pipeline.run_tick(0, rows(range(KEYS), range(length - 1)))
+    pipeline.run_tick(1, rows(range(KEYS), range(length - 1, length)))
+    with RowCounter(spark).counting() as touched:
+        pipeline.run_tick(2, rows(range(NEW), range(at, at + 1)))
+    return touched.read
+
+
+@pytest.mark.parametrize("text", [OVER, TOP], ids=["over", "top"])
+def test_appended_rows_meet_the_tails_of_their_keys(
+    text: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    little, much = (
+        handed(text, length, length + 3, tmp_path / str(length), spark) for length in (LITTLE, MUCH)
+    )
+    assert 0 < much <= little + NEW, (little, much)
+
+
+def test_a_late_row_meets_all_of_its_key(tmp_path: Path, spark: SparkSession) -> None:
+    appended = handed(OVER, MUCH, MUCH + 3, tmp_path / "appended", spark)
+    late = handed(OVER, MUCH, -1, tmp_path / "late", spark)
+    assert late >= appended + NEW * (MUCH - 3), (appended, late)

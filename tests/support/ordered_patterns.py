@@ -1,0 +1,49 @@
+"""Random arguments of what goes by the order of a key's rows, on rows `k, v`."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hydro_core.catalog.ordered import OVER
+from hydro_core.catalog.spec import Aggregate, Args, OverFunction
+from hydro_core.catalog.tails import with_tails
+from hydro_core.types.ddl import parse_ddl
+
+FUNCTIONS = (
+    (("n", OverFunction("row_number")), ("b", OverFunction("lag", ("k", 2, None)))),
+    (
+        ("r", OverFunction("rank")),
+        ("m", OverFunction("running", (Aggregate("avg", ("v",)), False))),
+    ),
+    (
+        ("d", OverFunction("dense_rank")),
+        ("s", OverFunction("session", (1,))),
+        ("t", OverFunction("rolling", (Aggregate("sum", ("v",)), 3, None))),
+    ),
+)
+
+
+def top_arguments(rng: Random, by: tuple[str, ...] | None) -> dict[str, object]:
+    """Those of `top`."""
+    return {
+        "n": rng.randint(0, 2),
+        "by": by,
+        "order": rng.choice((("v",), ("v", "k"))),
+        "descending": rng.random() < 0.5,
+        "ties": rng.random() < 0.5,
+    }
+
+
+def over_arguments(rng: Random) -> Args:
+    """Those of `over`, of functions that go on from the last rows."""
+    given = {a.name: a.default for a in OVER.args}
+    given |= {"by": ("k",), "order": ("v",), "functions": rng.choice(FUNCTIONS)}
+    return Args(tuple(given.items()))
+
+
+def with_tails_of(rng: Random) -> list[Args]:
+    """Those, with those of what goes on, and of what a program sees of it."""
+    args, row = over_arguments(rng), parse_ddl("k long, v long")
+    found = with_tails(args, row, OVER.result(args, (row,)))
+    assert found is not None
+    return [args, *found]

@@ -1,0 +1,169 @@
+"""A server of the S3 protocol on this machine, in a process of its own, with what goes wrong with
+one: every request passes here, is counted, and may be answered as a store answers that is busy.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from hydro_core.storage.remote import Remote, remote_at
+from hydro_core.storage.settings import StorageSettings
+
+KEY, SECRET = "AKIAHYDROTICKTESTS00", "never-to-be-seen-9f3a7c"
+BUCKET = "landing"
+
+Fault = Callable[[int, str, str], tuple[int, str] | None]
+"""What becomes of a request, by its number, method and path: a status and a code, or nothing."""
+
+
+class Mirror:
+    """A directory whose files are in a bucket as they are in it, whenever that is asked for."""
+
+    def __init__(self, server: StoreServer, directory: Path, name: str) -> None:
+        self.server, self.directory, self.name = server, directory, name
+        self._there: dict[str, tuple[int, int]] = {}
+
+    def sync(self) -> None:
+        """Writes what has changed in the directory, and removes what is there no more."""
+        now = {
+            str(file.relative_to(self.directory)): (file.stat().st_size, file.stat().st_mtime_ns)
+            for file in self.directory.rglob("*")
+            if file.is_file()
+        }
+        for name, stat in now.items():
+            if self._there.get(name) != stat:
+                self.server.put(f"{self.name}/{name}", (self.directory / name).read_bytes())
+        gone = [f"{self.name}/{name}" for name in self._there if name not in now]
+        self.server.at(self.name).store.delete(gone)
+        self._there = now
+        self.server.asked.clear()
+
+
+@dataclass
+class StoreServer:
+    """A server, and what has been asked of it."""
+
+    url: str
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    fault: Fault | None = None
+    sent: int = 0
+    """How many bytes were answered."""
+
+    @property
+    def settings(self) -> StorageSettings:
+        """How it is reached."""
+        return StorageSettings(self.url, "us-east-1", patience=20)
+
+    def at(self, name: str) -> Remote:
+        """A place in its bucket."""
+        return remote_at(f"s3://{BUCKET}/{name}", self.settings)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Writes a file."""
+        self.at(name).store.write(name, content)
+
+    @property
+    def counted(self) -> Counter[str]:
+        """How many requests of each method there were."""
+        return Counter(method for method, _ in self.asked)
+
+    @contextmanager
+    def failing(self, fault: Fault) -> Iterator[None]:
+        """Within it requests fail as is said."""
+        self.asked.clear()
+        self.fault = fault
+        try:
+            yield
+        finally:
+            self.fault = None
+
+
+def _handler(server: StoreServer, behind: tuple[str, int]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _pass(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            server.asked.append((self.command, self.path))
+            fault = server.fault and server.fault(len(server.asked), self.command, self.path)
+            if fault:
+                said = f"<Error><Code>{fault[1]}</Code><Message>no</Message></Error>".encode()
+                self._answer(fault[0], {"Content-Type": "application/xml"}, said)
+                return
+            link = http.client.HTTPConnection(*behind)
+            link.request(self.command, self.path, content, dict(self.headers))
+            found = link.getresponse()
+            headers = {k: v for k, v in found.getheaders() if k.lower() != "connection"}
+            self._answer(found.status, headers, found.read())
+            link.close()
+
+        def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
+            self.send_response_only(status)
+            for name, value in headers.items():
+                if name.lower() not in ("content-length", "transfer-encoding"):
+                    self.send_header(name, value)
+            size = headers.get("Content-Length") or headers.get("content-length")
+            head = self.command == "HEAD"
+            self.send_header("Content-Length", (size or "0") if head else str(len(content)))
+            self.end_headers()
+            server.sent += 0 if head else len(content)
+            if not head:
+                self.wfile.write(content)
+
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _pass  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+    return Handler
+
+
+@contextmanager
+def store_server() -> Iterator[StoreServer]:
+    """A server with an empty bucket; it ends with the block."""
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    behind = moto.get_host_and_port()
+    client = boto3.client(
+        "s3",
+        endpoint_url=f"http://127.0.0.1:{behind[1]}",
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+    )
+    client.create_bucket(Bucket=BUCKET)
+    # What was written to a server of before is there still: it is kept by the process.
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+        for found in page.get("Contents", ()):
+            client.delete_object(Bucket=BUCKET, Key=found["Key"])
+    server = StoreServer("")
+    before = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server, ("127.0.0.1", behind[1])))
+    before.daemon_threads = True
+    server.url = f"http://127.0.0.1:{before.server_address[1]}"
+    threading.Thread(target=before.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        before.shutdown()
+        before.server_close()
+        moto.stop()
+
+
+def with_credentials(monkeypatch: pytest.MonkeyPatch, key: str = KEY, secret: str = SECRET) -> None:
+    """The environment has credentials."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)

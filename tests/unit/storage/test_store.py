@@ -1,0 +1,184 @@
+"""A store answers the same questions in the same way, in a bucket and in a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydro_core.errors import InfrastructureError
+from hydro_core.storage.settings import StorageSettings
+from hydro_core.storage.store import FileStore, bucket_store, directory_store
+from tests.support.store_server import BUCKET, SECRET, StoreServer, with_credentials
+
+
+@pytest.fixture(params=["bucket", "directory"])
+def store(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -> FileStore:
+    if request.param == "directory":
+        return directory_store(tmp_path)
+    return server.at("x").store
+
+
+def test_what_is_written_is_there_as_a_whole(store: FileStore) -> None:
+    store.write("a/one", b"first")
+    assert (store.read("a/one"), store.read_range("a/one", 1, 3)) == (b"first", b"irs")
+    assert (store.exists("a/one"), store.exists("a/two"), store.exists("a")) == (True, False, False)
+    store.write("a/one", b"second")
+    assert store.read("a/one") == b"second"
+    found = store.look("a/one")
+    assert found is not None
+    assert (found.name, found.size) == ("a/one", 6)
+
+
+def test_of_two_who_write_if_absent_one_does(store: FileStore) -> None:
+    assert store.write_if_absent("lease", b"mine") is not None
+    assert store.write_if_absent("lease", b"yours") is None
+    assert store.read("lease") == b"mine"
+
+
+def test_what_has_changed_meanwhile_is_not_replaced(store: FileStore) -> None:
+    first = store.write("lease", b"1")
+    second = store.replace_if("lease", first, b"2")
+    assert second is not None
+    assert store.replace_if("lease", first, b"3") is None
+    assert store.read("lease") == b"2"
+    assert store.replace_if("gone", first, b"3") is None
+    assert not store.exists("gone")
+
+
+def test_files_are_listed_below_a_folder(store: FileStore) -> None:
+    for name in ("b/1", "b/2", "b/c/3", "bb/4"):
+        store.write(name, name.encode())
+    assert sorted(file.name for file in store.list("b")) == ["b/1", "b/2", "b/c/3"]
+    assert sorted(file.name for file in store.list("b", after="b/1")) == ["b/2", "b/c/3"]
+    assert len(list(store.list())) == 4
+
+
+def test_files_are_copied_and_removed(store: FileStore) -> None:
+    store.write("a/1", b"one")
+    store.copy("a/1", "b/1")
+    store.delete(["a/1", "a/never"])
+    assert [file.name for file in store.list()] == ["b/1"]
+    store.write("b/2", b"two")
+    store.delete_below("b")
+    assert not list(store.list())
+    with pytest.raises(FileNotFoundError, match="b/1 is not there"):
+        store.read("b/1")
+
+
+def test_only_a_directory_has_links(server: StoreServer, tmp_path: Path) -> None:
+    here = directory_store(tmp_path)
+    here.write("one", b"x")
+    here.link("one", "below/two")
+    assert (tmp_path / "below" / "two").stat().st_ino == (tmp_path / "one").stat().st_ino
+    there = server.at("x").store
+    assert (here.can_link, there.can_link) == (True, False)
+    with pytest.raises(ValueError, match="no links"):
+        there.link("one", "two")
+
+
+def test_more_files_than_a_list_has_are_listed(server: StoreServer) -> None:
+    store = server.at("x").store
+    for number in range(1_003):
+        store.write(f"many/{number:04}", b"")
+    server.asked.clear()
+    assert len(list(store.list("many"))) == 1_003
+    assert server.counted["GET"] == 2
+
+
+def test_a_store_that_is_busy_is_asked_again(server: StoreServer) -> None:
+    store = server.at("x").store
+    store.write("one", b"1")
+    for answer in ((503, "SlowDown"), (429, "TooManyRequests"), (500, "InternalError")):
+        with server.failing(lambda number, *_, said=answer: said if number < 4 else None):
+            assert store.read("one") == b"1"
+            assert len(server.asked) == 4
+
+
+def test_patience_ends(server: StoreServer) -> None:
+    store = bucket_store("s3", "s3", BUCKET, StorageSettings(server.url, "us-east-1", patience=1))
+    with (
+        server.failing(lambda *_: (503, "SlowDown")),
+        pytest.raises(InfrastructureError) as caught,
+    ):
+        store.read("one")
+    (told,) = caught.value.diagnostics
+    assert told.message == (
+        "s3://landing/one: the store is busy, and was asked again and again (503 SlowDown)"
+    )
+    assert (told.code, "`patience`" in told.help) == ("runtime", True)
+    assert len(server.asked) > 2
+
+
+WRONG = [
+    ((403, "AccessDenied"), "s3://landing/one: these credentials have not the right to write it"),
+    (
+        (403, "InvalidAccessKeyId"),
+        "s3://landing/one: the credentials are not those of anybody it knows (InvalidAccessKeyId)",
+    ),
+    ((400, "ExpiredToken"), "s3://landing/one: the credentials have expired (ExpiredToken)"),
+    ((404, "NoSuchBucket"), "s3://landing/one: there is no bucket `landing`"),
+    (
+        (400, "AuthorizationHeaderMalformed"),
+        "s3://landing/one: the bucket `landing` is in another region",
+    ),
+    ((418, "Teapot"), "s3://landing/one: the store says 418 Teapot"),
+]
+
+
+@pytest.mark.parametrize(("answer", "says"), WRONG)
+def test_what_is_wrong_is_told_with_a_cure(
+    server: StoreServer, answer: tuple[int, str], says: str
+) -> None:
+    store = server.at("x").store
+    with server.failing(lambda *_: answer), pytest.raises(InfrastructureError) as caught:
+        store.write("one", b"1")
+    (told,) = caught.value.diagnostics
+    assert told.message == says
+    assert told.help
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_a_bucket_that_is_not_there(server: StoreServer) -> None:
+    store = bucket_store("s3", "s3", "not-there", server.settings)
+    with pytest.raises(InfrastructureError, match="there is no bucket `not-there`"):
+        list(store.list("x"))
+    with pytest.raises(InfrastructureError, match="there is no bucket `not-there`"):
+        store.write("x", b"1")
+
+
+def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_credentials(monkeypatch)
+    settings = StorageSettings("http://127.0.0.1:9", "us-east-1", patience=1)
+    with pytest.raises(InfrastructureError, match="the store cannot be reached") as caught:
+        list(bucket_store("s3", "s3", BUCKET, settings).list("x"))
+    assert "`endpoint`" in str(caught.value)
+
+
+def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with_credentials(monkeypatch)
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InfrastructureError, match="no credentials for S3") as caught:
+        bucket_store("s3", "s3", BUCKET, StorageSettings(region="eu-north-1"))
+    assert "AWS_PROFILE" in str(caught.value)
+    with pytest.raises(InfrastructureError, match="there is no profile `shop`"):
+        bucket_store("s3", "s3", BUCKET, StorageSettings(profile="shop"))
+
+
+def test_keys_of_a_profile(
+    server: StoreServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    file = tmp_path / "credentials"
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    file.write_text(f"[shop]\naws_access_key_id = AKIAPROFILE\naws_secret_access_key = {SECRET}\n")
+    settings = StorageSettings(server.url, "us-east-1", "shop", patience=5)
+    store = bucket_store("s3", "s3", BUCKET, settings)
+    assert store.write("one", b"1")
+    file.write_text(f"{SECRET}: no section")
+    bucket_store.cache_clear()
+    with pytest.raises(InfrastructureError, match="is no file of profiles") as caught:
+        bucket_store("s3", "s3", BUCKET, settings)
+    assert SECRET not in str(caught.value)
