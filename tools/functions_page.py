@@ -49,8 +49,8 @@ A flow in Python takes `re` of `hydro_core.fn`, not Python's own. A pattern is a
 syntax of RE2, checked when the program is read; a search takes time linear in the text. To RE2
 `\\d`, `\\w`, `\\s` and `\\b` are those of ASCII, `$` is the end of the text alone, and there are
 no back-references and no looking around. After an empty match the search goes on a character
-further. Of a match, `m.group(1)`, `m["name"]`, `m.groups()` and `m.groupdict()` have types; a null
-gives null.
+further. Of a match, `m.group(1)`, `m["name"]`, `m.groups()` and `m.groupdict()` have types; it is
+no item, so `re.search(…) is not None`, or `regexp_like`, is what filters. A null gives null.
 
 ```hydrotick
 lines = source("string")

@@ -76,7 +76,9 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "string": f"{_TEXTS}, or {_BOUND}",
         **dict.fromkeys(("np", "numpy"), _NUMBERS),
         **dict.fromkeys(("random", "time", "uuid"), _MOMENT),
-        **dict.fromkeys(("json", "os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
+        "json": '`parse_json(text, "a long")`, `get_json_object` and `to_json` are there',
+        "hashlib": "`sha256`, `md5` and `xxhash64` are there",
+        **dict.fromkeys(("os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
     }
 )
 """Modules that are often asked for, and what to do instead."""

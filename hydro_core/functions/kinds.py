@@ -158,7 +158,7 @@ def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
             cure = 'a row has names that are known: `{"a": x}`'
             raise TypeProblem(f"a {kind} is not an item", cure, place=place)
         case MatchOf():
-            cure = "`.group()` is its text, `.groups()` that of its groups"
+            cure = "`… is not None` says whether there is one, `.group()` and `.groups()` its texts"
             raise TypeProblem("a match is not an item", cure, place=place)
         case Mixed(one, other, at):
             cure = "an item has one type wherever it comes from"

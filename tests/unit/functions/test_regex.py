@@ -97,7 +97,7 @@ def _spread(gives: Any, known: Any) -> Any:
         ("re.sub('a', text=r.t)", "`re.sub` lacks an argument", "replacement"),
         ("re.search('(a)', r.t).group(2)", "has no group 2: it has 1", None),
         ("re.search('(a)', r.t)['x']", "has no group 'x'", "(?P<name>…)"),
-        ("re.search('(a)', r.t)", "a match is not an item", ".group()"),
+        ("re.search('(a)', r.t)", "a match is not an item", "is not None"),
         ("re.search('a', r.t) > 1", "match and long have no order", None),
         (r"re.sub('a', r'\1', r.t)", "no replacement: the pattern has no group", None),
         (r"re.sub('a', r'\q', r.t)", r"`\q` is nothing in a replacement", None),
