@@ -23,7 +23,7 @@ FIRST = {
 
 SMALL: dict[str, dict[str, str]] = {
     "q02": {"= 15": "= 5", "EUROPE": "ASIA"},
-    "q08": {"ECONOMY ANODIZED STEEL": "STANDARD PLATED TIN", "BRAZIL": "PERU"},
+    "q08": {"ECONOMY ANODIZED STEEL": "STANDARD PLATED TIN", "BRAZIL": "UNITED STATES"},
     "q11": {"0.0001": "0.004"},
     "q17": {"Brand#23": "Brand#32", "MED BOX": "LG PKG"},
     "q18": {"300": "230"},
