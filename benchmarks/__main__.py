@@ -24,8 +24,10 @@
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
 | `tpch.load` | all rows of TPC-H as one tick with PySpark that writes the same by hand |
+| `object_store` | requests of a tick for a landing in a bucket after 10 and 1,000 files |
 | `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
+| `closure` | the closure of a growing graph by rules with DuckDB from scratch; schedules a second |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
 sizes and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
@@ -65,8 +67,10 @@ BENCHMARKS = (
     "optimizer",
     "tpch",
     "tpch.load",
+    "object_store",
     "ordered",
     "nexmark",
+    "closure",
 )
 
 

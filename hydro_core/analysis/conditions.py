@@ -14,10 +14,18 @@ by this: the reference goes by the definition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
+from hydro_core.analysis.bounds import (
+    SharedParts,
+    bounds_of,
+    column,
+    equal_columns,
+    shared_parts,
+)
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.combine import JOIN, UNION
 from hydro_core.catalog.inputs import KEPT, sides_of_key
@@ -26,8 +34,8 @@ from hydro_core.catalog.itemwise import FILTER, IDENTITY, RENAME, SELECT, WITH_C
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Param
-from hydro_core.functions.views import ITEM, View, applied, field_of, row_view
+from hydro_core.functions.tree import Const
+from hydro_core.functions.views import ITEM, View, applied, row_view
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.common import common_type
@@ -49,6 +57,14 @@ def without_conditions(typed: Typed) -> Typed:
     taken = set(graph.nodes)
     nodes = [made for node in graph for made in _without_condition(typed, node, taken)]
     return infer(Graph.of(nodes, graph.name, graph.warnings), typed.schemas)
+
+
+def bounds_seen(typed: Typed) -> Iterator[str]:
+    """What the conditions of joins say of how far apart rows are that match, for people."""
+    for node in filter(_has_condition, typed.graph):
+        sides = tuple(typed.types[end].item for end in node.inputs)
+        for bounds in bounds_of(node.args["where"], *sides):
+            yield f"`{node.id}` brings together rows with {bounds}"
 
 
 def _has_condition(node: Node) -> bool:
@@ -128,9 +144,14 @@ class _Expansion:
         """The pairs that match, and the sides as they stand in them."""
         keys = sides_of_key(self.node.args["on"] or ())
         names = {*self.rows[0].names, *self.rows[1].names}
-        key = keys[0] or (_new_name("key", names),)
         sides = (self._side(0, keys, names), self._side(1, keys, names))
-        reads = [self._prepared(side, own, key) for side, own in zip(sides, keys, strict=True)]
+        if keys[0]:
+            key = keys[0]
+            reads = [self._keyed(side, own, key) for side, own in zip(sides, keys, strict=True)]
+        else:
+            parts = _shared_parts(self.node.args["where"], *self.rows)
+            key = tuple(_new_name("key", names) for _ in parts)
+            reads = [self._with_parts(side, i, key, parts) for i, side in enumerate(sides)]
         joined = self._add("met", JOIN, {"on": key, "how": "inner"}, *reads)
         views = tuple(row_view(side.row, side.called) for side in sides)
         item = Row(tuple(replace(f, name=s.called[f.name]) for s in sides for f in s.row.fields))
@@ -154,20 +175,36 @@ class _Expansion:
                 called[name] = _new_name(name, names) if clashes else name
         return _Side(self.node.inputs[i], row, called, becomes)
 
-    def _prepared(self, side: _Side, own: tuple[str, ...], key: tuple[str, ...]) -> Endpoint:
+    def _keyed(self, side: _Side, own: tuple[str, ...], key: tuple[str, ...]) -> Endpoint:
         """The rows of a side as they are joined: each column under its name in the pairs."""
-        read = side.read
+        read, names = side.read, list(zip(own, key, strict=True))
         computed = [
-            (side.called[name], _field(name))
-            for name, joined in zip(own, key, strict=False)
+            (side.called[name], column(name))
+            for name, joined in names
             if side.called[name] != joined
         ]
-        if not own:
-            computed = [(key[0], function_of(Const(0), (ITEM,)))]
         if computed:
             read = self._add("keyed", WITH_COLUMNS, {"computed": tuple(computed)}, read)
-        new = dict(side.called) | dict(zip(own, key, strict=False))
-        return self._renamed(read, new)
+        return self._renamed(read, dict(side.called) | dict(names))
+
+    def _with_parts(
+        self, side: _Side, i: int, key: tuple[str, ...], parts: Sequence[SharedParts]
+    ) -> Endpoint:
+        """The rows with what rows that match have in common; a row of the left may stand for
+        several.
+        """
+        made = [part.right if i else part.left for part in parts]
+        reads = [
+            self._add(
+                "keyed",
+                WITH_COLUMNS,
+                {"computed": tuple(zip(key, functions, strict=True))},
+                side.read,
+            )
+            for functions in product(*made)
+        ]
+        read = self._add("stretches", UNION, {}, *reads) if len(reads) > 1 else reads[0]
+        return self._renamed(read, side.called)
 
     def _renamed(self, read: Endpoint, names: Mapping[str, str]) -> Endpoint:
         """The rows with other names for columns: the new by the old."""
@@ -211,8 +248,17 @@ def _new_name(name: str, names: set[str]) -> str:
     return free
 
 
-def _field(name: str) -> Fn:
-    return function_of(field_of(Param(ITEM), name), (ITEM,))
+def _shared_parts(condition: Fn, left: Row, right: Row) -> Sequence[SharedParts]:
+    """By what rows that match are brought together: equal columns, else one that is near another,
+    else all of them.
+    """
+    equal = equal_columns(condition, left, right)
+    if equal:
+        return [SharedParts((column(mine),), (column(theirs),)) for mine, theirs in equal]
+    near = (shared_parts(bounds, left) for bounds in bounds_of(condition, left, right))
+    found = min(filter(None, near), key=lambda parts: len(parts.left), default=None)
+    anything = (function_of(Const(0), (ITEM,)),)
+    return [found or SharedParts(anything, anything)]
 
 
 def _null(item: ItemType) -> Fn:

@@ -18,6 +18,7 @@ from hydro_core.cli.program_arguments import (
     schemas_of,
 )
 from hydro_core.compile import compile_graph
+from hydro_core.lang.suffixes import FORMS
 from hydro_core.printed import checked
 
 
@@ -28,7 +29,7 @@ def command(words: Sequence[str]) -> int:
         "file",
         metavar="FILE",
         nargs="?",
-        help="`*.hydro`, or `module:attribute`; without one, all flows of the project",
+        help=f"{FORMS}; without one, all flows of the project",
     )
     add_schema_argument(parser)
     add_param_argument(parser)

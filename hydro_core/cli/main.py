@@ -29,7 +29,9 @@ DEBUG = "--debug"
 COMMANDS: Mapping[str, EntryPoint] = MappingProxyType(
     {
         name: EntryPoint(name, f"hydro_core.cli.{name}:command", PLUGINS)
-        for name in ("run", "check", "optimize", "partition", "lineage", "graph", "ready")
+        for name in (
+            *("run", "check", "optimize", "partition", "lineage", "graph", "rules", "ready"),
+        )
     }
 )
 """The commands of the core."""

@@ -5,13 +5,23 @@ unless validating.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from hydro_core.catalog.state import PREV
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
+from hydro_core.cli.program_arguments import (
+    given_params,
+    graph_of,
+    program_parser,
+    schemas_of,
+)
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, compile_graph, draw, stratified
+from hydro_core.delivery import load_rules
 from hydro_core.errors import DataError, Diagnostic, ProgramError
+from hydro_core.lang.rules.growth import carrying
+from hydro_core.lang.suffixes import RULES
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import expressions
@@ -44,6 +54,7 @@ def command(words: Sequence[str]) -> int:
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
     found = told_plan(program, statistics_of(arguments.stats), explain=arguments.explain)
+    found = replace(found, notes=(*found.notes, *_of_rules(arguments)))
     if arguments.validate is not None:
         _validate(program, found, arguments.validate)
     output.print_warnings(graph.warnings)
@@ -51,6 +62,17 @@ def command(words: Sequence[str]) -> int:
     if arguments.strict and found.notes:
         raise ProgramError(*map(_strict, found.notes))
     return 0
+
+
+def _of_rules(arguments: argparse.Namespace) -> Iterator[Note]:
+    """Notes of rules that go through all that holds, for what may go of it."""
+    if not arguments.file.endswith(RULES):
+        return
+    for rule in carrying(load_rules(arguments.file, given_params(arguments))):
+        name = rule.head.predicate
+        reason = "this rule carries it into the next tick, fact by fact, and some may go"
+        cure = f"where none goes, let a rule keep all: `{name}(x)@next :- {name}(x).`"
+        yield Note(PREV.name, name, reason, cure, rule.span, "all that holds")
 
 
 def _misuse(arguments: argparse.Namespace) -> str | None:

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
+from hydro_core.cli.program_arguments import (
+    given_params,
+    graph_of,
+    program_parser,
+    schemas_of,
+)
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, compile_graph
+from hydro_core.delivery import open_program
 from hydro_core.errors import ProgramError
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.program import sharded
@@ -27,7 +33,7 @@ def command(words: Sequence[str]) -> int:
     arguments = parser.parse_args(words)
     if wrong := wrong_on(arguments):
         parser.error(wrong)
-    graph = graph_of(arguments)
+    graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
     program = compile_graph(graph, schemas_of(arguments, graph))
     typed = program.typed
     on = choice_of(arguments.on)

@@ -12,6 +12,7 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.params import Params, params_of
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.suffixes import FORMS
 from hydro_core.project.yaml_text import value_of
 from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
@@ -20,7 +21,7 @@ from hydro_core.types.item import ItemType
 def program_parser(command: str, says: str | None) -> argparse.ArgumentParser:
     """The parser of `hydrotick COMMAND FILE`, to which the command adds its own options."""
     parser = argparse.ArgumentParser(prog=f"hydrotick {command}", description=says)
-    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument("file", metavar="FILE", help=FORMS)
     add_schema_argument(parser)
     add_param_argument(parser)
     return parser

@@ -18,12 +18,14 @@ from hydro_core.cli.program_arguments import (
 )
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.stats import add_stats_argument, statistics_of
+from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
+from hydro_core.lang.suffixes import FORMS, PROGRAMS
 from hydro_core.running import calendar_given, run_json
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import Calendar
@@ -48,18 +50,22 @@ def command(words: Sequence[str]) -> int:
         return run_batch(Path(arguments.batch), options)
     if arguments.input:
         return run_files(arguments, options)
-    given = _read_ticks(Path(arguments.ticks))
+    given = read_ticks_file(Path(arguments.ticks))
     params = Params({**_params(given).values, **given_params(arguments).values})
+    schemas, ticks = given.get("schemas") or {}, given["ticks"]
     graph = load(arguments.file, params)
+    if arguments.deliver != NEXT:
+        seed = None if arguments.deliver == GIVEN else int(arguments.deliver)
+        graph, schemas, ticks = delivered(load_rules(arguments.file, params), schemas, ticks, seed)
     output.print_warnings(graph.warnings)
-    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options, _calendar(given))
+    ticks = run_json(graph, schemas, ticks, options, _calendar(given))
     output.print_json({"ticks": ticks})
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hydrotick run", description=command.__doc__)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument("file", nargs="?", metavar="FILE", help=FORMS)
     parser.add_argument("--ticks", metavar="T.json", help="the ticks, as JSON")
     parser.add_argument("--batch", metavar="JOBS.jsonl", help="many programs, a line each")
     parser.add_argument(
@@ -82,6 +88,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_schema_argument(parser)
     add_param_argument(parser)
+    parser.add_argument(
+        "--deliver",
+        type=_delivery,
+        default=NEXT,
+        metavar="next|given|SEED",
+        help="of rules, with --ticks: when what is asynchronous arrives: in the next tick "
+        "(default), as the ticks say, or by chance from a seed",
+    )
     parser.add_argument(
         "--engine",
         choices=("reference", "spark"),
@@ -110,6 +124,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _delivery(text: str) -> str:
+    if text not in (NEXT, GIVEN) and not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither next, nor given, nor a number")
+    return text
+
+
 def _misuse(arguments: argparse.Namespace) -> str | None:
     forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
     if sum(forms) != 1:
@@ -126,10 +146,12 @@ def _misuse(arguments: argparse.Namespace) -> str | None:
         return "--on, --replicate and --stats go with --shards"
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
         return "--every, --start and --out go with --input"
-    return wrong_on(arguments) or _wrong_range(arguments)
+    return wrong_on(arguments) or _wrong_ticks(arguments)
 
 
-def _wrong_range(arguments: argparse.Namespace) -> str | None:
+def _wrong_ticks(arguments: argparse.Namespace) -> str | None:
+    if not arguments.ticks and arguments.deliver != NEXT:
+        return "--deliver goes with --ticks"
     if arguments.ticks_at_once is None:
         return None
     if not arguments.input or arguments.engine != "spark":
@@ -149,8 +171,12 @@ def _cut(arguments: argparse.Namespace) -> ShardingOptions | None:
     )
 
 
-def _read_ticks(path: Path) -> Mapping[str, Any]:
-    """`{"schemas": …, "ticks": […]}`, or the list of ticks alone."""
+def read_ticks_file(path: Path) -> Mapping[str, Any]:
+    """The ticks of a file: `{"schemas": …, "ticks": […]}`, or the list of ticks alone.
+
+    Raises:
+        DataError: it holds none (code `input`).
+    """
     content = _parse_json(_read_text(path), str(path))
     if isinstance(content, list):
         return {"ticks": content}
@@ -223,7 +249,7 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
 
 def _beside(directory: Path, file: str) -> str:
     """The program's file, relative to the jobs; `module:attribute` stands for itself."""
-    return str(directory / file) if file.endswith(".hydro") else file
+    return str(directory / file) if file.endswith(PROGRAMS) else file
 
 
 def _read_text(path: Path) -> str:

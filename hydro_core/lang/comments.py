@@ -18,6 +18,8 @@ from hydro_core.lang.source import Source
 from hydro_core.lang.tokens import tokenize
 
 _SIGNS = ("#", "//")
+_DOT = "."
+"""Ends a rule, and a comment may follow it."""
 _INSIDE = "…"
 """What stands for a line inside of brackets where statements are looked for."""
 
@@ -45,7 +47,7 @@ class Comments:
             return ""
         text = self._of(place)
         last = text.lines[place.end_line - 1] if place.end_line <= len(text.lines) else ""
-        behind = last[place.end_column - 1 :].strip()
+        behind = last[place.end_column - 1 :].strip().removeprefix(_DOT).strip()
         if _is_comment(behind):
             return _joined([behind])
         above = text.statements[: place.line - 1][::-1]

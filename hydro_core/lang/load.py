@@ -11,13 +11,18 @@ from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.params import NO_PARAMS, Params, called_with, check_named
 from hydro_core.lang.resolve import parse
+from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.suffixes import PROGRAMS, RULES
 
-_FORMS = "FILE is a program `*.hydro`, or `module:attribute` for a flow built in Python"
+_FORMS = (
+    "FILE is a program `*.hydro`, rules `*.dl`, or `module:attribute` for a flow built in Python"
+)
 
 
 def load(spec: str, params: Params = NO_PARAMS) -> Graph:
-    """The graph of `*.hydro`, or of `module:attribute`, a `Flow` or what gives one when called.
+    """The graph of `*.hydro`, of rules `*.dl`, or of `module:attribute`: of a `Flow`, or of what
+    gives one when called.
 
     Args:
         spec: the file, or the module and what is in it.
@@ -29,7 +34,7 @@ def load(spec: str, params: Params = NO_PARAMS) -> Graph:
     module, colon, attribute = spec.rpartition(":")
     if spec.endswith(".py"):
         raise _which_flow(Path(spec))
-    if spec.endswith(".hydro") or not colon or Path(spec).exists():
+    if spec.endswith(PROGRAMS) or not colon or Path(spec).exists():
         return load_file(Path(spec), params)
     return _load_flow(module, attribute, spec, params)
 
@@ -68,8 +73,17 @@ def _is_flow(value: ast.expr | None) -> bool:
 
 def load_file(path: Path, params: Params = NO_PARAMS) -> Graph:
     """The graph of a program's file, whose functions and arguments may name the parameters."""
+    return load_text(read_program(path), str(path), params, path.stem)
+
+
+def read_program(path: Path) -> str:
+    """The text of a program's file.
+
+    Raises:
+        ProgramError: it cannot be read (code `config`).
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         near = did_you_mean(path.name, _neighbours(path))
         raise _unusable(f"there is no file {str(path)!r}", near or _FORMS) from None
@@ -79,12 +93,16 @@ def load_file(path: Path, params: Params = NO_PARAMS) -> Graph:
         raise _unusable(
             f"{str(path)!r} is not UTF-8: byte {problem.start} is none of it", "save it as UTF-8"
         ) from None
-    return load_text(text, str(path), params, path.stem)
 
 
 def load_text(text: str, file: str, params: Params = NO_PARAMS, name: str = "flow") -> Graph:
-    """The graph of a text that stands in a file; each parameter is named in it."""
-    graph = parse(text, file=file, name=name, bindings=params.values)
+    """The graph of a text that stands in a file, of rules if it is named so; each parameter is
+    named in it.
+    """
+    if file.endswith(RULES):
+        graph = graph_of_rules(read_rules(text, file=file, constants=params.values), name)
+    else:
+        graph = parse(text, file=file, name=name, bindings=params.values)
     check_named(params, text, graph)
     return graph
 

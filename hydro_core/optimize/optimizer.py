@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.analysis.conditions import bounds_seen
 from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.io import SINK
@@ -66,6 +67,8 @@ class Optimized:
     """
     statements: tuple[StatementCost, ...] = ()
     """What each statement of the plan costs in a tick."""
+    bounds: tuple[str, ...] = ()
+    """What the conditions of joins say of how far apart rows are that match."""
 
     @property
     def graph(self) -> Graph:
@@ -118,6 +121,7 @@ def optimize(
         tuple(_limits(saturation, plan, replay)),
         rebuilt.streams,
         tuple(statement_costs(named, chosen, sized)),
+        tuple(bounds_seen(typed)),
     )
 
 

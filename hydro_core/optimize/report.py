@@ -50,6 +50,8 @@ def as_text(optimized: Optimized) -> str:
     parts += [statements(optimized)] if optimized.statements else []
     if optimized.notes:
         parts.append("\n".join(map(str, optimized.notes)))
+    if optimized.bounds:
+        parts.append("\n".join(optimized.bounds))
     if optimized.limits:
         parts.append("\n".join(optimized.limits))
     return "\n\n".join(parts)
@@ -140,6 +142,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         "iterations": optimized.saturation.iterations,
         "saturated": optimized.saturation.saturated,
         "e_nodes": optimized.saturation.nodes,
+        "bounds": list(optimized.bounds),
         "limits": list(optimized.limits),
     }
     if optimized.steps:

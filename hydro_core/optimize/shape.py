@@ -132,8 +132,10 @@ def two(name: str, sort: Sort) -> Shape:
 
 
 def variables(shape: Shape) -> tuple[str, ...]:
-    """A pattern variable for each input of the shape."""
-    return tuple(f"?{letter}" for letter in "abcdefghij"[: len(shape.inputs)])
+    """A pattern variable for each input of the shape; a large cycle reads many."""
+    letters = "abcdefghij"
+    more = (f"a{number}" for number in range(len(letters), len(shape.inputs)))
+    return tuple(f"?{name}" for name in (*letters[: len(shape.inputs)], *more))
 
 
 def call(shape: Shape, inputs: Sequence[str]) -> str:

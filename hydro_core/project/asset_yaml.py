@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 from hydro_core.environment import wrong_master
 from hydro_core.errors import ProgramError, Span
 from hydro_core.lang.params import params_of
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.project.flow_asset import (
     Expect,
     FlowAsset,
@@ -249,7 +250,7 @@ def _owners(value: Any) -> tuple[str, ...]:
 
 def _program(value: Any) -> Path | str:
     text = _text(value)
-    return Path(text) if text.endswith(".hydro") else text
+    return Path(text) if text.endswith(PROGRAMS) else text
 
 
 def _of_fields(of: type) -> Kinds:

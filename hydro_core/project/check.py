@@ -36,7 +36,7 @@ from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.quarantine import WRONG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_PROGRAM = re.compile(r"[^\0]+\.(hydro|py)")
+_PROGRAM = re.compile(r"[^\0]+\.(hydro|dl|py)")
 _FLOW = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _DDL = "such as `user string, amount long`"
 _OWNER = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|team:\S+")
@@ -164,7 +164,7 @@ def _name(flow: FlowAsset) -> Problems:
 def _program(flow: FlowAsset) -> Problems:
     text = str(flow.program)
     if not _PROGRAM.fullmatch(text) and not _FLOW.fullmatch(text):
-        cure = "write a file `*.hydro` of the asset's folder, or `module:attribute`"
+        cure = "write a file `*.hydro` or `*.dl` of the asset's folder, or `module:attribute`"
         yield _wrong(flow, "program", f"{text!r} is no program", cure)
         return
     folder, is_file = flow.folder, _PROGRAM.fullmatch(text)

@@ -17,6 +17,7 @@ from types import ModuleType
 
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.check import check_alone
 from hydro_core.project.flow_asset import FlowAsset
@@ -134,7 +135,7 @@ def place_of(flow: FlowAsset) -> str:
     program = str(flow.program)
     if flow.folder is None:
         return program
-    if isinstance(flow.program, Path) or program.endswith(".hydro"):
+    if isinstance(flow.program, Path) or program.endswith(PROGRAMS):
         return str(flow.folder / program)
     module, _, attribute = program.partition(":")
     beside = module_in(flow.folder, module)

@@ -169,14 +169,14 @@ class KeptOutput:
 class FlowAsset:
     """A flow as an asset folder gives it.
 
-    `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
-    types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
-    each output, which the UI shows, or how it is kept. `sample_keys` says for how many keys of each
-    output a tick is judged by what the program, run over all that is landed, gives; 0 switches it
-    off. `shards` cuts the program into so many. `spark` says how Spark runs it. `params`
-    are constants that the program names; with other ones it is another program. `on_error` says how
-    many rows of a tick on which a function fails are put in quarantine; without it the first fails
-    the tick.
+    `program` is a file `*.hydro` or `*.dl`, relative to the asset's folder, or `module:attribute`.
+    `schemas` types the inputs that the program does not declare, as Spark DDL. `outputs` has, for
+    each output, a sentence that the UI shows, or how it is kept. `sample_keys` says for how many
+    keys of each output a tick is judged by what the program, run over all that is landed, gives;
+    0 switches it off. `shards` cuts the program into so many. `spark` says how Spark runs it.
+    `params` are constants that the program names; with other ones it is another program.
+    `on_error` says how many rows of a tick on which a function fails are put in quarantine; without
+    it the first fails the tick.
     """
 
     name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -12,6 +13,14 @@ from hydro_core.storage.remote import DataPlace, Remote, RemoteStat
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+_MOST = 16
+_LAST: dict[Remote, DeltaTable] = {}
+"""The table that was opened last at a place: a look asks for it several times at the version that
+it was found at, and each time all of its log would be read.
+"""
+_LOCK = Lock()
 
 
 def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
@@ -26,9 +35,12 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
 
     if not isinstance(place, Remote):
         return DeltaTable(str(place), version=version)
+    known = _LAST.get(place)
+    if known is not None and version is not None and known.version() == version:
+        return known
     options = place.for_delta
     try:
-        return DeltaTable(_url(place), version=version, storage_options=options)
+        opened = DeltaTable(_url(place), version=version, storage_options=options)
     except TableNotFoundError:
         raise
     except (DeltaError, OSError) as error:
@@ -37,6 +49,11 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
             (place / "_delta_log").is_dir()
             raise problem(str(error), str(place), place.bucket, "read") from None
         raise
+    with _LOCK:
+        while len(_LAST) >= _MOST:
+            del _LAST[next(iter(_LAST))]
+        _LAST[place] = opened
+    return opened
 
 
 def _url(place: Remote) -> str:

@@ -24,6 +24,7 @@ from hydro_core.cli.program_arguments import (
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.environment import settings_of
 from hydro_core.lang.load import load
+from hydro_core.lang.suffixes import FORMS, PROGRAMS
 from hydro_core.project.program import program_of
 from hydro_core.simulation.case import Case
 from hydro_core.simulation.simulate import Divergence, Failed, Simulated, Simulation, Subject
@@ -34,6 +35,7 @@ from hydro_core.types.values import canonical
 
 from ..project import project
 from ..project.arguments import add_format, flow_named, number_of
+from .schedules import add_schedule_arguments, simulate_schedules
 
 _RUNS = {"reference": 200, "spark": 20}
 _DAYS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d")
@@ -53,6 +55,8 @@ def simulate(arguments: Sequence[str]) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.schedules is not None:
+        return simulate_schedules(options)
     subject, name = _subject(options, parser)
     on_spark = None
     if options.engine == "spark":
@@ -79,9 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hydrotick simulate", description=" ".join(str(simulate.__doc__).split())
     )
-    parser.add_argument(
-        "program", metavar="FILE", help="`*.hydro`, `module:attribute`, or a flow of the project"
-    )
+    parser.add_argument("program", metavar="FILE", help=f"{FORMS}, or a flow of the project")
     add_schema_argument(parser)
     add_param_argument(parser)
     parser.add_argument(
@@ -113,13 +115,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, metavar="T.json", help="put the ticks that differ here, for `run`"
     )
+    add_schedule_arguments(parser)
     add_format(parser)
     return parser
 
 
 def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:
     named: str = options.program
-    if named.endswith(".hydro") or ":" in named:
+    if named.endswith(PROGRAMS) or ":" in named:
         graph = load(named, given_params(options))
         program = compile_graph(graph, schemas_of(options, graph))
         return Subject(program, _DAYS.window, settings_of(os.environ)), graph.name

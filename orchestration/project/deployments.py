@@ -24,6 +24,7 @@ from hydro_core.deploy.files import (
 from hydro_core.deploy.said import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.lang.params import changed_params, written
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.project.cutting import served, sharding_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -293,7 +294,7 @@ def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:
 
 def _named(flow: FlowAsset) -> str:
     program = str(flow.program)
-    return Path(program).name if program.endswith(".hydro") else program
+    return Path(program).name if program.endswith(PROGRAMS) else program
 
 
 def _lost(flow: FlowAsset, directory: Path) -> DataError:

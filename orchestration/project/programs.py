@@ -16,6 +16,7 @@ from hydro_core.deploy.records import FORMAT
 from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
@@ -82,7 +83,8 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
     has_quarantine = QUARANTINE in deployed.program.typed.graph.sinks
-    if flow.schemas or asks(flow) or has_quarantine or Path(place_of(flow)).suffix != ".hydro":
+    written_as_text = Path(place_of(flow)).suffix in PROGRAMS
+    if flow.schemas or asks(flow) or has_quarantine or not written_as_text:
         return False
     texts = texts_of(flow)
     return (
@@ -203,7 +205,7 @@ def comments_of(flow: FlowAsset, written: WrittenDeployment | None) -> Comments:
 def texts_of(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
     place = Path(place_of(flow))
-    if place.suffix != ".hydro":
+    if place.suffix not in PROGRAMS:
         found = importlib.util.find_spec(str(place).partition(":")[0])
         if found is None or found.origin is None:
             return {}

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.project.discover import ASSETS, SETTINGS
 
 _PACKAGES = ("hydro_core", "hydrotick")
-_KINDS = frozenset({".py", ".hydro", ".yaml", ".yml", ".toml", ".json", ".sql"})
+_KINDS = frozenset({".py", *PROGRAMS, ".yaml", ".yml", ".toml", ".json", ".sql"})
 _MOST_BYTES = 4 * 1024 * 1024
 """A larger file holds data, of which its size and time tell."""
 

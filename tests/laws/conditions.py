@@ -7,11 +7,13 @@ WHERES = (
     "l.v is not None and r.v is not None and l.v <= r.v",
     "(l.m or 0) != (r.m or 0)",
     "l.v == r.v or None",
+    "l.v is not None and r.m is not None and l.v - 1 <= r.m <= l.v",
+    "l.m == r.v and l.k != r.k",
 )
 KEYS = ('on="k", ', 'on=["k", "m"], ', 'on={{"m": "v"}}, ', "")
 """The keys, in braces that are doubled."""
 CONDITIONS = tuple(
-    f'join(right={{b}}, {on}how="{how}", suffix="_r", where=lambda l, r: {WHERES[n % 3]})'
+    f'join(right={{b}}, {on}how="{how}", suffix="_r", where=lambda l, r: {WHERES[n % len(WHERES)]})'
     for n, (on, how) in enumerate((on, how) for on in KEYS for how in HOWS)
 )
 

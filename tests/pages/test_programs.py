@@ -20,7 +20,7 @@ from hydro_core.cli.main import COMMANDS, main
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
-from hydro_core.lang.resolve import parse
+from hydro_core.lang.load import load_text
 from hydro_core.running import calendar_given, run_json
 from hydro_core.ticks.calendar import Calendar
 from tests.pages.blocks import ALL, Block, following, rewritten
@@ -28,12 +28,12 @@ from tests.pages.command_lines import Command, commands_of
 from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
-    *("hydrotick", "ticks", "error", "console"),  # here
+    *("hydrotick", "rules", "ticks", "error", "console"),  # here
     *("python", "yaml", "toml", "json"),  # in `test_files`
     *("sh", "ini"),  # in `test_commands`, and in `tests/orchestration/test_services.py`
-    *("csv", "text", "mermaid"),
+    *("csv", "text", "mermaid", "sql"),
 }
-PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
+PROGRAMS = [block for block in ALL if block.language in ("hydrotick", "rules")]
 CONSOLES = [block for block in ALL if block.language == "console"]
 
 
@@ -92,8 +92,8 @@ def _found(block: Block, said: list[Block]) -> list[str]:
 
 def compiled_of(block: Block, partial: bool = False) -> Compiled:
     """The program of a block."""
-    file = block.file or "program.hydro"
-    return compile_graph(parse(block.text, file=file, name=Path(file).stem), partial=partial)
+    file = block.file or ("program.dl" if block.language == "rules" else "program.hydro")
+    return compile_graph(load_text(block.text, file, name=Path(file).stem), partial=partial)
 
 
 def streams_of(compiled: Compiled, table: str) -> list[Column]:

@@ -110,8 +110,17 @@ def test_a_range_of_many_rows_is_read_by_spark(
     assert batch.read.rows == 40
 
 
-@pytest.mark.parametrize("engine", ["reference", "spark"])
-@pytest.mark.parametrize("kind", ["delta", "parquet", "csv"])
+@pytest.mark.parametrize(
+    ("kind", "engine"),
+    [
+        ("csv", "reference"),
+        ("delta", "spark"),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (("delta", "reference"), ("parquet", "spark"), ("csv", "spark"))
+        ),
+    ],
+)
 def test_from_a_bucket_to_a_bucket(
     server: StoreServer,
     tmp_path: Path,

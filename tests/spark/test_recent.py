@@ -190,3 +190,19 @@ def test_ticks_without_times_are_refused(spark: SparkSession, tmp_path: Path) ->
     memory = Memory(plan(program.typed), few_rows_session(spark), Settings())
     with pytest.raises(DataError, match="has no times"):
         memory.run([TickInput()])
+
+
+def test_rows_that_come_too_late_are_written_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What is checked before the commit is what was written; the next tick takes it out."""
+    made = planned(program := compile_graph(parse(COUNTED), {}), best_plan(program))
+    pipeline = Pipeline(tmp_path / "p", made, FEW, spark)
+    state = next(s for slot, s in pipeline.state_tables.items() if pipeline.plan.slot(slot).bound)
+    for tick in (0, 1, 2, 3, 4):
+        times = DAYS.times(tick, tick)
+        with pipeline.prepare(tick, tick, table(0), times=times) as prepared:
+            prepared.write()
+            assert prepared.read_back(state.name).num_rows == 3
+            prepared.commit()
+    assert pipeline.output("counts").num_rows == 0

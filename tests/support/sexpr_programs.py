@@ -11,7 +11,7 @@ from typing import Any
 
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.io import SOURCE
-from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
 from hydro_core.ir.arguments import OPEN
@@ -26,6 +26,7 @@ READERS: Mapping[str, Reader] = {
     "computed": lambda name, text, functions: (name, functions[text]),
     "renames": lambda name, text, _: (name, ast.literal_eval(text)),
     "aggregates": lambda name, text, functions: (name, _aggregate(text, functions)),
+    "over_functions": lambda name, text, functions: (name, _over_function(text, functions)),
 }
 """How what stands in open lists of `name=…` is read."""
 
@@ -162,6 +163,21 @@ def _aggregate(text: str, functions: Mapping[str, Fn]) -> Aggregate:
         functions[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in call.args
     )
     return Aggregate(call.func.id, parts)
+
+
+def _over_function(text: str, functions: Mapping[str, Fn]) -> OverFunction:
+    call = ast.parse(text, mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise TypeError(f"{text} is not a function of `over`")
+    parts = tuple(
+        _aggregate(ast.unparse(a), functions)
+        if isinstance(a, ast.Call)
+        else functions[a.id]
+        if isinstance(a, ast.Name)
+        else ast.literal_eval(a)
+        for a in call.args
+    )
+    return OverFunction(call.func.id, parts)
 
 
 def to_graph(terms: Mapping[str, Term], sinks: Mapping[str, Node], name: str = "flow") -> Graph:

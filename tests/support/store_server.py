@@ -57,6 +57,8 @@ class StoreServer:
     url: str
     asked: list[tuple[str, str]] = field(default_factory=list)
     fault: Fault | None = None
+    sent: int = 0
+    """How many bytes were answered."""
 
     @property
     def settings(self) -> StorageSettings:
@@ -115,6 +117,7 @@ def _handler(server: StoreServer, behind: tuple[str, int]) -> type[BaseHTTPReque
             head = self.command == "HEAD"
             self.send_header("Content-Length", (size or "0") if head else str(len(content)))
             self.end_headers()
+            server.sent += 0 if head else len(content)
             if not head:
                 self.wfile.write(content)
 

@@ -21,6 +21,7 @@ WITHOUT_SPARK = (
     f"optimize {PROGRAM} --format svg",
     f"partition {PROGRAM}",
     f"lineage {PROGRAM}",
+    f"rules {PROGRAM}",
     f"graph {PROGRAM} --out drawing.svg",
     "simulate totals --engine reference --runs 5",
     "test",

@@ -53,7 +53,10 @@ def test_every_program_on_a_page_gives_what_its_table_says(
     for block, said in shown:
         streams = streams_of(compiled_of(block), said.text)
         given = read(said.text, [stream for stream in streams if not stream.out])
-        jobs.append(json.dumps({"name": block.place, "program": block.text, "ticks": given}))
+        every, _, start = said.file.partition(" from ")
+        times = {"start": start, "every": every} if start else {}
+        job = {"name": block.place, "program": block.text, "ticks": given, **times}
+        jobs.append(json.dumps(job))
         tables.append((streams, given))
     (tmp_path / "jobs.jsonl").write_text("\n".join(jobs), encoding="utf-8")
     done = environment.run(["hydrotick", "run", "--batch", "jobs.jsonl"], tmp_path)

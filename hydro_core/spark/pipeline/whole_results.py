@@ -7,10 +7,20 @@ of each key. Summed up here, each row is one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import pyarrow as pa
 
-from hydro_core.catalog.classes import OverTime, Running
+from hydro_core.catalog.classes import (
+    Ends,
+    Linear,
+    OpClass,
+    OverTime,
+    PerKey,
+    PerPosition,
+    Product,
+    Running,
+)
 from hydro_core.ir.walk import behind
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.spark.store.schema import TableSpec
@@ -43,7 +53,7 @@ def whole_results(plan: TickPlan) -> Iterator[StateSlot]:
 
     Nothing looks further back than the tick before at what they are read for.
     """
-    over_time = [node for node in plan.graph if isinstance(node.cls, OverTime)]
+    over_time = [node for node in plan.graph if _is_over_time(node.cls)]
     back = behind(plan.graph, [stream.node for node in over_time for stream in node.inputs])
     for slot in plan.slots:
         readers = [plan.graph[reader] for reader in slot.readers]
@@ -53,3 +63,14 @@ def whole_results(plan: TickPlan) -> Iterator[StateSlot]:
             and all(isinstance(node.cls, Running) and node.id not in back for node in readers)
         ):
             yield slot
+
+
+def _is_over_time(cls: OpClass) -> bool:
+    """Whether other ticks decide what an operator gives."""
+    match cls:
+        case OverTime():
+            return True
+        case Ends() | Linear() | Product() | PerKey() | PerPosition():
+            return False
+        case _:
+            assert_never(cls)

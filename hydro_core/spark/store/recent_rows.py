@@ -92,7 +92,9 @@ def take_out(table: StoredTable, tick: int, end: datetime | None) -> None:
         return
     alive = Alive(bound, bound.since(end))
     files = [file for file in table.files() if file.path.exists()]
-    gone = {file for file in files if not alive.places(file)}
+    # What is being written stays until it is committed: it is compared with what was to be written.
+    old = [file for file in files if file.last is not None and file.last <= tick]
+    gone = {file for file in old if not alive.places(file)}
     rows, all_rows = (sum(file.rows or 0 for file in each) for each in (gone, files))
     if gone and 2 * rows >= all_rows:
         table.hold((file for file in table.files() if file not in gone), summed_to=tick)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 
 from hydro_core.lang.comments import Comments
-from hydro_core.lang.load import load
+from hydro_core.lang.load import load, load_text
 from hydro_core.lang.resolve import parse
 
 TEXT = """\
@@ -45,6 +45,27 @@ def test_a_comment_is_of_what_stands_before_or_below_it():
     assert found["users"] == "Who was seen."
     assert found["unlucky"] == "Who got something back."
     assert found["rest"] == ""
+
+
+RULES = """\
+# Who reaches whom.
+
+.input edge(src: long, dst: long)  # what is there now
+.output path, lonely
+# From one to the next, and on.
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+lonely(x) :- edge(x, _), !path(_, x).  // nobody comes here
+"""
+
+
+def test_a_rule_says_what_its_predicate_is():
+    graph = load_text(RULES, "reach.dl")
+    comments = Comments({"reach.dl": RULES})
+    found = {name: comments.of(sinks[0].span) for name, sinks in graph.sinks.items()}
+    assert found == {"path": "From one to the next, and on.", "lonely": "nobody comes here"}
+    assert comments.of(graph["edge"].span) == "what is there now"
+    assert comments.head == "Who reaches whom."
 
 
 def test_a_program_begins_with_what_it_is_about():

@@ -70,9 +70,15 @@ def landed(server: StoreServer, home: Path, kind: str) -> InStore:
     return InStore(server, opened(home, kind))
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 30))]
+    ("kind", "seed"),
+    [
+        pytest.param(
+            kind, seed, marks=() if kind in ("whole", "csv") and not seed else pytest.mark.slow
+        )
+        for kind in KINDS
+        for seed in range(30)
+    ],
 )
 def test_whatever_is_done_to_a_landing_is_told(
     server: StoreServer, tmp_path: Path, kind: str, seed: int

@@ -1,0 +1,300 @@
+"""Rules to the graph that text programs have.
+
+A predicate is what its rules say, each row once: a union of bodies and `unique`. What holds in the
+next tick comes through `prev`. What arrives at a later one is, with `delivery="next"`, what was
+sent in the tick before, and with `delivery="open"` an input of the predicate's name and an output
+`NAME_async`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hydro_core.catalog.combine import CROSS, UNION
+from hydro_core.catalog.group import UNIQUE
+from hydro_core.catalog.io import SOURCE_ITER, TICK
+from hydro_core.catalog.itemwise import FILTER, MAP, SELECT
+from hydro_core.catalog.state import PERSIST, PREV
+from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
+from hydro_core.ir.builder import build
+from hydro_core.ir.graph import Graph
+from hydro_core.lang.rules.bodies import Body, body_of, check_head
+from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursive_groups
+from hydro_core.lang.rules.expressions import constant_of
+from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
+from hydro_core.lang.rules.parser import parse_rules_text
+from hydro_core.lang.rules.predicates import Predicate, item_of, outputs_of, predicates_of
+from hydro_core.lang.rules.rows_of import RuleReader
+from hydro_core.lang.rules.syntax import DedalusRule, Literals, RuleProgram
+from hydro_core.lang.source import Source
+from hydro_core.types.item import ItemType
+
+Delivery = Literal["next", "open"]
+ASYNC = "_async"
+"""What the output of an asynchronous predicate's facts has behind the predicate's name."""
+NO_CONSTANTS: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A program of rules that is right as far as that is seen without types."""
+
+    program: RuleProgram
+    predicates: Mapping[str, Predicate]
+    bodies: Mapping[int, Body]
+    """The bodies of the rules, by the rules' place in the text."""
+    never: tuple[tuple[Body, Span], ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Any]
+
+    @property
+    def asynchronous(self) -> tuple[str, ...]:
+        """The predicates of which some arrives later than it was sent."""
+        return tuple(name for name, p in self.predicates.items() if p.is_async)
+
+
+def read_rules(
+    text: str, *, file: str = "<text>", constants: Mapping[str, Any] = NO_CONSTANTS
+) -> Rules:
+    """The rules of a text, checked.
+
+    Args:
+        text: the program.
+        file: where it stands, for errors.
+        constants: what its expressions may name beside variables and builtins.
+
+    Raises:
+        ProgramError: everything that is wrong with it, as far as one step sees it.
+    """
+    source = Source(file, text.removeprefix("\ufeff"))
+    program, problems = parse_rules_text(source, constants)
+    _refuse(problems)
+    if not program.rules:
+        cure = "write an input and a rule: `.input edge(a: long, b: long)`, `to(b) :- edge(_, b).`"
+        span = source.span(0, 0)
+        raise ProgramError(Diagnostic("syntax", "the program has no rules", span, help=cure))
+    predicates, problems = predicates_of(program)
+    _refuse(problems)
+    bodies = {}
+    for number, rule in enumerate(program.rules):
+        try:
+            body = body_of(rule.body, predicates, constants)
+            check_head(rule, predicates[rule.head.predicate], body.variables, constants)
+            bodies[number] = body
+        except ProgramError as wrong:
+            problems += wrong.diagnostics
+    never = []
+    for literals, span in program.never:
+        try:
+            never.append((body_of(literals, predicates, constants), span))
+        except ProgramError as wrong:
+            problems += wrong.diagnostics
+    _refuse([*problems, *check_cycles(program), *check_beginnings(program, predicates)])
+    outputs = outputs_of(program, predicates)
+    return Rules(program, predicates, bodies, tuple(never), outputs, constants)
+
+
+def _refuse(problems: list[Diagnostic]) -> None:
+    if problems:
+        raise ProgramError(*sorted(problems, key=lambda d: beginning(d.span)))
+
+
+def graph_of_rules(
+    rules: Rules,
+    name: str = "flow",
+    delivery: Delivery = "next",
+    arriving: Mapping[str, ItemType] | None = None,
+) -> Graph:
+    """The graph of rules.
+
+    Args:
+        rules: the program.
+        name: what the graph is called.
+        delivery: how asynchronous facts arrive.
+        arriving: the types of what arrives, with `delivery="open"`, where they are not declared.
+
+    Raises:
+        ProgramError: the program has no output, or an argument is wrong.
+    """
+    return _Translation(rules, delivery, arriving or {}).graph(name)
+
+
+class _Translation:
+    def __init__(self, rules: Rules, delivery: Delivery, arriving: Mapping[str, ItemType]) -> None:
+        self.rules, self.delivery, self.arriving = rules, delivery, arriving
+        self.operators = Operators()
+        self.reader = RuleReader(self.operators, self.base, rules.constants)
+        self.bases: dict[str, Rows] = {}
+        self.whole: dict[str, NodeToBe] = {}
+        """The operators that give each predicate's rows, before they are placed."""
+
+    def graph(self, name: str) -> Graph:
+        needed = self._needed()
+        numbered = list(enumerate(self.rules.program.rules))
+        made = [p for p in needed if p.rules]
+        for predicate in made:
+            self._announce(predicate)
+        for predicate in needed:
+            if not predicate.rules:
+                self.base(predicate)
+        for predicate in made:
+            own = [(n, rule) for n, rule in numbered if rule.head.predicate == predicate.name]
+            self._define(predicate, own)
+        for output in self.rules.outputs:
+            found = self.base(self.rules.predicates[output])
+            rows = self.operators.unique(found, self.rules.predicates[output].span)
+            self.operators.sink(rows.node, output, self.rules.predicates[output].span)
+        self._check_outputs()
+        return build(self.operators.drafts(), name, self._unread(needed))
+
+    def _needed(self) -> list[Predicate]:
+        """The predicates that outputs are made of, and all inputs; those first that others need."""
+        program, predicates = self.rules.program, self.rules.predicates
+        found = self._needs((*self.rules.outputs, *self.rules.asynchronous))
+        order = [n for group in recursive_groups(program) for n in predicates if n in group]
+        order += [n for n in predicates if n not in order]
+        return [predicates[n] for n in order if n in found or predicates[n].is_input]
+
+    def _needs(self, names: Iterable[str]) -> Mapping[str, None]:
+        """Predicates, with all that they are made of."""
+        found = dict.fromkeys(names)
+        todo = list(found)
+        for name in todo:
+            for rule in self.rules.predicates[name].rules:
+                new = [a.predicate for a, _ in rule.body.atoms() if a.predicate not in found]
+                found.update(dict.fromkeys(new))
+                todo += new
+        return found
+
+    def _announce(self, predicate: Predicate) -> None:
+        """The operator that will give the predicate's rows, which rules may read before."""
+        node = Operators().add(UNIQUE, [], predicate.span)
+        reads_input = self._has_source(predicate)
+        node.draft.name = f"{predicate.name}_now" if reads_input else predicate.name
+        self.whole[predicate.name] = node
+        self.bases[predicate.name] = Rows(node, predicate.columns, is_set=True)
+
+    def _has_source(self, predicate: Predicate) -> bool:
+        return predicate.is_input or (self.delivery == "open" and predicate.is_async)
+
+    def base(self, predicate: Predicate) -> Rows:
+        """The rows of a predicate."""
+        if predicate.name not in self.bases:
+            if predicate.form == "clock":
+                node = self.operators.add(TICK, [], predicate.span)
+                self.bases[predicate.name] = Rows(node, predicate.columns, is_set=True)
+            else:
+                self.bases[predicate.name] = self._source(predicate)
+        return self.bases[predicate.name]
+
+    def _source(self, predicate: Predicate) -> Rows:
+        """The input of the predicate's name, as rows of its columns."""
+        name, columns, span = predicate.name, predicate.columns, predicate.span
+        dependencies = [d for d in self.rules.program.dependencies if d.name == name]
+        fds = tuple((d.left, d.right) for d in dependencies)
+        schema = item_of(predicate) or self.arriving.get(name)
+        node = self.operators.source(name, span, schema, fds)
+        if predicate.form == "positional":
+            parts = ", ".join(f"{c!r}: {c}" for c in columns)
+            spread = function(f"lambda {', '.join(columns)}: {{{parts}}}")
+            node = self.operators.add(MAP, [node], span, spread)
+        elif schema is None and columns:
+            node = self.operators.add(SELECT, [node], span, *columns)
+        return Rows(node, columns, is_set=False)
+
+    def _define(self, predicate: Predicate, rules: list[tuple[int, DedalusRule]]) -> None:
+        parts: list[NodeToBe] = []
+        if self._has_source(predicate):
+            parts.append(self._source(predicate).node)
+        facts = [rule for _, rule in rules if _is_fact(rule)]
+        parts += self._facts(predicate, facts)
+        for number, rule in rules:
+            if not _is_fact(rule):
+                rows = self.reader.head(rule, predicate, self.rules.bodies[number])
+                parts += self._in_time(rule, rows)
+        if predicate.schema is not None and not predicate.is_input:
+            # Of no rows, but of the types that are declared: what rules give is judged by them.
+            schema = {"schema": item_of(predicate)}
+            node = self.operators.add(SOURCE_ITER, [], predicate.span, [], **schema)
+            parts.append(self.operators.add(PERSIST, [node], predicate.span))
+        node = self.whole[predicate.name]
+        if len(parts) != 1:
+            parts = [self.operators.add(UNION, parts, predicate.span)]
+        node.inputs = parts
+        self.operators.place(node)
+
+    def _in_time(self, rule: DedalusRule, rows: Rows) -> list[NodeToBe]:
+        """What a rule gives its predicate: now, in the next tick, or when it arrives."""
+        span = rule.span
+        if rule.time == "now":
+            return [rows.node]
+        if rule.time == "async" and self.delivery == "open":
+            sent = self.operators.unique(rows, span)
+            self.operators.sink(sent.node, f"{rule.head.predicate}{ASYNC}", span)
+            return []
+        return [self.operators.add(PREV, [rows.node], span)]
+
+    def _facts(self, predicate: Predicate, facts: list[DedalusRule]) -> list[NodeToBe]:
+        """Facts without a tick hold in every one, those with one when it is."""
+        found = []
+        schema = {"schema": item_of(predicate)} if item_of(predicate) is not None else {}
+        for always in (True, False):
+            rows = [
+                self._values(predicate, rule)
+                for rule in facts
+                if rule.at == (None if always else 0)
+            ]
+            if rows:
+                node = self.operators.add(SOURCE_ITER, [], predicate.span, rows, **schema)
+                found.append(
+                    self.operators.add(PERSIST, [node], predicate.span) if always else node
+                )
+        return [*found, *(self._at(predicate, rule) for rule in facts if rule.at)]
+
+    def _at(self, predicate: Predicate, rule: DedalusRule) -> NodeToBe:
+        values = self._values(predicate, rule)
+        node = self.operators.add(TICK, [], rule.span)
+        then = function(f"lambda r: r.tick == {rule.at}")
+        node = self.operators.add(FILTER, [node], rule.span, then)
+        one = self.operators.add(SOURCE_ITER, [], rule.span, [values])
+        held = self.operators.add(PERSIST, [one], rule.span)
+        node = self.operators.add(CROSS, [node, held], rule.span)
+        return self.operators.add(MAP, [node], rule.span, function("lambda a, b: b"))
+
+    def _values(self, predicate: Predicate, rule: DedalusRule) -> dict[str, Any]:
+        """The row that a fact is."""
+        arguments = check_head(rule, predicate, (), self.rules.constants)
+        return {c: constant_of(a.written, self.rules.constants) for c, a in arguments.items()} or {
+            "holds": True
+        }
+
+    def _check_outputs(self) -> None:
+        if not any(node.draft.op.outputs == "none" for node in self.operators.nodes):
+            span = self.rules.program.rules[0].head.span
+            cure = "name one: `.output path`"
+            message = "the program has no output: all its predicates are read by rules"
+            raise ProgramError(Diagnostic("name", message, span, help=cure))
+
+    def _unread(self, needed: list[Predicate]) -> list[Diagnostic]:
+        """Warnings of predicates that no output needs."""
+        known = {p.name for p in needed}
+        never = [a.predicate for body, _ in self.rules.program.never for a, _ in body.atoms()]
+        watched = self._needs(never)
+        return [
+            Diagnostic(
+                "name",
+                f"no output needs `{name}`: its rules are left out",
+                predicate.span,
+                name,
+                help="name it in `.output`, or remove its rules",
+                severity="warning",
+            )
+            for name, predicate in self.rules.predicates.items()
+            if name not in known and name not in watched and predicate.rules
+        ]
+
+
+def _is_fact(rule: DedalusRule) -> bool:
+    return rule.body == Literals() and rule.time == "now" and not rule.has_aggregates

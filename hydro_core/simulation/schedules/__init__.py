@@ -1,0 +1,1 @@
+"""Rules under schedules: when what is asynchronous arrives, and what must never hold."""

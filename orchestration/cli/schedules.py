@@ -1,0 +1,195 @@
+"""`hydrotick simulate FILE.dl --schedules N`: rules under schedules of what is asynchronous."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.cli import output
+from hydro_core.cli.program_arguments import given_params, schemas_of
+from hydro_core.cli.run import read_ticks_file
+from hydro_core.compile import compile_graph
+from hydro_core.delivery import load_rules, open_graph
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.lang.rules.syntax import Literals
+from hydro_core.running import check_ticks, given_types, read_ticks
+from hydro_core.simulation.schedules.explore import Explored, Limits, ScheduleSearch
+from hydro_core.simulation.schedules.facts import (
+    as_ticks,
+    facts_of,
+    invariant_text,
+    shown,
+    value_text,
+)
+from hydro_core.simulation.schedules.machine import RuleMachine
+from hydro_core.simulation.schedules.smaller import Story, smallest
+from hydro_core.types.ddl import to_ddl
+
+from ..project.arguments import number_of
+
+
+def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares `--schedules`, and what goes with it."""
+    parser.add_argument(
+        "--schedules",
+        type=number_of("schedules"),
+        metavar="N",
+        help="of rules: N ways in which what is asynchronous may arrive, until one breaks what "
+        "`.never` says",
+    )
+    parser.add_argument(
+        "--steps",
+        type=number_of("ticks"),
+        default=60,
+        metavar="N",
+        help="with --schedules: a schedule has at most so many ticks (default: 60)",
+    )
+    parser.add_argument(
+        "--duplicates",
+        action="store_true",
+        help="with --schedules: what has arrived may arrive again",
+    )
+    parser.add_argument(
+        "--ticks",
+        type=Path,
+        metavar="T.json",
+        help="with --schedules: what comes in from outside, tick by tick",
+    )
+
+
+def simulate_schedules(options: argparse.Namespace) -> int:
+    """Explores schedules; what breaks an invariant is made smaller and shown tick by tick."""
+    rules = load_rules(options.program, given_params(options))
+    if not rules.program.never:
+        message = f"`{options.program}` says nothing that must never hold"
+        cure = "say it: `.never chosen(a), chosen(b), a != b.`"
+        raise DataError(Diagnostic("config", message, help=cure))
+    graph = open_graph(rules, name=Path(options.program).stem)
+    given: Mapping[str, Any] = {"ticks": []}
+    if options.ticks is not None:
+        given = read_ticks_file(options.ticks)
+    check_ticks(graph, given["ticks"])
+    schemas = {**given_types(graph, given.get("schemas") or {}, given["ticks"])}
+    schemas |= schemas_of(options, graph)
+    typed = compile_graph(open_graph(rules, schemas, graph.name), schemas).typed
+    machine = RuleMachine(rules)
+    facts = [facts_of(machine, tick) for tick in read_ticks(typed, given["ticks"])]
+    limits = Limits(options.steps, options.duplicates)
+    progress = _ScheduleProgress(options.schedules)
+    done = ScheduleSearch(machine, facts, limits, progress.told).run(
+        options.schedules, options.seed
+    )
+    progress.end()
+    story = None if done.found is None else smallest(machine, facts, done.found, limits)
+    told = _Told(machine, typed, graph.name, done, story)
+    if options.out is not None and story is not None:
+        text = json.dumps(told.ticks(), ensure_ascii=False)
+        options.out.write_text(f"{text}\n", encoding="utf-8")
+    if options.format == "json":
+        output.print_json(told.as_json(options.seed))
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in told.lines(options.seed))
+    return 0 if story is None else 1
+
+
+class _ScheduleProgress:
+    """Shows on a terminal how many schedules are done."""
+
+    def __init__(self, schedules: int) -> None:
+        self._schedules, self._shown = schedules, sys.stderr.isatty()
+
+    def told(self, done: Explored) -> None:
+        if self._shown:
+            count = f"{done.schedules:,} of {self._schedules:,} schedules"
+            sys.stderr.write(f"\r  {count}, {done.ticks:,} ticks ")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+
+
+class _Told:
+    """What is said of a search."""
+
+    def __init__(
+        self,
+        machine: RuleMachine,
+        typed: Typed,
+        name: str,
+        done: Explored,
+        story: Story | None,
+    ) -> None:
+        self.machine, self.typed, self.name = machine, typed, name
+        self.done, self.story = done, story
+
+    def ticks(self) -> Mapping[str, Any]:
+        """The counterexample as `hydrotick run --deliver given` takes it."""
+        assert self.story is not None
+        inputs = self.typed.inputs
+        facts = [
+            arrived | given
+            for arrived, given in zip(self.story.arrived, self.story.given, strict=True)
+        ]
+        schemas = {name: to_ddl(stream.item) for name, stream in inputs.items()}
+        return {"schemas": schemas, "ticks": as_ticks(self.machine, self.typed, facts)}
+
+    def as_json(self, seed: int) -> Mapping[str, Any]:
+        """The whole, for programs."""
+        told = {
+            "program": self.name,
+            "seed": seed,
+            "schedules": self.done.schedules,
+            "ticks": self.done.ticks,
+            "holds": self.story is None,
+        }
+        if self.story is None:
+            return told
+        violation = self.story.violation
+        values = {name: value_text(value) for name, value in violation.values}
+        never = invariant_text(self.machine.rules.program, violation.never)
+        found = {"never": never, "values": values, "schedule": self.done.number, **self.ticks()}
+        return {**told, "violation": found}
+
+    def lines(self, seed: int) -> Iterator[str]:
+        """The whole, for people."""
+        done = self.done
+        count = f"{done.schedules:,} schedules of {done.ticks:,} ticks"
+        if self.story is None:
+            yield f"{self.name}: {count}: what must never hold never does (seed {seed})"
+            return
+        program, violation = self.machine.rules.program, self.story.violation
+        _, span = program.never[violation.never]
+        yield f"{self.name}: what must never hold does, in schedule {done.number + 1} (seed {seed})"
+        yield f"  {invariant_text(program, violation.never)}   {span.place}"
+        yield f"  where {', '.join(f'{n} = {value_text(v)}' for n, v in violation.values)}"
+        yield "the schedule, made smaller; nothing of it can be left out:"
+        yield from self._story(self.story)
+
+    def _story(self, story: Story) -> Iterator[str]:
+        machine, state = self.machine, self.machine.start
+        before: list[frozenset[Any]] = [frozenset()] * len(machine.predicates)
+        for tick, (arrived, given) in enumerate(zip(story.arrived, story.given, strict=True)):
+            yield ""
+            yield f"  tick {tick}"
+            for word, facts in (("comes in", given), ("arrives", arrived)):
+                if facts:
+                    yield f"    {word:9} {shown(machine, facts)}"
+            tables = machine.tables(state, arrived, tick, given)
+            new = {
+                (number, row)
+                for number, table in enumerate(tables)
+                if any(rule.body != Literals() for rule in machine.predicates[number].rules)
+                for row in table.rows - before[number]
+            } - arrived
+            if new:
+                yield f"    new       {shown(machine, new)}"
+            stepped = machine.step(state, arrived, tick, given)
+            if stepped.sent:
+                yield f"    sent      {shown(machine, stepped.sent)}"
+            before, state = [frozenset(table.rows) for table in tables], stepped.state
