@@ -241,7 +241,13 @@ FAILING = OpSpec(
     cls=PerItem(Gives.UP_TO_ONE),
     summary="of the other items what they are, and which function fails on them and why",
     inputs=LINEAR,
-    args=(*_CALLS, Arg("source", "name", required=True), Arg("schema", "schema", required=True)),
+    args=(
+        *_CALLS,
+        Arg("source", "name", required=True),
+        Arg("schema", "schema", required=True),
+        # Functions of equal text are one to the optimizer; where each stands is no part of them.
+        Arg("place", "name", required=True),
+    ),
     result=type_rules.declared_rows,
     keeps_single=True,
     fails=Fails.NEVER,

@@ -9,10 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePath
 from typing import Any
 
-from hydro_core.errors import Span
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.failed_call import kind_of, shown, why
 from hydro_core.functions.fn import Fn
@@ -37,11 +35,6 @@ class Failed:
 
     fn: Fn
     reason: str
-
-    def place(self, span: Span | None) -> str:
-        """Where it stands; `span` is that of its operator."""
-        at = self.fn.span or span
-        return "" if at is None else f"{PurePath(at.file).name}, line {at.line}"
 
 
 @dataclass(frozen=True, slots=True)

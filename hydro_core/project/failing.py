@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
@@ -101,7 +102,8 @@ class _Rewritten:
         args = (("calls", calls), ("use", str(_use(node))), ("ports", node.args.get("ports", ())))
         reads, span = node.inputs, node.span
         fitting = self._node(FITTING, f"{node.id}_fitting", reads, args)
-        described = (*args, ("source", f"{node.op.called}()"), ("schema", ROWS))
+        of = [("source", f"{node.op.called}()"), ("schema", ROWS), ("place", _place(node, calls))]
+        described = (*args, *of)
         failing = self._node(FAILING, f"{node.id}_failing", reads, described)
         found = [fitting.with_(span=span), failing.with_(span=span)]
         if self.kinds[reads[0].node] is not Kind.E:
@@ -118,6 +120,12 @@ class _Rewritten:
         free = free_name(called, self.taken)
         self.taken.add(free)
         return Node(free, op, Args(tuple(args)), tuple(reads))
+
+
+def _place(node: Node, calls: tuple[tuple[str, Fn], ...]) -> str:
+    """Where the first of the functions stands."""
+    at = calls[0][1].span or node.span
+    return "" if at is None else f"{PurePath(at.file).name}, line {at.line}"
 
 
 def _functions(node: Node) -> Iterator[tuple[Fn, Arg]]:

@@ -45,7 +45,7 @@ def test_lateness_by_events_is_told(tmp_path: Path, spark: SparkSession) -> None
     assert str(LATE) == "2 row(s) are of events from before it, the earliest by 12:00:00"
     # A tick that is told again, and one that is computed again, say the same.
     assert late.run(1, 1)[0].events == {"payments": LATE}
-    assert late.correct(1)[0].events == {"payments": LATE}
+    assert late.correct(1)[-1].events == {"payments": LATE}
     assert status_of(late.flow, late.runner, None).events == {"payments": LATE}
     assert late.run(2, 2)[0].events == {}
     assert status_of(late.flow, late.runner, None).events == {}

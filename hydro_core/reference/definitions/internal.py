@@ -76,12 +76,12 @@ def fitting(site: Site, a: Bag) -> Bag:
 @defines("failing", growth=SemiNaive.TOGETHER)
 def failing(site: Site, a: Bag) -> Bag:
     """The other items, each with which function fails on it and why."""
-    attempt, span = Attempt.of(site.args, site.inputs[0].item), site.node.span
+    attempt = Attempt.of(site.args, site.inputs[0].item)
     found = ((x, failed) for x in a if (failed := attempt.on(x)) is not None)
     return Bag(
         RowItem(
             source=site.args["source"],
-            place=failed.place(span),
+            place=site.args["place"],
             reason=failed.reason,
             row=attempt.row(x),
         )

@@ -87,15 +87,13 @@ def _in_python(step: Step, attempt: Attempt) -> Column:
 
 
 def _described(step: Step, attempt: Attempt) -> Column:
-    source, span = step.arg("source"), step.node.span
+    source, place = step.arg("source"), step.arg("place")
 
     def described(x: Any) -> RowItem | None:
         failed = attempt.on(x)
         if failed is None:
             return None
-        return RowItem(
-            source=source, place=failed.place(span), reason=failed.reason, row=attempt.row(x)
-        )
+        return RowItem(source=source, place=place, reason=failed.reason, row=attempt.row(x))
 
     fn = _named(step, described, step.item)
     return udf_column(fn, F.col(ITEM), step.input.item, step.item)
