@@ -8,16 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
+from hydro_core.catalog.over_functions import Distance
 from hydro_core.catalog.spec import Aggregate, OverFunction
 
-Value = str | Callable[..., Any]
+OverValue = str | Callable[..., Any]
 """A column, or a function of the row."""
-Distance = timedelta | int | float | Decimal
-"""A timedelta between dates or timestamps, a number between numbers."""
 
 
 def row_number() -> OverFunction:
@@ -50,12 +47,12 @@ def ntile(n: int) -> OverFunction:
     return OverFunction("ntile", (n,))
 
 
-def lag(v: Value, n: int = 1, default: Any = None) -> OverFunction:
+def lag(v: OverValue, n: int = 1, default: Any = None) -> OverFunction:
     """The value n rows before, the default where there is no such row."""
     return OverFunction("lag", (v, n, default))
 
 
-def lead(v: Value, n: int = 1, default: Any = None) -> OverFunction:
+def lead(v: OverValue, n: int = 1, default: Any = None) -> OverFunction:
     """The value n rows after, the default where there is no such row."""
     return OverFunction("lead", (v, n, default))
 

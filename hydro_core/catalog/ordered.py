@@ -8,7 +8,7 @@ from typing import Any
 from hydro_core.catalog import lineage_rules
 from hydro_core.catalog.classes import OrderedByKey
 from hydro_core.catalog.inputs import WHOLE
-from hydro_core.catalog.over_functions import Over, needs_order, over_type
+from hydro_core.catalog.over_functions import OverCall, needs_order, over_type
 from hydro_core.catalog.spec import (
     Arg,
     Args,
@@ -81,7 +81,7 @@ def _overlaid(args: Args, types: Types) -> ItemType:
     if item == OPEN:
         return OPEN
     own = () if isinstance(item, Unknown) else row_of(item).fields
-    made = tuple(Field(name, over_type(Over(f, item, order))) for name, f in functions)
+    made = tuple(Field(name, over_type(OverCall(f, item, order))) for name, f in functions)
     if isinstance(item, Unknown):
         return item
     again = twice(field.name for field in (*own, *made))

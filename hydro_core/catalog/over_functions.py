@@ -40,7 +40,7 @@ ParameterKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class OverParameter:
     """An argument of a function of `over`."""
 
     name: str
@@ -63,11 +63,11 @@ class Looks:
 Looked = Literal["before", "peers", "all"]
 """At the rows before, at these and those that are equal in the order, or at any."""
 
-TypeOf = Callable[["Over"], ItemType]
+TypeOf = Callable[["OverCall"], ItemType]
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class OverCall:
     """A function of `over` with the rows that it is over."""
 
     function: OverFunction
@@ -87,7 +87,7 @@ class OverFunctionSpec:
     name: str
     summary: str
     result: TypeOf
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[OverParameter, ...] = ()
     looks: Looked = "before"
     needs_order: bool = True
 
@@ -154,7 +154,7 @@ def needs_order(function: OverFunction) -> bool:
     return FUNCTIONS[function.function].needs_order
 
 
-def over_type(over: Over) -> ItemType:
+def over_type(over: OverCall) -> ItemType:
     """The type of the column that a function of `over` gives."""
     distance = distance_of(over.function)
     if distance is not None:
@@ -162,7 +162,7 @@ def over_type(over: Over) -> ItemType:
     return FUNCTIONS[over.function.function].result(over)
 
 
-def _check_distance(over: Over, distance: Distance) -> None:
+def _check_distance(over: OverCall, distance: Distance) -> None:
     name = over.function.function
     if over.order is None:
         raise TypeProblem(
@@ -219,11 +219,11 @@ def _of(item: ItemType) -> TypeOf:
     return lambda over: item
 
 
-def _aggregated(over: Over) -> ItemType:
+def _aggregated(over: OverCall) -> ItemType:
     return aggregate_type(over.argument("agg"), over.row)
 
 
-def _shifted(over: Over) -> ItemType:
+def _shifted(over: OverCall) -> ItemType:
     item, default = argument_type(over.argument("v"), over.row), over.argument("default")
     if default is None or isinstance(item, Unknown):
         return item if default is None else common_type(item, type_of(default)) or UNKNOWN
@@ -240,13 +240,17 @@ def _shifted(over: Over) -> ItemType:
     return item
 
 
-def _ordered_by(over: Over) -> ItemType:
+def _ordered_by(over: OverCall) -> ItemType:
     return UNKNOWN if over.order is None else over.order
 
 
-_AGGREGATE = Parameter("agg", "aggregate")
-_VALUE = Parameter("v", "value")
-_SHIFT = (_VALUE, Parameter("n", "integer", False, 1), Parameter("default", "constant", False))
+_AGGREGATE = OverParameter("agg", "aggregate")
+_VALUE = OverParameter("v", "value")
+_SHIFT = (
+    _VALUE,
+    OverParameter("n", "integer", False, 1),
+    OverParameter("default", "constant", False),
+)
 
 _ENTRIES = (
     OverFunctionSpec("row_number", "the row's place, from 1", _of(LONG)),
@@ -270,7 +274,7 @@ _ENTRIES = (
         "ntile",
         "which of n parts the row is in, from 1; the first ones are the longer",
         _of(LONG),
-        (Parameter("n", "integer", least=1),),
+        (OverParameter("n", "integer", least=1),),
         looks=Looks.ALL,
     ),
     OverFunctionSpec(
@@ -288,7 +292,7 @@ _ENTRIES = (
         "the aggregate of the rows from the first one to this one; with `peers` to the last that "
         "is equal in `order`",
         _aggregated,
-        (_AGGREGATE, Parameter("peers", "flag", False, False, positional=False)),
+        (_AGGREGATE, OverParameter("peers", "flag", False, False, positional=False)),
     ),
     OverFunctionSpec(
         "rolling",
@@ -297,8 +301,8 @@ _ENTRIES = (
         _aggregated,
         (
             _AGGREGATE,
-            Parameter("rows", "integer", False, positional=False, least=1),
-            Parameter("within", "distance", False, positional=False),
+            OverParameter("rows", "integer", False, positional=False, least=1),
+            OverParameter("within", "distance", False, positional=False),
         ),
     ),
     OverFunctionSpec(
@@ -314,7 +318,7 @@ _ENTRIES = (
         "the `order` of the first row of this row's session, which ends where the next row is "
         "farther than `gap`",
         _ordered_by,
-        (Parameter("gap", "distance", positional=False),),
+        (OverParameter("gap", "distance", positional=False),),
     ),
 )
 

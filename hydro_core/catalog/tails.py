@@ -15,7 +15,7 @@ from hydro_core.catalog.aggregates import aggregate_type, argument_type
 from hydro_core.catalog.classes import OrderedByKey, Running
 from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.over_functions import aggregate_of, argument, looks_of
-from hydro_core.catalog.parts import merging, running_parts
+from hydro_core.catalog.parts import Named, merging, running_parts
 from hydro_core.catalog.spec import (
     Aggregate,
     Arg,
@@ -36,7 +36,6 @@ MOST_ROWS = 1000
 EXACT = 28
 """Digits of the longest decimals that are added up without a look at how many they are."""
 
-Named = tuple[str, Aggregate]
 ROWS_OF_KEY = OverFunction("whole", (Aggregate("count"),))
 """How many rows there are of a row's key."""
 

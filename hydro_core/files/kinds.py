@@ -23,7 +23,7 @@ from hydro_core.files.unreadable import (
     refuse_not_utf8,
     text_of,
 )
-from hydro_core.files.wrong import IS_NOT_UTF8, Line, WrongRow
+from hydro_core.files.wrong import IS_NOT_UTF8, TextLine, WrongRow
 from hydro_core.storage.arrow import file_system, name_of
 from hydro_core.storage.patterns import WILD, fixed_part, matching
 from hydro_core.storage.remote import DataPlace, Remote
@@ -235,7 +235,7 @@ def common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
 class JsonLine:
     """A line of a file, and the object that it is, or why it is none."""
 
-    line: Line
+    line: TextLine
     object: dict[str, Any]
     wrong: WrongRow | None = None
 
@@ -254,12 +254,12 @@ def json_lines(file: DataPlace, *, tolerant: bool = False) -> Iterator[JsonLine]
 def _json_line(file: DataPlace, number: int, line: str, tolerant: bool) -> JsonLine:
     row, reason = _json_object(line)
     if row is not None:
-        return JsonLine(Line(number, line), row)
+        return JsonLine(TextLine(number, line), row)
     if not tolerant:
         if reason == IS_NOT_UTF8:
             refuse_not_utf8(file, number)
         refuse(f"`{file}`, line {number} {reason.removeprefix('it ')}", _AN_OBJECT)
-    return JsonLine(Line(number, line), {}, WrongRow(reason))
+    return JsonLine(TextLine(number, line), {}, WrongRow(reason))
 
 
 def _json_object(line: str) -> tuple[dict[str, Any] | None, str]:

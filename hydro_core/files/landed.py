@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from hydro_core.files.plain import item_of, item_type
-from hydro_core.files.wrong import NONE_WRONG, Line, Wrong
+from hydro_core.files.wrong import NONE_WRONG, TextLine, WrongRows
 from hydro_core.types.item import STRING, ItemType
 from hydro_core.types.json import from_json
 from hydro_core.types.values import NOT_NULL, ValueProblem, conform_input
@@ -27,12 +27,12 @@ class Landed(Protocol):
         ...
 
     @property
-    def wrong(self) -> Wrong:
+    def wrong(self) -> WrongRows:
         """The rows that are none, if such are read: nothing is known of their columns."""
         ...
 
     @property
-    def lines(self) -> Sequence[Line] | None:
+    def lines(self) -> Sequence[TextLine] | None:
         """The lines of the file that the rows are; None: not known."""
         ...
 
@@ -58,8 +58,8 @@ class ArrowRows:
         self,
         table: pa.Table,
         names: Sequence[str],
-        wrong: Wrong = NONE_WRONG,
-        lines: Sequence[Line] | None = None,
+        wrong: WrongRows = NONE_WRONG,
+        lines: Sequence[TextLine] | None = None,
     ) -> None:
         self.table, self.wrong, self.lines = table, wrong, lines
         self._names = names
@@ -113,8 +113,8 @@ class JsonRows:
     def __init__(
         self,
         objects: Sequence[Mapping[str, Any]],
-        wrong: Wrong = NONE_WRONG,
-        lines: Sequence[Line] | None = None,
+        wrong: WrongRows = NONE_WRONG,
+        lines: Sequence[TextLine] | None = None,
     ) -> None:
         self.objects, self.wrong, self.lines = objects, wrong, lines
         self._names = list(dict.fromkeys(name for row in objects for name in row))

@@ -21,7 +21,7 @@ from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
 from hydro_core.files.plain import item_type
-from hydro_core.files.tolerant import FoundRows, number_told, of_some_tick
+from hydro_core.files.tolerant import TolerantRows, number_told, of_some_tick
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
@@ -196,7 +196,7 @@ def _made(piece: Landed, wanted: WantedColumns, places: RowPlaces) -> pa.RecordB
         for place, (name, to) in enumerate(wanted.columns.items())
     ]
     if places.form.tolerant:
-        found = FoundRows(places.path, places.begin, piece, problems.taken(wanted))
+        found = TolerantRows(places.path, places.begin, piece, problems.taken(wanted))
         for place, column in found.columns(list(wanted.columns)):
             items[place] = column
     where = [

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.files.landed import Landed
-from hydro_core.files.wrong import Line, legible, lines_of
+from hydro_core.files.wrong import TextLine, legible, lines_of
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
 from hydro_core.types.quarantine import PLACE, REASON, ROW
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRows:
+class TolerantRows:
     """The rows of a piece of a file, where they begin in it, and what is wrong with some."""
 
     file: DataPlace
@@ -51,7 +51,7 @@ class FoundRows:
         column, problem = self.reasons[row]
         return problem if column is None else f"column `{column}`: {problem}"
 
-    def _lines(self) -> Mapping[int, Line]:
+    def _lines(self) -> Mapping[int, TextLine]:
         """The lines that the wrong rows are, in a file of text."""
         if self.piece.lines is not None:
             return {row: self.piece.lines[row] for row in self.reasons}
@@ -60,7 +60,7 @@ class FoundRows:
         found = lines_of(self.file, (self.begin + row for row in self.reasons))
         return {row - self.begin: line for row, line in found.items()}
 
-    def _place(self, row: int, line: Line | None) -> str:
+    def _place(self, row: int, line: TextLine | None) -> str:
         at = f"row {self.begin + row}" if line is None else f"line {line.number}"
         return f"{self.file.name}, {at}"
 

@@ -30,13 +30,13 @@ class WrongRow:
     reason: str
 
 
-Wrong = Mapping[int, WrongRow]
+WrongRows = Mapping[int, WrongRow]
 """The wrong ones of some rows, by their places among these."""
-NONE_WRONG: Wrong = {}
+NONE_WRONG: WrongRows = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """A row in a file of text: the line in which it begins, from 1 on, and its text."""
 
     number: int
@@ -48,7 +48,7 @@ class Record:
     """A record of a CSV file: its fields, and the lines that it is."""
 
     fields: Sequence[str]
-    line: Line
+    line: TextLine
 
     @property
     def text(self) -> str:
@@ -69,16 +69,16 @@ def records(file: DataPlace) -> Iterator[Record]:
         reader, begin = csv.reader(noted(lines)), 1
         for fields in reader:
             if fields:
-                yield Record(fields, Line(begin, "".join(taken)))
+                yield Record(fields, TextLine(begin, "".join(taken)))
             taken.clear()
             begin = reader.line_num + 1
 
 
-def lines_of(file: DataPlace, rows: Iterable[int]) -> Mapping[int, Line]:
+def lines_of(file: DataPlace, rows: Iterable[int]) -> Mapping[int, TextLine]:
     """The lines that some rows of a CSV file are; rows are counted from 0."""
     wanted = set(rows)
     last = max(wanted, default=-1)
-    found: dict[int, Line] = {}
+    found: dict[int, TextLine] = {}
     for number, record in enumerate(records(file), -1):
         if number in wanted:
             found[number] = record.line
@@ -107,7 +107,7 @@ def wrong_record(record: Record, header: Sequence[str]) -> WrongRow | None:
     return None
 
 
-Options = Callable[[Mapping[str, pa.DataType]], pyarrow.csv.ConvertOptions]
+OptionsOf = Callable[[Mapping[str, pa.DataType]], pyarrow.csv.ConvertOptions]
 """How fields are converted to columns of these types."""
 
 
@@ -115,8 +115,8 @@ def csv_table(
     found: Sequence[Record],
     header: Sequence[str],
     types: Mapping[str, pa.DataType],
-    options: Options,
-) -> tuple[pa.Table, Wrong]:
+    options: OptionsOf,
+) -> tuple[pa.Table, WrongRows]:
     """The rows of some records in columns of some types, and those that are none: they are null.
 
     Args:
@@ -190,7 +190,7 @@ def _converted(texts: Any, of: pa.DataType) -> Any:
     return found.column("x").combine_chunks()
 
 
-def plain_rows(table: pa.Table) -> tuple[pa.Table, Wrong]:
+def plain_rows(table: pa.Table) -> tuple[pa.Table, WrongRows]:
     """The rows in columns of our types, and those with a value that none of them holds: null."""
     try:
         return plain_table(table), NONE_WRONG

@@ -30,7 +30,7 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedCall:
     """Which function fails on an item, and why."""
 
     fn: Fn
@@ -38,7 +38,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CallAttempt:
     """The functions of an operator, of which each is called with an item."""
 
     calls: Sequence[tuple[str, Fn]]
@@ -47,16 +47,16 @@ class Attempt:
     item: ItemType
 
     @staticmethod
-    def of(args: Mapping[str, Any], item: ItemType) -> Attempt:
+    def of(args: Mapping[str, Any], item: ItemType) -> CallAttempt:
         """By the arguments of `fitting` or `failing`, whose items are of the type."""
-        return Attempt(args["calls"], Use(args["use"]), args["ports"], item)
+        return CallAttempt(args["calls"], Use(args["use"]), args["ports"], item)
 
-    def on(self, item: Any) -> Failed | None:
+    def on(self, item: Any) -> FailedCall | None:
         """What fails on an item; None: nothing does."""
         for _, fn in self.calls:
             reason = self._reason(fn, item)
             if reason is not None:
-                return Failed(fn, f"{fn.name}: {reason}")
+                return FailedCall(fn, f"{fn.name}: {reason}")
         return None
 
     def row(self, item: Any) -> str:

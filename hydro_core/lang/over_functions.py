@@ -12,7 +12,7 @@ from hydro_core.catalog.aggregates import NAMES
 from hydro_core.catalog.over_functions import (
     FUNCTIONS,
     OverFunctionSpec,
-    Parameter,
+    OverParameter,
     is_distance,
 )
 from hydro_core.catalog.spec import Aggregate, OverFunction
@@ -103,7 +103,9 @@ def _by_name(
     return given
 
 
-def _read(spec: OverFunctionSpec, parameter: Parameter, value: Any, reader: PartReader[Any]) -> Any:
+def _read(
+    spec: OverFunctionSpec, parameter: OverParameter, value: Any, reader: PartReader[Any]
+) -> Any:
     match parameter.kind:
         case "aggregate":
             return reader.aggregate(value)
@@ -113,7 +115,7 @@ def _read(spec: OverFunctionSpec, parameter: Parameter, value: Any, reader: Part
             return _constant(spec, parameter, reader.constant(value), value)
 
 
-def _constant(spec: OverFunctionSpec, parameter: Parameter, value: Any, written: object) -> Any:
+def _constant(spec: OverFunctionSpec, parameter: OverParameter, value: Any, written: object) -> Any:
     if value is None and not parameter.required and parameter.default is None:
         return None
     wanted = ""

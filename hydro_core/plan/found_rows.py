@@ -67,7 +67,7 @@ class MeetingRows:
 
 
 @dataclass(frozen=True, slots=True)
-class LateRows:
+class RowsSinceLate:
     """The rows of one tick that do not come after all those found with their keys."""
 
     of: LookupSource
@@ -88,7 +88,7 @@ class LateRows:
         return f"{self.of} before {self.tails}"
 
 
-DerivedRows = PassingRows | MeetingRows | FoundRows | LateRows
+DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
@@ -166,7 +166,7 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
             return (of,)
         case MeetingRows(of, partners):
             return (of, *sorted((one.by for one in partners), key=str))
-        case LateRows(of, tails):
+        case RowsSinceLate(of, tails):
             return (of, tails)
 
 

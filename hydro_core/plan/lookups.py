@@ -44,7 +44,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import FoundRows, LateRows, Lookup, Lookups
+from hydro_core.plan.found_rows import FoundRows, Lookup, Lookups, RowsSinceLate
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
@@ -151,7 +151,7 @@ class _Analysis:
             if {own[0] for own, _ in of_order} != orders:
                 return None
             step, descending = FoundRows(slot.id, tail), args["descending"]
-            found.add(Lookup(LateRows(tail.by, step, of_key, of_order, descending), of_key))
+            found.add(Lookup(RowsSinceLate(tail.by, step, of_key, of_order, descending), of_key))
         return _Rows(frozenset(found))
 
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:

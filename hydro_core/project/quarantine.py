@@ -11,7 +11,6 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from hydro_core.analysis.infer import infer
 from hydro_core.catalog.io import SINK
 from hydro_core.catalog.itemwise import DROP, FILTER, MAP, SELECT
 from hydro_core.catalog.spec import Args, OpSpec
@@ -20,7 +19,6 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.project.failing import refused, without_failing
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType, Row, Tuple
@@ -72,7 +70,11 @@ def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemTyp
     graph = Graph.of(made.nodes_of(graph), graph.name, graph.warnings)
     if flow.on_error is None:
         return graph
-    typed = infer(graph, schemas)
+    # What judges functions is not loaded where no flow asks for it.
+    from hydro_core.compile import compile_graph
+    from hydro_core.project.failing import refused, without_failing
+
+    typed = compile_graph(graph, schemas).typed
     problems = tuple(refused(typed))
     if problems:
         raise ProgramError(*problems)

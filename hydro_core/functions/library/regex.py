@@ -14,7 +14,7 @@ from typing import Any
 
 from hydro_core.functions.library.nulls import strict
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 _NOWHERE = (-1, -1)
 _KEPT = 256
 """Patterns that a process keeps compiled."""
@@ -24,12 +24,12 @@ _WITHOUT_LEAST = re.compile(r"\{,\d+\}")
 _ESCAPES = {"\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 
 
-class Match:
+class TextMatch:
     """What a search has found: where, and of which text."""
 
     __slots__ = ("_data", "_names", "_spans")
 
-    def __init__(self, data: bytes, spans: tuple[Span, ...], names: Mapping[str, int]) -> None:
+    def __init__(self, data: bytes, spans: tuple[TextSpan, ...], names: Mapping[str, int]) -> None:
         self._data, self._spans, self._names = data, spans, names
 
     def group(self, *which: int | str) -> Any:
@@ -61,7 +61,7 @@ class Match:
         """Where a group begins and ends."""
         return self.start(which), self.end(which)
 
-    def _span(self, which: int | str) -> Span:
+    def _span(self, which: int | str) -> TextSpan:
         if isinstance(which, str):
             if which not in self._names:
                 raise IndexError(f"the pattern has no group {which!r}")
@@ -79,7 +79,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class TextPattern:
     """A pattern that is compiled."""
 
     regexp: Any
@@ -91,15 +91,15 @@ class Pattern:
         named = {index: name for name, index in self.names.items()}
         return tuple(named.get(i + 1) for i in range(self.regexp.groups))
 
-    def found(self, how: str, data: bytes, at: int = 0) -> Match | None:
+    def found(self, how: str, data: bytes, at: int = 0) -> TextMatch | None:
         """What `search`, `match` or `fullmatch` finds from a place on."""
         found = getattr(self.regexp, how)(data, at)
         if found is None:
             return None
         spans = tuple(found.span(i) for i in range(self.regexp.groups + 1))
-        return Match(data, spans, self.names)
+        return TextMatch(data, spans, self.names)
 
-    def all_in(self, text: str) -> Iterator[Match]:
+    def all_in(self, text: str) -> Iterator[TextMatch]:
         """What is found one after the other; after an empty match one character further on."""
         data, at = text.encode(), 0
         while at <= len(data):
@@ -119,7 +119,7 @@ def _next_character(data: bytes, at: int) -> int:
 
 
 @lru_cache(maxsize=_KEPT)
-def compiled(pattern: str) -> Pattern:
+def compiled(pattern: str) -> TextPattern:
     """The pattern compiled; a `ValueError` that says what is wrong with it."""
     import re2
 
@@ -137,7 +137,7 @@ def compiled(pattern: str) -> Pattern:
     if _WITHOUT_LEAST.search(bare):
         raise ValueError("a repetition lacks its least number: {,")
     names = regexp.groupindex
-    return Pattern(regexp, {name: names[name] for name in sorted(names, key=names.__getitem__)})
+    return TextPattern(regexp, {name: names[name] for name in sorted(names, key=names.__getitem__)})
 
 
 @lru_cache(maxsize=_KEPT)
@@ -172,7 +172,7 @@ def _escaped(rest: str) -> tuple[str | None, str, str]:
     )
 
 
-def _check_group(pattern: Pattern, group: int | str) -> None:
+def _check_group(pattern: TextPattern, group: int | str) -> None:
     if isinstance(group, str) and group.isdigit():
         group = int(group)
     there = group in pattern.names if isinstance(group, str) else group <= len(pattern.groups)
@@ -180,7 +180,7 @@ def _check_group(pattern: Pattern, group: int | str) -> None:
         raise ValueError(f"the pattern has no group {group!r}")
 
 
-def _expanded(parts: tuple[Any, ...], found: Match) -> str:
+def _expanded(parts: tuple[Any, ...], found: TextMatch) -> str:
     texts = [
         part if i % 2 == 0 else found.group(int(part) if part.isdigit() else part) or ""
         for i, part in enumerate(parts)
@@ -192,25 +192,25 @@ def _expanded(parts: tuple[Any, ...], found: Match) -> str:
 
 
 @strict
-def search(pattern: str, text: str) -> Match | None:
+def search(pattern: str, text: str) -> TextMatch | None:
     """The first place of a text that fits the pattern, as a match; null where there is none."""
     return compiled(pattern).found("search", text.encode())
 
 
 @strict
-def match(pattern: str, text: str) -> Match | None:
+def match(pattern: str, text: str) -> TextMatch | None:
     """The beginning of a text, if it fits the pattern, as a match."""
     return compiled(pattern).found("match", text.encode())
 
 
 @strict
-def fullmatch(pattern: str, text: str) -> Match | None:
+def fullmatch(pattern: str, text: str) -> TextMatch | None:
     """The whole text, if it fits the pattern, as a match."""
     return compiled(pattern).found("fullmatch", text.encode())
 
 
 @strict
-def finditer(pattern: str, text: str) -> list[Match]:
+def finditer(pattern: str, text: str) -> list[TextMatch]:
     """All places that fit, one behind the other, as matches."""
     return list(compiled(pattern).all_in(text))
 
@@ -240,7 +240,9 @@ def split(pattern: str, text: str, maxsplit: int = 0) -> list[str | None]:
 
 
 @strict
-def sub(pattern: str, replacement: str | Callable[[Match], str], text: str, count: int = 0) -> str:
+def sub(
+    pattern: str, replacement: str | Callable[[TextMatch], str], text: str, count: int = 0
+) -> str:
     r"""The text with another in the places that fit, at most so many if not 0.
 
     `\1` and `\g<name>` in a replacement are groups; it may be a function of the match.
@@ -256,7 +258,7 @@ def sub(pattern: str, replacement: str | Callable[[Match], str], text: str, coun
     return "".join([*parts, data[behind:].decode()])
 
 
-def _replaced(replacement: str | Callable[[Match], str], pattern: str, found: Match) -> str:
+def _replaced(replacement: str | Callable[[TextMatch], str], pattern: str, found: TextMatch) -> str:
     if isinstance(replacement, str):
         return _expanded(template(replacement, pattern), found)
     made = replacement(found)

@@ -44,7 +44,7 @@ _SYNTAX = 'patterns are in the syntax of RE2, and texts such as `r"\\d+"`'
 # the types of calls
 
 
-def _pattern(site: CallSite, position: int) -> regex.Pattern:
+def _pattern(site: CallSite, position: int) -> regex.TextPattern:
     """The pattern of a call, which is checked here."""
     pattern = site.constant(position)
     place = site.exprs[position].place
@@ -60,15 +60,15 @@ def _pattern(site: CallSite, position: int) -> regex.Pattern:
         raise site.problem(said, next(cures, _SYNTAX), place) from None
 
 
-def _of_pattern(gives: Callable[[regex.Pattern], ExprType], position: int = 0) -> Any:
+def _of_pattern(gives: Callable[[regex.TextPattern], ExprType], position: int = 0) -> Any:
     return lambda site: gives(_pattern(site, position))
 
 
-def _found(pattern: regex.Pattern) -> ExprType:
+def _found(pattern: regex.TextPattern) -> ExprType:
     return MatchOf(pattern.groups)
 
 
-def _texts(pattern: regex.Pattern) -> ExprType:
+def _texts(pattern: regex.TextPattern) -> ExprType:
     count = len(pattern.groups)
     return Array(Tuple((STRING,) * count) if count > 1 else STRING)
 

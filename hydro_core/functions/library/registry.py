@@ -16,7 +16,7 @@ from hydro_core.functions.library.collections import (
 )
 from hydro_core.functions.library.entry import Member
 from hydro_core.functions.library.numbers import DECIMAL_MEMBERS, FLOAT_MEMBERS, INT_MEMBERS
-from hydro_core.functions.library.regex import Match
+from hydro_core.functions.library.regex import TextMatch
 from hydro_core.functions.library.regex_types import MATCH_MEMBERS
 from hydro_core.functions.library.texts import BYTES_MEMBERS, TEXT_MEMBERS
 from hydro_core.functions.library.times import (
@@ -47,7 +47,7 @@ OF_TYPES: Mapping[type, Members] = {
     RowItem: ROW_MEMBERS,
     dict: ROW_MEMBERS,
     set: SET_MEMBERS,
-    Match: MATCH_MEMBERS,
+    TextMatch: MATCH_MEMBERS,
 }
 """By the types of Python."""
 _SCALARS: Mapping[str, Members] = {

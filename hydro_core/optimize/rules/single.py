@@ -33,7 +33,7 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.types.item import Row
 
-Keys = frozenset[str]
+KeySet = frozenset[str]
 
 
 def first_of_pairs(node: Node) -> bool:
@@ -63,7 +63,7 @@ def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
         yield name, kept, Args((("columns", item.names), ("computed", ())))
 
 
-def _keys(loaded: Loaded, node: Node) -> Keys | None:
+def _keys(loaded: Loaded, node: Node) -> KeySet | None:
     """Columns of which no two rows of a node have the same values; None where none are known."""
     cls, item = node.cls, loaded.typed.types[Endpoint(node.id)].item
     graph = loaded.typed.graph

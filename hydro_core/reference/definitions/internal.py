@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.functions.attempt import Attempt
+from hydro_core.functions.attempt import CallAttempt
 from hydro_core.functions.routed import router
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import long_sum, mean_of, value_of
@@ -69,14 +69,14 @@ def of_shard(site: Site, a: Bag) -> Bag:
 @defines("fitting", growth=SemiNaive.TOGETHER, exact=True)
 def fitting(site: Site, a: Bag) -> Bag:
     """The items on which no function fails."""
-    attempt = Attempt.of(site.args, site.inputs[0].item)
+    attempt = CallAttempt.of(site.args, site.inputs[0].item)
     return Bag(x for x in a if attempt.on(x) is None)
 
 
 @defines("failing", growth=SemiNaive.TOGETHER)
 def failing(site: Site, a: Bag) -> Bag:
     """The other items, each with which function fails on it and why."""
-    attempt = Attempt.of(site.args, site.inputs[0].item)
+    attempt = CallAttempt.of(site.args, site.inputs[0].item)
     found = ((x, failed) for x in a if (failed := attempt.on(x)) is not None)
     return Bag(
         RowItem(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
-Told = Mapping[str, Any]
+FileFacts = Mapping[str, Any]
 """What a file is: it is read by those alone who ask for the same."""
 
 _MAGIC = b"hydrotick lookup 1\n"
@@ -38,7 +38,7 @@ class DamagedError(Exception):
     """A file is not what was written."""
 
 
-def write_checked(file: Path, told: Told, buffers: Iterable[Any]) -> None:
+def write_checked(file: Path, told: FileFacts, buffers: Iterable[Any]) -> None:
     """Writes buffers as one file, which stands at its place when it is whole.
 
     Args:
@@ -61,7 +61,7 @@ def write_checked(file: Path, told: Told, buffers: Iterable[Any]) -> None:
         raise
 
 
-def _write(out: Any, told: Told, buffers: Iterable[Any]) -> None:
+def _write(out: Any, told: FileFacts, buffers: Iterable[Any]) -> None:
     sums: list[int] = []
     sizes: list[int] = []
     # The sums stand behind the pages, and the head, which says their sum, behind them.
@@ -80,7 +80,7 @@ def _write(out: Any, told: Told, buffers: Iterable[Any]) -> None:
 class CheckedFile:
     """A file of buffers, mapped into memory."""
 
-    def __init__(self, file: Path, told: Told) -> None:
+    def __init__(self, file: Path, told: FileFacts) -> None:
         """Opens it.
 
         Raises:

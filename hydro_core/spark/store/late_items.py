@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hydro_core.plan.found_rows import LateRows
+from hydro_core.plan.found_rows import RowsSinceLate
 from hydro_core.spark.store.agreeing import leaf_of
 from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.values import Struct, canonical, sort_key
@@ -24,7 +24,7 @@ COMPARED = 20_000
 
 
 def late_items(
-    late: LateRows, items: Column, item: ItemType, tails: Column, of_tails: ItemType
+    late: RowsSinceLate, items: Column, item: ItemType, tails: Column, of_tails: ItemType
 ) -> tuple[Column, ItemType]:
     """Those of some items that come late, and their type.
 

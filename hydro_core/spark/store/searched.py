@@ -9,10 +9,10 @@ import pyarrow as pa
 from hydro_core.plan.found_rows import (
     DerivedRows,
     FoundRows,
-    LateRows,
     LookupSource,
     MeetingRows,
     PassingRows,
+    RowsSinceLate,
     derived_rows,
 )
 from hydro_core.plan.lookups import Needed
@@ -85,7 +85,7 @@ class StoredSearch:
                 if of not in known or any(one.by not in known for one in partners):
                     return known.get(of)
                 return agreeing_items(*known[of], partners, known)
-            case LateRows(of, tails):
+            case RowsSinceLate(of, tails):
                 if of not in known or tails not in known or not self._is_tick:
                     return known.get(of)
                 return late_items(rows, *known[of], *known[tails])

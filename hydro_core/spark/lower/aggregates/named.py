@@ -17,7 +17,7 @@ from hydro_core.spark.frames.relation import ITEM, ORD
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns.compiler import TypedColumn
 from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
-from hydro_core.spark.lower.aggregates.scope import GROUP, Scope
+from hydro_core.spark.lower.aggregates.scope import GROUP, AggregateScope
 from hydro_core.spark.lower.aggregates.sums import checked_sum, mean_of_decimals, sum_of_decimals
 from hydro_core.spark.lower.items.columns import named, reversed_order
 from hydro_core.spark.lower.items.functions import evaluated, fn_type
@@ -33,7 +33,7 @@ class Group:
     node: Node
     ordered: bool
     """By the column `ord`."""
-    scope: Scope = GROUP
+    scope: AggregateScope = GROUP
 
 
 def aggregate_column(
@@ -43,7 +43,7 @@ def aggregate_column(
     node: Node,
     *,
     ordered: bool,
-    scope: Scope = GROUP,
+    scope: AggregateScope = GROUP,
 ) -> Column:
     """The aggregate over the rows `item` of a group, or of another scope; `ordered`: by the column
     `ord`.

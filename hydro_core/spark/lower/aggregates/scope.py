@@ -12,7 +12,7 @@ from hydro_core.spark.frames.relation import TICK
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AggregateScope:
     """How an aggregate function of Spark becomes a column."""
 
     of: Callable[[Column], Column]
@@ -22,5 +22,5 @@ class Scope:
     """Whether Spark's function of different values can be asked."""
 
 
-GROUP = Scope(lambda aggregate: aggregate, lambda: F.max(TICK))
+GROUP = AggregateScope(lambda aggregate: aggregate, lambda: F.max(TICK))
 """The rows of a group."""

@@ -13,7 +13,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates.partial import Partial, exact_sum
-from hydro_core.spark.lower.aggregates.scope import GROUP, Scope
+from hydro_core.spark.lower.aggregates.scope import GROUP, AggregateScope
 from hydro_core.spark.lower.failure import NUMBER, fail
 from hydro_core.types.item import LONG, Decimal, ItemType
 from hydro_core.types.values import LONG_MAX, LONG_MIN
@@ -33,7 +33,9 @@ def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Co
     return F.when(fits, wide.cast("long")).when(wide.isNotNull(), beyond.cast("long"))
 
 
-def sum_of_decimals(column: Column, item: Decimal, node: Node, scope: Scope = GROUP) -> Partial:
+def sum_of_decimals(
+    column: Column, item: Decimal, node: Node, scope: AggregateScope = GROUP
+) -> Partial:
     """The sum of decimals, which must have 38 digits."""
     if item.precision <= ROOMY:
         found = exact_sum(column)
@@ -59,7 +61,7 @@ def _negated(column: Column, item: Decimal) -> Column:
 
 
 def mean_of_decimals(
-    column: Column, item: Decimal, result: ItemType, node: Node, scope: Scope = GROUP
+    column: Column, item: Decimal, result: ItemType, node: Node, scope: AggregateScope = GROUP
 ) -> Column:
     """The mean of decimals; it and the sum must have 38 digits."""
     if item.precision <= ROOMY:
@@ -73,7 +75,7 @@ def or_fails(
     aggregate: Callable[[Column], Column],
     column: Column,
     beyond: Callable[[Column], Column],
-    scope: Scope = GROUP,
+    scope: AggregateScope = GROUP,
 ) -> Column:
     """An aggregate that is null over values where its result does not fit."""
     found = scope.of(aggregate(column))

@@ -13,13 +13,13 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates.named import aggregate_column
-from hydro_core.spark.lower.aggregates.scope import Scope
+from hydro_core.spark.lower.aggregates.scope import AggregateScope
 from hydro_core.spark.lower.by_key.group import changes_by_key, in_stretches
 from hydro_core.spark.lower.by_key.places import (
     MEASURE,
     ROW,
     VALUE,
-    Places,
+    KeyPlaces,
     limited,
     measured,
     order_type,
@@ -85,7 +85,7 @@ def with_columns(
     found, functions = places(step, [function for _, function in asked])
     if found.is_ordered:
         found = numbered(found)
-    work = Windows(step, found, order_type(step))
+    work = KeyWindows(step, found, order_type(step))
     types = {f.name: f.type for f in fields_of(step.item)}
     made = {
         name: column_of(work, function, types[name])
@@ -96,7 +96,7 @@ def with_columns(
     return step.relation(step.input.kind, frame.select(row, *step.input.times))
 
 
-def numbered(found: Places) -> Places:
+def numbered(found: KeyPlaces) -> KeyPlaces:
     """The rows with their numbers, from 1, in the column by which aggregates order them."""
     number = F.row_number().over(found.by_rows())
     return replace(found, frame=found.frame.withColumn(ORD, number))
@@ -108,11 +108,11 @@ def own_fields(step: Step) -> dict[str, Column]:
 
 
 @dataclass(slots=True)
-class Windows:
+class KeyWindows:
     """The windows that are computed of some rows: each is a column, of which results are made."""
 
     step: Step
-    places: Places
+    places: KeyPlaces
     order: ItemType | None
     """The type of what the rows are ordered by, where that is one column."""
     started: Column | None = None
@@ -142,34 +142,36 @@ class Windows:
         return frame.select("*", *self.further) if self.further else frame
 
 
-def column_of(work: Windows, function: OverFunction, result: ItemType) -> Column:
+def column_of(work: KeyWindows, function: OverFunction, result: ItemType) -> Column:
     """The column that a function gives, of the windows that it needs."""
     of = aggregate_of(function)
     if of is None:
         found = _COLUMNS[function.function](work, function, result)
         return found.cast(spark_type(result))
     window = _FRAMES[function.function](work, function)
-    scope = Scope(lambda one: work.of(one, window), lambda: F.col(TICK), counts_different=False)
+    scope = AggregateScope(
+        lambda one: work.of(one, window), lambda: F.col(TICK), counts_different=False
+    )
     at, node = work.places, work.step.node
     return aggregate_column(of, at.item, result, node, ordered=at.is_ordered, scope=scope)
 
 
-def _row_number(work: Windows, _: OverFunction, __: ItemType) -> Column:
+def _row_number(work: KeyWindows, _: OverFunction, __: ItemType) -> Column:
     return F.col(ORD)
 
 
-def _by_peers(make: Callable[[], Column]) -> Callable[[Windows, OverFunction, ItemType], Column]:
+def _by_peers(make: Callable[[], Column]) -> Callable[[KeyWindows, OverFunction, ItemType], Column]:
     return lambda work, function, result: work.of(make(), work.places.by_peers())
 
 
-def _ntile(work: Windows, function: OverFunction, _: ItemType) -> Column:
+def _ntile(work: KeyWindows, function: OverFunction, _: ItemType) -> Column:
     return work.of(F.ntile(limited(argument(function, "n"))), work.places.by_rows())
 
 
 def _shifted(
     shift: Callable[[Column, int], Column],
-) -> Callable[[Windows, OverFunction, ItemType], Column]:
-    def column(work: Windows, function: OverFunction, result: ItemType) -> Column:
+) -> Callable[[KeyWindows, OverFunction, ItemType], Column]:
+    def column(work: KeyWindows, function: OverFunction, result: ItemType) -> Column:
         value, _ = named(F.col(ITEM), work.places.item, argument(function, "v"))
         rows, default = limited(argument(function, "n")), argument(function, "default")
         # In a struct a null is told from a row that is missing.
@@ -181,7 +183,7 @@ def _shifted(
     return column
 
 
-def _session(work: Windows, function: OverFunction, _: ItemType) -> Column:
+def _session(work: KeyWindows, function: OverFunction, _: ItemType) -> Column:
     """The order of the last row before which a session began, this one included."""
     gap, order = distance_of(function), work.order
     assert gap is not None
@@ -205,13 +207,13 @@ def _is_place(column: Column, order: ItemType) -> Column:
     return column.isNotNull() & ~F.isnan(column) if is_floating else column.isNotNull()
 
 
-def _running(work: Windows, function: OverFunction) -> WindowSpec:
+def _running(work: KeyWindows, function: OverFunction) -> WindowSpec:
     if argument(function, "peers"):
         return work.places.by_peers().rangeBetween(_FIRST, _HERE)
     return work.places.by_rows().rowsBetween(_FIRST, _HERE)
 
 
-def _rolling(work: Windows, function: OverFunction) -> WindowSpec:
+def _rolling(work: KeyWindows, function: OverFunction) -> WindowSpec:
     rows = argument(function, "rows")
     if rows is not None:
         return work.places.by_rows().rowsBetween(1 - limited(rows), _HERE)
@@ -219,7 +221,7 @@ def _rolling(work: Windows, function: OverFunction) -> WindowSpec:
     return work.places.within(work.spark, argument(function, "within"), work.order)
 
 
-_COLUMNS: Mapping[str, Callable[[Windows, OverFunction, ItemType], Column]] = {
+_COLUMNS: Mapping[str, Callable[[KeyWindows, OverFunction, ItemType], Column]] = {
     "row_number": _row_number,
     "rank": _by_peers(F.rank),
     "dense_rank": _by_peers(F.dense_rank),
@@ -230,7 +232,7 @@ _COLUMNS: Mapping[str, Callable[[Windows, OverFunction, ItemType], Column]] = {
     "lead": _shifted(F.lead),
     "session": _session,
 }
-_FRAMES: Mapping[str, Callable[[Windows, OverFunction], WindowSpec]] = {
+_FRAMES: Mapping[str, Callable[[KeyWindows, OverFunction], WindowSpec]] = {
     "running": _running,
     "rolling": _rolling,
     "whole": lambda work, function: work.places.whole(),

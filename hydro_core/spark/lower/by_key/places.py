@@ -46,7 +46,7 @@ MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class KeyPlaces:
     """Rows (item, row, the key, place, value, measure, t[, until]) and the windows over them."""
 
     frame: DataFrame
@@ -81,7 +81,7 @@ class Places:
 
 def places(
     step: Step, functions: Sequence[OverFunction] = (), carried: Sequence[str] = ()
-) -> tuple[Places, list[OverFunction]]:
+) -> tuple[KeyPlaces, list[OverFunction]]:
     """The rows of a step's input with their places, and functions of `over` that are of columns.
 
     Args:
@@ -116,7 +116,7 @@ def places(
     fields = [Field(name, fn_type(fn, item)) for name, fn in zip(names, asked, strict=True)]
     wider = Row((*item.fields, *fields)) if fields and isinstance(item, Row) else item
     named_keys = tuple(f"k{i}" for i in range(len(keys)))
-    found = Places(frame, wider, named_keys, bool(parts), bool(args["descending"]))
+    found = KeyPlaces(frame, wider, named_keys, bool(parts), bool(args["descending"]))
     by_name = dict(zip(asked, names, strict=True))
     return found, [_over_columns(f, by_name) for f in functions]
 

@@ -28,7 +28,7 @@ from hydro_core.spark.lower.aggregates.merged import extreme_part, merged_aggreg
 from hydro_core.spark.lower.aggregates.named import GREATEST
 from hydro_core.spark.lower.aggregates.of_parts import made_of
 from hydro_core.spark.lower.by_key.ordered import (
-    Windows,
+    KeyWindows,
     column_of,
     numbered,
     own_fields,
@@ -82,7 +82,7 @@ class _Work:
     """Those of all other keys."""
     late: DataFrame
     """(k0 …): the keys that are made again."""
-    windows: Windows
+    windows: KeyWindows
     """The windows over new rows and tails of all other keys."""
     functions: Sequence[OverFunction]
     """Those of the columns."""
@@ -233,7 +233,7 @@ def _work(step: Step) -> _Work:
     first = F.first(F.struct(F.col(STATE).alias("s"), F.col(PLACE).alias("p")))
     so_far = found.by_rows().rowsBetween(_FIRST, _HERE)
     frame = frame.where(~F.col(LATE)).withColumn(START, first.over(so_far))
-    windows = Windows(step, replace(found, frame=frame), order_type(step))
+    windows = KeyWindows(step, replace(found, frame=frame), order_type(step))
     over = [one for f in functions[len(asked) :] if (one := aggregate_of(f)) is not None]
     return _Work(step, new, stored, others, late, windows, functions[: len(asked)], over)
 
@@ -260,7 +260,7 @@ _GO_ON: Mapping[str, Callable[[Step, str, Column], Column]] = {
 
 
 def _running_parts(
-    work: Windows, step: Step, types: Mapping[str, ItemType], over_columns: Sequence[Aggregate]
+    work: KeyWindows, step: Step, types: Mapping[str, ItemType], over_columns: Sequence[Aggregate]
 ) -> Mapping[str, tuple[Column, ItemType]]:
     """The aggregates so far that are stored, by their names."""
     args = step.node.args

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.functions.attempt import Attempt, Use
+from hydro_core.functions.attempt import CallAttempt, Use
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
@@ -28,7 +28,7 @@ from hydro_core.types.values import RowItem
 @lowers("fitting")
 def fitting(step: Step) -> Relation:
     """The items on which no function fails."""
-    attempt = Attempt.of(step.node.args, step.input.item)
+    attempt = CallAttempt.of(step.node.args, step.input.item)
     try:
         return kept(step.input, _surely(attempt, fits=True))
     except NotCompilable:
@@ -38,7 +38,7 @@ def fitting(step: Step) -> Relation:
 @lowers("failing")
 def failing(step: Step) -> Relation:
     """The other items, each with which function fails on it and why."""
-    attempt = Attempt.of(step.node.args, step.input.item)
+    attempt = CallAttempt.of(step.node.args, step.input.item)
     try:
         none = kept(step.input, _surely(attempt, fits=False))
         nothing = F.lit(None).cast(spark_type(step.item))
@@ -47,7 +47,7 @@ def failing(step: Step) -> Relation:
         return kept(projected(step, _described(step, attempt)), F.col(ITEM).isNotNull())
 
 
-def _surely(attempt: Attempt, *, fits: bool) -> Column:
+def _surely(attempt: CallAttempt, *, fits: bool) -> Column:
     """A condition that is true of all items if they are to fit, else of none; where a guard of a
     function fails, so does the job.
 
@@ -61,7 +61,7 @@ def _surely(attempt: Attempt, *, fits: bool) -> Column:
     return known
 
 
-def _computed(attempt: Attempt, fn: Fn) -> Column:
+def _computed(attempt: CallAttempt, fn: Fn) -> Column:
     """The results of a function, as its operator has them."""
     args, result = ((F.col(ITEM), attempt.item),), attempt.result(fn)
     match attempt.use:
@@ -79,14 +79,14 @@ def _computed(attempt: Attempt, fn: Fn) -> Column:
             return to_column(fn, args, result=result)
 
 
-def _in_python(step: Step, attempt: Attempt) -> Column:
+def _in_python(step: Step, attempt: CallAttempt) -> Column:
     def is_fitting(x: Any) -> bool:
         return attempt.on(x) is None
 
     return udf_predicate(_named(step, is_fitting, BOOLEAN), F.col(ITEM), step.input.item)
 
 
-def _described(step: Step, attempt: Attempt) -> Column:
+def _described(step: Step, attempt: CallAttempt) -> Column:
     source, place = step.arg("source"), step.arg("place")
 
     def described(x: Any) -> RowItem | None:
