@@ -148,7 +148,8 @@ class _Analysis:
             fields = told[tail.by].fields
             of_key = tuple(pair for pair in fields if pair[0][0] in keys)
             of_order = tuple(pair for pair in fields if pair[0][0] in orders)
-            if {own[0] for own, _ in of_order} != orders:
+            # What has no leaves of its own, as an array, tells nothing of its order or its key.
+            if not of_key or {own for own, _ in of_order} != set(order):
                 return None
             step, descending = FoundRows(slot.id, tail), args["descending"]
             found.add(Lookup(RowsSinceLate(tail.by, step, of_key, of_order, descending), of_key))
