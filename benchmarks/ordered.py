@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from benchmarks.growth import Case, Grown, Tables
@@ -78,15 +78,19 @@ def _over(columns: str) -> str:
     return f'events -> persist() -> over(by="user", order="at", {columns}) -> delta() -> out'
 
 
-_BY_USER = Window.partitionBy("user").orderBy("at", "amount")
-_SO_FAR = _BY_USER.rowsBetween(Window.unboundedPreceding, 0)
+def _by_user() -> WindowSpec:
+    return Window.partitionBy("user").orderBy("at", "amount")
+
+
+def _so_far() -> WindowSpec:
+    return _by_user().rowsBetween(Window.unboundedPreceding, 0)
 
 
 def _sessions(rows: DataFrame) -> DataFrame:
-    gap = F.col("at") - F.lag("at").over(_BY_USER)
+    gap = F.col("at") - F.lag("at").over(_by_user())
     begins = F.when(gap.isNull() | (gap > TICK_LENGTH), F.col("at"))
     return rows.withColumn("begin", begins).withColumn(
-        "start", F.last("begin", ignorenulls=True).over(_SO_FAR)
+        "start", F.last("begin", ignorenulls=True).over(_so_far())
     )
 
 
@@ -98,15 +102,15 @@ def _best(rows: DataFrame) -> DataFrame:
 CASES: Mapping[str, Ordered] = {
     "running sum": Ordered(
         _over('total=running(sum("amount"))'),
-        lambda rows: rows.withColumn("total", F.sum("amount").over(_SO_FAR)),
+        lambda rows: rows.withColumn("total", F.sum("amount").over(_so_far())),
     ),
     "lag": Ordered(
         _over('before=lag("amount")'),
-        lambda rows: rows.withColumn("before", F.lag("amount").over(_BY_USER)),
+        lambda rows: rows.withColumn("before", F.lag("amount").over(_by_user())),
     ),
     "rank": Ordered(
         _over("place=rank()"),
-        lambda rows: rows.withColumn("place", F.rank().over(_BY_USER)),
+        lambda rows: rows.withColumn("place", F.rank().over(_by_user())),
     ),
     "sessions": Ordered(_over(f"start=session(gap={TICK_LENGTH})"), _sessions),
     "top n": Ordered(

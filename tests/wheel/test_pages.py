@@ -63,6 +63,7 @@ def test_every_program_on_a_page_gives_what_its_table_says(
     assert done.returncode == 0, done.stdout
     answers = map(json.loads, done.stdout.splitlines())
     for (block, said), (streams, given), answer in zip(shown, tables, answers, strict=True):
+        assert "ticks" in answer, answer
         gives = [{**i, **o} for i, o in zip(given, answer["ticks"], strict=True)]
         assert written(streams, gives) == said.text, block.place
 
