@@ -121,6 +121,8 @@ class _Analysis:
         key = group_key(node)
         if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
             return None
+        if not node.cls.changes and self._kinds[node.inputs[-1].node] is not Kind.E:
+            return None  # all that is there is given in each tick, not what comes and goes alone
         own = self._met((Endpoint(node.id), key_paths(key)), (node.inputs[-1], key_paths(key)))
         if "tail" in node.args and own is not None:
             own = self._of_tails(node, slot, key) or own

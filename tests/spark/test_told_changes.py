@@ -34,6 +34,9 @@ def _reads(x: str) -> str:
 PROGRAMS = {
     "window": "x = a -> window(2)\n" + _reads("x"),
     "longer window": "x = a -> filter(lambda r: r.v != 1) -> window(3)\n" + _reads("x"),
+    "history of a result": 'x = a -> persist() -> aggregate(by="k", v=sum("v"))\n'
+    'x -> persist() -> aggregate(by="k", n=count()) -> delta() -> of_all\n'
+    "x -> aggregate(n=count()) -> delta() -> of_changes\n",
     "left join": BOTH + 'x = pa -> join(right=pb, on="k", how="left")\n' + _reads("x"),
     "right join": BOTH + 'x = pa -> join(right=pb, on="k", how="right")\n' + _reads("x"),
     "outer join": BOTH + 'x = pa -> join(right=pb, on="k", how="outer")\n' + _reads("x"),

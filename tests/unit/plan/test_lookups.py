@@ -54,6 +54,17 @@ def test_events_meet_what_has_their_key(text: str, wanted: dict[str, list[str]])
     assert found(text) == wanted
 
 
+def test_who_takes_all_rows_of_a_result_in_each_tick_has_them() -> None:
+    """A key that is in no batch is counted again in each tick: its stored row is needed."""
+    text = (
+        "s = r -> persist() -> aggregate(by='k', v=sum('v')); s -> aggregate(n=count()) -> one; "
+        "s -> persist() -> aggregate(by='k', n=count()) -> delta() -> out"
+    )
+    known = found(text, optimize=True)
+    assert known.pop("moving_aggregate_1") is None
+    assert known == dict.fromkeys(known) != {}
+
+
 def test_what_no_filter_lets_pass_looks_up_nothing() -> None:
     once = JOIN + "a -> filter(lambda k, v: v > 1) -> [0]j; j -> out"
     assert found(once) == {"b": ["a where lambda k, v: v > 1: 0=0"]}
