@@ -308,7 +308,7 @@ def _details(flow: FlowStatus) -> list[str]:
     if held and held.all:
         lines.append(
             f"wrong:  {held.all:,} row(s) are in quarantine, {held.last:,} of them by the last "
-            f"commit: `hydrotick show {flow.flow} {QUARANTINE}`"
+            f"commit: `hydrotick show {flow.flow} {QUARANTINE} --tick {held.tick}`"
         )
     lines += _ran_again(flow.reruns)
     lines += [

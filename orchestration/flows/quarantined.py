@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.store.schema import OUTPUT_TICK
 from hydro_core.types.quarantine import QUARANTINE
 
 from .flows import Flows
@@ -17,6 +20,8 @@ class Quarantined:
 
     last: int
     all: int
+    tick: str | None = None
+    """The key of the last tick that has some."""
 
 
 def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
@@ -28,7 +33,10 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
         table = pipeline.output_tables[QUARANTINE].name
         run = flows.deployments.ledger(flow).last_run
         last = 0 if run is None else run.rows.get(table, 0)
-        return Quarantined(last, pipeline.store.row_count(table))
+        found = pipeline.store.row_count(table)
+        ticks = pipeline.store.arrow(table, 0, flows.next_tick(flow) - 1) if found else None
+        at = ticks and flow.ticks.calendar.window(pc.max(ticks[OUTPUT_TICK]).as_py()).key
+        return Quarantined(last, found, at)
     except HydroError:
         # What is wrong with a pipeline is told by what runs next.
         return None
