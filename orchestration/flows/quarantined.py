@@ -34,9 +34,11 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
         run = flows.deployments.ledger(flow).last_run
         last = 0 if run is None else run.rows.get(table, 0)
         found = pipeline.store.row_count(table)
-        ticks = pipeline.store.arrow(table, 0, flows.next_tick(flow) - 1) if found else None
-        at = ticks and flow.ticks.calendar.window(pc.max(ticks[OUTPUT_TICK]).as_py()).key
-        return Quarantined(last, found, at)
+        if not found:
+            return Quarantined(last, found)
+        rows = pipeline.store.arrow(table, 0, flows.next_tick(flow) - 1)
+        tick: int = pc.max(rows[OUTPUT_TICK]).as_py()
+        return Quarantined(last, found, flow.ticks.calendar.window(tick).key)
     except HydroError:
         # What is wrong with a pipeline is told by what runs next.
         return None
