@@ -90,8 +90,8 @@ def test_of_parts_that_nobody_wants_no_earlier_line_is_looked_up(
     found: dict[str, int] = {}
     rows_of = searched.StoredSearch.rows
 
-    def counted(search: searched.StoredSearch, arrived: Any) -> Any:
-        given = rows_of(search, arrived)
+    def counted(search: searched.StoredSearch, arrived: Any, *, is_tick: bool) -> Any:
+        given = rows_of(search, arrived, is_tick=is_tick)
         found.update({slot: rows.num_rows for slot, rows in given.items()})
         return given
 

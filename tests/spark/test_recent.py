@@ -153,6 +153,10 @@ COUNTED = """
 a = source("k string, at timestamp")
 a -> persist(for_=timedelta(days=3), by="at") -> aggregate(by="k", n=count()) -> counts
 """
+STAYING = """
+a = source("k string, at timestamp")
+a -> persist(for_=timedelta(days=3), by="at") -> rows
+"""
 
 
 def test_the_state_is_bounded(spark: SparkSession, tmp_path: Path) -> None:
@@ -168,7 +172,8 @@ def test_the_state_is_bounded(spark: SparkSession, tmp_path: Path) -> None:
     run = RangeRequest(16, 16, DAYS.times(16, 16), "", ())
     looked_at = alive_rows(made, pipeline.store, pipeline.state_tables, run, (["counts"], 100))
     assert [rows.num_rows for rows in looked_at.values()] == [3], "what leaves, and nothing else"
-    whole = alive_rows(made, pipeline.store, pipeline.state_tables, run, ([], 100))
+    rows = planned(compile_graph(parse(STAYING), {}))
+    whole = alive_rows(rows, pipeline.store, pipeline.state_tables, run, ([], 100))
     assert [rows.num_rows for rows in whole.values()] == [6], "what is there"
     assert pipeline.output("counts")["n"].to_pylist() == [6]
     commit = pipeline.compact(keep_hours=0)
@@ -189,7 +194,7 @@ def test_ticks_without_times_are_refused(spark: SparkSession, tmp_path: Path) ->
         pipeline.run_tick(tick, table(tick), window=DAYS.times(tick, tick)[tick])
     memory = Memory(plan(program.typed), few_rows_session(spark), Settings())
     with pytest.raises(DataError, match="has no times"):
-        memory.run([TickInput()])
+        list(memory.run([TickInput()]))
 
 
 def test_rows_that_come_too_late_are_written_all_the_same(
