@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
+from hydro_core.compile import compile_graph
 from hydro_core.lang.resolve import parse
 from hydro_core.reference.fixpoint import Fixpoint, naive, semi_naive
 from hydro_core.reference.interpreter import run_ticks
@@ -22,9 +21,9 @@ from tests.laws.templates import CYCLES
 
 def outputs(program: RandomProgram, fixpoint: Fixpoint) -> list[dict[str, Iterable[Any]]]:
     graph = parse(program.text)
-    typed = infer(graph, {name: parse_ddl(text) for name, text in program.schemas.items()})
-    ticks = read_ticks(typed, program.ticks)
-    found = run_ticks(typed, stratify(typed), ticks, Settings(), fixpoint=fixpoint)
+    compiled = compile_graph(graph, {n: parse_ddl(text) for n, text in program.schemas.items()})
+    ticks = read_ticks(compiled.typed, program.ticks)
+    found = run_ticks(compiled.typed, compiled.strata, ticks, Settings(), fixpoint=fixpoint)
     return [{name: [*map(canonical, items)] for name, items in tick.items()} for tick in found]
 
 
