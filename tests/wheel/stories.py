@@ -22,6 +22,9 @@ ELSEWHERE = {
     ),
     "dg check defs": "as above",
     "dg list defs": "as above",
+    "hydrotick doctor": "it looks at what there is: tests/unit/storage/test_doctor.py",
+    'hydrotick run totals.hydro --input "payments=s3://acme-landing/payments:day" --every 1d '
+    "--out s3://acme-results --engine spark": "a bucket: tests/spark/test_object_stores.py",
 }
 """The commands on pages that are not run in the fresh environment, each with its reason."""
 
@@ -81,6 +84,7 @@ STORIES = (
     Story("docs/language.md", slow=False),
     Story("docs/partitioning.md", slow=False),
     Story("docs/tutorial.md", before={"": _ready}),
+    Story("docs/dedalus.md"),
     Story(
         "docs/operating.md",
         before={"": _shop, "hydrotick plan totals --compare 3": edit},

@@ -55,8 +55,11 @@ def test_every_program_on_a_page_gives_what_its_table_says(
         given = read(said.text, [stream for stream in streams if not stream.out])
         every, _, start = said.file.partition(" from ")
         times = {"start": start, "every": every} if start else {}
-        job = {"name": block.place, "program": block.text, "ticks": given, **times}
-        jobs.append(json.dumps(job))
+        program = {"program": block.text}
+        if block.language == "rules":
+            program = {"file": f"{len(jobs)}.dl"}
+            (tmp_path / program["file"]).write_text(block.text, encoding="utf-8")
+        jobs.append(json.dumps({"name": block.place, **program, "ticks": given, **times}))
         tables.append((streams, given))
     (tmp_path / "jobs.jsonl").write_text("\n".join(jobs), encoding="utf-8")
     done = environment.run(["hydrotick", "run", "--batch", "jobs.jsonl"], tmp_path)
