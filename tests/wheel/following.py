@@ -22,7 +22,7 @@ VARIES = re.compile(
     r"\s*\b[\d.,]+ (ms|s|min|d|ticks/s)\b"  # how long it took, and how long ago it is
     r"|since [\d: -]+ UTC|\(run [\w-]+\)"
 )
-_SAVED = ("hydrotick", "json", "csv")
+_SAVED = ("hydrotick", "rules", "json", "csv")
 """What a reader saves wherever he is; other files are shown, unless they say in which folder."""
 
 
