@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.schema import OUTPUT_TICK
 from hydro_core.types.quarantine import QUARANTINE
 
 from .flows import Flows
@@ -37,7 +36,7 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
         if not found:
             return Quarantined(last, found)
         rows = pipeline.store.arrow(table, 0, flows.next_tick(flow) - 1)
-        tick: int = pc.max(rows[OUTPUT_TICK]).as_py()
+        tick: int = pc.max(rows[pipeline.store.tables[table].spec.tick]).as_py()
         return Quarantined(last, found, flow.ticks.calendar.window(tick).key)
     except HydroError:
         # What is wrong with a pipeline is told by what runs next.
