@@ -32,7 +32,7 @@ from hydro_core.spark.store.published import (
 from hydro_core.spark.store.schema import TableSpec, recorded_table
 from hydro_core.spark.store.store import Store
 
-Keys = Mapping[str, Sequence[str]]
+OutputKeys = Mapping[str, Sequence[str]]
 """By the names of outputs the columns of which an output has at most one row for each value."""
 
 
@@ -43,7 +43,7 @@ class Published:
         self,
         directory: Path,
         ledger: Ledger,
-        program: tuple[str, Callable[[], Keys]],
+        program: tuple[str, Callable[[], OutputKeys]],
         step: Callable[[str], None],
     ) -> None:
         """The outputs of the pipeline in a directory.
@@ -140,7 +140,7 @@ class Published:
         return since[0].last + 1
 
 
-def keys_of_outputs(plan: TickPlan, tables: Mapping[str, TableSpec]) -> Keys:
+def keys_of_outputs(plan: TickPlan, tables: Mapping[str, TableSpec]) -> OutputKeys:
     """The keys of the outputs of a plan that are known, by their columns in the outputs' tables."""
     known = keys_of(plan.typed)
     found = {}
