@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
-from hydro_core.spark.pipeline.publishing import Published
+from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
 from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
     fingerprint,
@@ -88,7 +89,12 @@ class Pipeline:
         )
         self.ledger = Ledger(directory, self.store.forget)
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
-        self.published = Published(self)
+        self.published = Published(
+            directory,
+            self.ledger,
+            (self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)),
+            lambda done: self.step(done),  # noqa: PLW0108 - it may be another one later
+        )
         self.ledger.appended = self.published.follow
 
     @property
@@ -375,13 +381,8 @@ def _not_next(message: str, cure: str) -> TransientError:
 
 
 def _negative(hours: int) -> DataError:
-    return DataError(
-        Diagnostic(
-            code="config",
-            message=f"files cannot be kept for {hours} hours",
-            help="give a number of hours, 0 or more: what was replaced within them is kept",
-        )
-    )
+    cure = "give a number of hours, 0 or more: what was replaced within them is kept"
+    return DataError(Diagnostic("config", f"files cannot be kept for {hours} hours", help=cure))
 
 
 def _ticks(first: int, last: int) -> str:

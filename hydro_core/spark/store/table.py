@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
@@ -318,6 +319,13 @@ class StoredTable:
         files = [str(f.path) for f in self.files() if f.last is None or f.last >= tick]
         rows = ds.dataset(files, schema=self.spec.arrow_schema, format=parquet_format())
         return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
+
+    def last_tick(self, until: int) -> int | None:
+        """The last tick up to one of which there are rows; the column of ticks alone is read."""
+        tick, files = self.spec.tick, [str(f.path) for f in self.files() if f.may_hold(0, until)]
+        stored = ds.dataset(files, schema=self.spec.arrow_schema, format=parquet_format())
+        found: int | None = pc.max(stored.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
+        return found
 
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
