@@ -24,7 +24,7 @@ from hydro_core.errors import HydroError
 from hydro_core.storage.store import FileStore
 
 SECONDS = 60.0
-"""How long a lease lasts that is not renewed: who waits for one whose owner is gone waits so long."""
+"""How long a lease lasts that is not renewed: so long others wait where its owner is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,11 +97,11 @@ class FileStore:
             except FileNotFoundError:
                 return None
 
-    def folder(self, name: str) -> tuple[list[str], list[StoredFile]]:
+    def folder(self, name: str) -> tuple[Sequence[str], Sequence[StoredFile]]:
         """The folders in a folder, and the files."""
         with self._told(name, "list"):
             found = self._obstore.list_with_delimiter(self._ask, name or None)
-            return list(found["common_prefixes"]), [_stored(one) for one in found["objects"]]
+            return tuple(found["common_prefixes"]), tuple(map(_stored, found["objects"]))
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
         """Some bytes of a file.

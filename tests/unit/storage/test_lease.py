@@ -267,7 +267,7 @@ def test_a_store_that_does_not_answer_does_not_lose_a_lease_that_lasts() -> None
                 raise InfrastructureError(Diagnostic("runtime", "no answer", help=""))
             return done
 
-    failing = Failing("memory://", "memory", store._ask)  # noqa: SLF001
+    failing = Failing("memory://", "memory", store._ask)
     lease = Lease(LeaseFile(failing, NAME, seconds=0.3), "a:1", nobody)
     assert lease.take()
     threading.Event().wait(0.5)
@@ -287,7 +287,7 @@ def test_what_took_it_and_was_not_told_may_take_it_again() -> None:
             super().write_if_absent(name, content)
             raise InfrastructureError(Diagnostic("runtime", "no answer", help=""))
 
-    failing = Failing("memory://", "memory", store._ask)  # noqa: SLF001
+    failing = Failing("memory://", "memory", store._ask)
     lease = Lease(LeaseFile(failing, NAME), "a:1", nobody)
     with pytest.raises(InfrastructureError):
         lease.take()
