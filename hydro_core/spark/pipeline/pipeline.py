@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +42,7 @@ from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
 from hydro_core.spark.store.store import OnStep, Store
+from hydro_core.storage.remote import DataPlace
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""
@@ -59,7 +59,7 @@ class Pipeline:
 
     def __init__(
         self,
-        directory: Path,
+        directory: DataPlace,
         plan: TickPlan,
         settings: Settings | None = None,
         spark: SparkSession | None = None,
@@ -70,7 +70,6 @@ class Pipeline:
         self.directory = directory
         self.plan = plan
         self.settings = settings or Settings()
-        self.lock = WriterLock(directory)
         self.step: OnStep = lambda _: None
         self._spark = spark
         named = tables or Tables(state_tables(plan), output_tables(plan))
@@ -88,6 +87,8 @@ class Pipeline:
             lookup_bytes=self.settings.spark.lookup_bytes,
         )
         self.ledger = Ledger(directory, self.store.forget)
+        self.lock = WriterLock(directory, self.ledger.fence)
+        self.ledger.writer = lambda: self.lock.number
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
         self.published = Published(
             directory,

@@ -8,10 +8,8 @@ program, rows that were forgotten) it is compared with the output as it is now.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +29,9 @@ from hydro_core.spark.store.published import (
 )
 from hydro_core.spark.store.schema import TableSpec, recorded_table
 from hydro_core.spark.store.store import Store
+from hydro_core.storage.delta import is_table
+from hydro_core.storage.places import entries_in, remove_tree
+from hydro_core.storage.remote import DataPlace
 
 OutputKeys = Mapping[str, Sequence[str]]
 """By the names of outputs the columns of which an output has at most one row for each value."""
@@ -41,7 +42,7 @@ class Published:
 
     def __init__(
         self,
-        directory: Path,
+        directory: DataPlace,
         ledger: Ledger,
         program: tuple[str, Callable[[], OutputKeys]],
         step: Callable[[str], None],
@@ -112,9 +113,9 @@ class Published:
         """Removes the tables of outputs that there are no more, or that are logs now."""
         root = self._directory / PUBLISHED
         stay = {published_path(self._directory, spec) for spec in specs}
-        for place in sorted(root.iterdir()) if root.is_dir() else ():
+        for place in entries_in(root):
             if place not in stay:
-                shutil.rmtree(place)
+                remove_tree(place)
 
     def _bring(self, table: PublishedTable, store: Store, commit: Commit) -> None:
         spec, shown = table.spec, table.sequence()
@@ -187,7 +188,7 @@ def specs_of(commit: Commit) -> Iterator[TableSpec]:
             yield recorded_table(name, record)
 
 
-def compared(directory: Path, commit: Commit) -> tuple[list[str], list[str]]:
+def compared(directory: DataPlace, commit: Commit) -> tuple[list[str], list[str]]:
     """What is wrong with the tables below a pipeline's directory, and what is worth a word.
 
     Each is compared with the output as of the last committed tick, row by row.
@@ -195,7 +196,7 @@ def compared(directory: Path, commit: Commit) -> tuple[list[str], list[str]]:
     problems, notes = [], []
     for spec in specs_of(commit):
         table = PublishedTable(directory, spec)
-        if not table.path.exists():
+        if not is_table(table.path):
             continue
         shown = table.sequence()
         if shown != commit.sequence:
@@ -216,7 +217,7 @@ def compared(directory: Path, commit: Commit) -> tuple[list[str], list[str]]:
     return problems, notes
 
 
-def behind(directory: Path, commit: Commit | None, wanted: Iterable[str]) -> tuple[str, ...]:
+def behind(directory: DataPlace, commit: Commit | None, wanted: Iterable[str]) -> tuple[str, ...]:
     """The outputs among these whose tables do not show a commit, the last one."""
     specs = {spec.of: spec for spec in specs_of(commit)} if commit is not None else {}
     sequence = None if commit is None else commit.sequence
