@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.held import Held
 from hydro_core.types.item import FieldPath, ItemType, children
 
@@ -27,7 +28,9 @@ _SEARCHED_AT_ONCE = 1 << 20
 """So many rows of a table are searched at once."""
 
 
-def met_in(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
+def met_in(
+    base: str, files: ds.Dataset, met: Met, held: Held, *, summed: bool = False
+) -> Iterator[pa.Table]:
     """The rows (item, t, …) of a table that are met, held in memory where they fit.
 
     Args:
@@ -35,8 +38,10 @@ def met_in(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Ta
         files: the table, as Arrow reads its files.
         met: which rows are met.
         held: what holds rows, or the columns that are compared.
+        summed: whether changes that cancel out within a file may be left out.
     """
-    rows = held.rows(Path(base).joinpath, files, files.schema.names)
+    some = without_cancelled if summed else None
+    rows = held.rows(Path(base).joinpath, files, files.schema.names, some)
     if rows is files:
         yield from met_in_files(base, files, met, held)
         return

@@ -27,6 +27,7 @@ from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
@@ -259,12 +260,11 @@ class Store:
         """
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
-        schema = table.spec.arrow_schema
-        looked_up, rest = self.lookup_files.met(files, schema, met)
-        found = [looked_up]
+        schema, summed = table.spec.arrow_schema, table.spec.is_log and may_cancel(files, met)
+        looked_up, rest = self.lookup_files.met(files, schema, met, summed=summed)
         base, stored = str(table.path), _dataset(table, rest)
         with _told(table):
-            found += met_in(base, stored, met, HELD)
+            found = [looked_up, *met_in(base, stored, met, HELD, summed=summed)]
         return pa.concat_tables(found)
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
