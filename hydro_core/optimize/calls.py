@@ -187,6 +187,9 @@ def _parts(problem: Problem) -> _InParts:
             found.setdefault(numbers[0], []).append((numbers[1], numbers[2]))
         elif name == "apart":
             found.setdefault(numbers[0], []).extend((n, None) for n in numbers[1:3])
+        elif name in {"first_of_key", "first_of_all"}:
+            # the first items are found by what a sort asks of all
+            found.setdefault(numbers[1], []).append((numbers[2], None))
     return found
 
 
