@@ -32,6 +32,7 @@ FACTS: Mapping[str, str] = {
     "first_of_key": "PPP",
     "first_of_all": "PPP",
     "itself": "P",
+    "steps_in_order": "PPP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
     "opposite": "PP",

@@ -66,6 +66,22 @@ def first_of(rng: Random, fact: str, rule: str) -> list[Args]:
     return [taker, Args((("f", fn), ("descending", down))), Args(top)]
 
 
+STEPS = ("lambda acc, v: acc * 2 - v", "lambda acc, v: v - acc", "lambda acc, v: max(acc, v) + 1")
+
+
+def steps_in_order(rng: Random, name: str) -> list[Args]:
+    """Those of a fold, a scan or a reduction of sorted pairs, of the sort, and of what is both."""
+    step = (("f", _fn(rng.choice(STEPS))), ("by", None))
+    start = () if "reduce" in name else (("init", rng.randint(0, 3)),)
+    by_key = name.endswith("-by-key") or rng.random() < 0.5
+    order: object = _fn(rng.choice(("lambda x: x[1]", "lambda k, v: (k - v) % 3")))
+    down = rng.random() < 0.5
+    if name.endswith("-sort") or not by_key:
+        order, down = _fn("lambda x: x"), False
+    both = Args((*start, *step, ("order", order), ("descending", down)))
+    return [Args((*start, *step)), Args((("f", order), ("descending", down))), both]
+
+
 def _fn(text: str) -> Fn:
     graph = parse(f"a -> map({text}) -> out")
     fn: Fn = graph.named("map")[0].args["f"]

@@ -42,6 +42,7 @@ FUNCTIONS: Mapping[str, Fn] = {
     "greatest": _fn("lambda x, y: max(x, y), commutative=True, associative=True", "reduce"),
     "alive": _fn("lambda r: r.v != 0", "filter"),
     "at": _fn("lambda r: r.at"),
+    "steps": _fn("lambda s, v: s * 2 - v", "fold", "0, "),
 }
 
 

@@ -23,7 +23,7 @@ from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
-from hydro_core.optimize.rules.in_order import firsts_of_sorted
+from hydro_core.optimize.rules.in_order import made_of_sorted
 from hydro_core.optimize.rules.single import first_of_pairs, kept_rows
 from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
@@ -91,7 +91,7 @@ def _of_single(loaded: Loaded, facts: _Facts) -> None:
 
 def _of_sorted(loaded: Loaded, facts: _Facts) -> None:
     """What is taken of sorted streams."""
-    for name, args in firsts_of_sorted(loaded):
+    for name, args in made_of_sorted(loaded):
         facts.add(name, *(facts.number(Payload(a)) for a in args))
         if name == "itself":
             for fn in functions_of(args[0]):

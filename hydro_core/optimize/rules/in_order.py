@@ -1,7 +1,8 @@
-"""What is taken of a sorted stream, as what goes by the order of a key's rows itself.
+"""What is made of a sorted stream, as what goes by the order of a key's rows itself.
 
 A sort goes through all items in each tick. The first of them, or of each key, are those that `top`
-finds, by the same order and with the same ties; they alone are then sorted.
+finds, by the same order and with the same ties; they alone are then sorted. What goes from one item
+of a key to the next looks at the items of the keys that change, if it knows their order.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hydro_core.catalog.classes import Ordering, Positional
-from hydro_core.catalog.group import UNIQUE_KEYED
-from hydro_core.catalog.order import LIMIT, SORT, SORT_BY_KEY
+from hydro_core.catalog.group import FOLD_KEYED, REDUCE_KEYED, UNIQUE_KEYED
+from hydro_core.catalog.in_order import ENTRIES
+from hydro_core.catalog.order import LIMIT, SCAN_KEYED, SORT, SORT_BY_KEY
 from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.catalog.variants import Places
@@ -35,6 +37,8 @@ _FIRST = (
     (UNIQUE_KEYED.name, TOP.name, "first_of_key"),
 )
 """What takes the first items: the shapes' names, sorted and not, and what is known of it."""
+_STEPS = (FOLD_KEYED, REDUCE_KEYED)
+"""What goes from one item of a key to the next, and gives the last result alone."""
 
 
 def _lines() -> Iterator[Line]:
@@ -48,20 +52,40 @@ def _lines() -> Iterator[Line]:
                 f"({fact} ?f ?g ?h)",
                 *((itself,) if itself else ()),
             )
+        yield (
+            f"filter-before-{sort}".replace("_", "-"),
+            f"(filter! ?p ({sort}!{by} ?a)) => ({sort}!{by} (filter ?p ?a))",
+            "what is left of sorted items stands in the same order",
+        )
+        for op in _STEPS:
+            yield _of_steps(op, f"({op.name}! ?f ({sort}!{by} ?a))", sort, itself)
+        scan = f"(bag ({SCAN_KEYED.name}! ?f ({sort}!{by} ?a)))"
+        yield _of_steps(SCAN_KEYED, scan, sort, itself)
+
+
+def _of_steps(op: OpSpec, sorted_steps: str, sort: str, itself: str) -> Line:
+    return (
+        f"{op.name}-of-{sort}".replace("_", "-"),
+        f"{sorted_steps} => (sorted_{op.name} ?h ?a)",
+        "what goes through the items of a key in an order needs no order of all",
+        "(steps_in_order ?f ?g ?h)",
+        *((itself,) if itself else ()),
+    )
 
 
 IN_ORDER: tuple[Line, ...] = tuple(_lines())
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
     (TOP, {"n": 1, "by": by, "order": ("v",)}) for by in (("k",), None)
-)
+) + tuple((op, {"order": ("v",)}) for op in ENTRIES)
 """What these rules bring in, as it is with these arguments."""
 
 
-def firsts_of_sorted(loaded: Loaded) -> Iterator[Found]:
-    """What is known of operators that take the first items of a sorted stream."""
+def made_of_sorted(loaded: Loaded) -> Iterator[Found]:
+    """What is known of operators that go by the order of a sorted stream."""
     nodes = tuple(loaded.origins.values())
     takers = [n for n in nodes if _takes_first(n)]
-    sorts = [n for n in nodes if n.cls == Ordering()] if takers else []
+    steps = [n for n in nodes if n.op in (*_STEPS, SCAN_KEYED)]
+    sorts = [n for n in nodes if n.cls == Ordering()] if takers or steps else []
     for sort in sorts:
         item = loaded.typed.types[sort.inputs[0]].item
         order = _order(sort, item)
@@ -79,6 +103,10 @@ def firsts_of_sorted(loaded: Loaded) -> Iterator[Found]:
                 )
                 fact = "first_of_all" if taker.args["by"] is None else "first_of_key"
                 yield fact, (taker.args, by, Args(top))
+        for step in steps:
+            if loaded.typed.types[step.inputs[0]].item == item:
+                in_order = (("order", order), ("descending", by["descending"]))
+                yield "steps_in_order", (step.args, by, Args((*step.args.entries, *in_order)))
 
 
 def _takes_first(node: Node) -> bool:
