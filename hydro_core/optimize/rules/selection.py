@@ -15,7 +15,16 @@ from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Line, Rule, rule
-from hydro_core.optimize.rules import algebra, derived, empty, functions, in_order, matches, results, state
+from hydro_core.optimize.rules import (
+    algebra,
+    derived,
+    empty,
+    functions,
+    in_order,
+    matches,
+    results,
+    state,
+)
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
