@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic, TransientError
-from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings

@@ -28,8 +28,8 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
-from hydro_core.faults import fault_of
 from hydro_core.files.parquet import copy_parquet, files_as_dataset, has_int96
+from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import SUMMED_TO, data_files, stored_file, summed_to
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
