@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.files.parquet import parquet_format
-from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.plan.found_rows import Lookup
+from hydro_core.plan.lookups import Needed
 from hydro_core.spark.store import cancelled, key_hashes, lookup_files
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
@@ -70,7 +71,8 @@ def summed(rows: pa.Table) -> Counter[Any]:
     """What the changes come to, by the definitions of the language."""
     found: Counter[Any] = Counter()
     items = from_arrow(rows["item"].combine_chunks(), ROW)
-    for item, n in zip(items, rows["n"].to_pylist(), strict=True):
+    counts: list[Any] = rows["n"].to_pylist()
+    for item, n in zip(items, counts, strict=True):
         found[canonical(item)] += n
     return Counter({item: n for item, n in found.items() if n})
 
@@ -86,7 +88,7 @@ def test_what_is_left_comes_to_the_same(seed: int, tmp_path: Path) -> None:
     rows = as_table(a_log(rng, rng.choice([0, 1, 5, 300])))
     left = without_cancelled(rows)
     assert summed(left) == summed(rows)
-    alive = {item for item in summed(rows)}
+    alive = set(summed(rows))
     assert {canonical(item) for item in from_arrow(left["item"].combine_chunks(), ROW)} == alive
     places = remaining_of_file(file_of(tmp_path, rows), rows.schema)
     of_file = rows.take(pa.array(places, pa.int64()))
