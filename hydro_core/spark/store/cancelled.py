@@ -32,19 +32,30 @@ Leaves = Callable[[], Iterable[Column]]
 """Gives the parts of all items, column by column, as often as they are asked for."""
 
 
-def may_cancel(files: Iterable[DataFile], met: Met) -> bool:
+def may_cancel(schema: pa.Schema, files: Iterable[DataFile], met: Met) -> bool:
     """Whether what cancels out within the files of a log makes nothing of what is met.
 
-    It does where some ticks are not met, or all rows of one are.
+    It does where some ticks are not met, or all rows of one are. Of items with parts that are not
+    compared by columns, arrays, nobody tells which cancel out.
     """
     first, last = met.ticks or (0, -1)
-    return met.whole_tick is None and all(
-        file.first is not None
-        and file.last is not None
-        and first <= file.first
-        and file.last <= last
-        for file in files
+    return (
+        met.whole_tick is None
+        and _is_hashed(schema.field(ITEM).type)
+        and all(
+            file.first is not None
+            and file.last is not None
+            and first <= file.first
+            and file.last <= last
+            for file in files
+        )
     )
+
+
+def _is_hashed(of: Any) -> bool:
+    if pa.types.is_struct(of):
+        return all(_is_hashed(of.field(i).type) for i in range(of.num_fields))
+    return are_hashed(of)
 
 
 def without_cancelled(rows: pa.Table) -> pa.Table:
@@ -77,8 +88,8 @@ def remaining(leaves: Leaves, counts: Numbers) -> Numbers:
     """
     import numpy as np
 
-    words = words_of(part for part in leaves() if are_hashed(part.type))
-    if len(words) != len(counts):  # there is no part that has hashes
+    words = words_of(leaves())
+    if len(words) != len(counts):  # items of no parts
         return np.arange(len(counts))
     order = np.argsort(words, kind="stable")
     starts = np.flatnonzero(np.diff(words[order], prepend=~words[order[:1]]))

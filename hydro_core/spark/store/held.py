@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -61,7 +60,7 @@ class Held:
         tables = [self._of_file(named(one.path), what, partial(read, one)) for one in fragments]
         return ds.dataset(pa.concat_tables(tables))
 
-    def column(self, file: Path, path: Sequence[str], of: pa.DataType) -> pa.Array[Any]:
+    def column(self, file: DataPlace, path: Sequence[str], of: pa.DataType) -> pa.Array[Any]:
         """A column of a file, or what stands at a path within it, in memory.
 
         Args:
@@ -96,7 +95,7 @@ class Held:
         return table
 
 
-def _column(file: Path, path: Sequence[str], of: pa.DataType) -> pa.Table:
+def _column(file: DataPlace, path: Sequence[str], of: pa.DataType) -> pa.Table:
     # Of a dataset all of a struct would be read.
     with opened_parquet(file) as opened:
         read = opened.read(columns=[".".join(path)])[path[0]].combine_chunks()

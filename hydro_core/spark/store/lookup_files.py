@@ -45,8 +45,13 @@ from hydro_core.spark.store.rows_copy import (
     schema_width,
 )
 from hydro_core.spark.store.table import DataFile, StoredTable
+<<<<<<< HEAD
 from hydro_core.spark.store.values import Column
 from hydro_core.types.item import FieldPath
+=======
+from hydro_core.storage.places import derived_place
+from hydro_core.storage.remote import DataPlace, name_below
+>>>>>>> main
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,17 +80,19 @@ _Asked = Mapping[tuple[_Leaf, ...], "Hashes"]
 class LookupFiles:
     """The files of a pipeline by which its data files are looked up."""
 
-    def __init__(self, pipeline: Path, most: int) -> None:
+    def __init__(self, pipeline: DataPlace, most: int) -> None:
         """None is made before it is asked for.
 
         Args:
             pipeline: the directory of the pipeline.
             most: the bytes that all of them may take; with 0 there are none.
         """
-        self._pipeline, self._directory, self._most = pipeline, pipeline / LOOKUPS, most
+        here = derived_place(pipeline)
+        self._pipeline, self._most = pipeline, most if here is not None else 0
+        self._is_here, self._directory = here is not None, (here or Path()) / LOOKUPS
         self._open: dict[Path, CheckedFile] = {}
-        self._refused: set[Path] = set()
-        self._last_left: tuple[Path, Numbers] | None = None
+        self._refused: set[DataPlace] = set()
+        self._last_left: tuple[DataPlace, Numbers] | None = None
         """Of the file that was asked for last what is left; several hashes are made of it."""
 
     def met(
@@ -148,7 +155,7 @@ class LookupFiles:
 
     def keep(self, files: Iterable[DataFile]) -> None:
         """Removes what belongs to other data files than these, or was never finished."""
-        if not self._directory.exists():
+        if not self._is_here or not self._directory.exists():
             return
         names = {self._name(file) for file in files}
         others = (one for one in self._directory.glob("[!.]*") if _belongs_to(one) not in names)
@@ -161,7 +168,7 @@ class LookupFiles:
             OSError: some stay.
         """
         self._open.clear()
-        if self._directory.exists():
+        if self._is_here and self._directory.exists():
             shutil.rmtree(self._directory)
 
     def _copy(self, file: DataFile, schema: pa.Schema) -> CheckedFile:
@@ -222,7 +229,7 @@ class LookupFiles:
         return _digest(f"{self._relative(file)} {file.size}")
 
     def _relative(self, file: DataFile) -> str:
-        return str(file.path.relative_to(self._pipeline))
+        return name_below(file.path, self._pipeline)
 
     def _remove(self, files: Iterable[Path]) -> None:
         for one in files:
