@@ -45,13 +45,10 @@ from hydro_core.spark.store.rows_copy import (
     schema_width,
 )
 from hydro_core.spark.store.table import DataFile, StoredTable
-<<<<<<< HEAD
 from hydro_core.spark.store.values import Column
-from hydro_core.types.item import FieldPath
-=======
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
->>>>>>> main
+from hydro_core.types.item import FieldPath
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hydro_core.plan.found_rows import RowsBefore
 from hydro_core.spark.frames.column_names import COUNT, ITEM
-from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.snapshots import groups
 from hydro_core.spark.store.values import Column, leaf_of
 from hydro_core.types.item import LONG, ItemType, Tuple, at
@@ -24,9 +22,11 @@ def rows_before(before: RowsBefore, log: pa.Table, item: ItemType) -> tuple[Colu
     import numpy as np
 
     of = Tuple((LONG, item))
-    left = without_cancelled(log.combine_chunks())
-    left = left.filter(pc.field(COUNT) > 0)
-    rows: Column = left[ITEM].combine_chunks()
+    items, known = groups(log, [(ITEM, item)])
+    counts = np.zeros(len(known), np.int64)
+    np.add.at(counts, items, log[COUNT].to_numpy())
+    there = pa.array(known[counts > 0], pa.int64())
+    rows: Column = log.take(there)[ITEM].combine_chunks()
     leaves = {f"k{i}": leaf_of(rows, item, path) for i, path in enumerate(before.keys)}
     types = [(f"k{i}", at(item, path) or item) for i, path in enumerate(before.keys)]
     keys, _ = groups(pa.table(leaves), types)
@@ -37,7 +37,7 @@ def rows_before(before: RowsBefore, log: pa.Table, item: ItemType) -> tuple[Colu
     places = np.repeat(least, before.count)
     back = np.tile(np.arange(1, before.count + 1), len(least))
     wanted = numbers[places] - back
-    there = wanted > 0
-    taken = rows.take(pa.array(places[there], pa.int64()))
-    numbered = pa.array(wanted[there], pa.int64())
+    is_one = wanted > 0
+    taken = rows.take(pa.array(places[is_one], pa.int64()))
+    numbered = pa.array(wanted[is_one], pa.int64())
     return pa.StructArray.from_arrays([numbered, taken], names=["_1", "_2"]), of
