@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.bool_]
 
-Leaves = Callable[[], Iterable[Column]]
+PartsOfItems = Callable[[], Iterable[Column]]
 """Gives the parts of all items, column by column, as often as they are asked for."""
 
 
@@ -77,7 +77,7 @@ def remaining_of_file(file: DataFile, schema: pa.Schema) -> Numbers:
         )
 
 
-def remaining(leaves: Leaves, counts: Numbers) -> Numbers:
+def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
     """The places of the rows whose items' counts do not come to 0, in their order.
 
     Equal items have equal parts; of those that only look equal by their hashes all stay.
