@@ -15,27 +15,20 @@ from typing import Any
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.tree import (
+    UNARY,
     Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Const,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
+    Op,
     Param,
-    Slice,
     Spread,
-    Unary,
 )
 from hydro_core.types.item import UNKNOWN, Array, ItemType, Row, Tuple
 
@@ -110,7 +103,7 @@ def _read(node: Expr, names: _Names, depth: int) -> _Named:
             return _field(_read(base, names, depth), name) or _Named(
                 ("attribute", _form(base, names, depth), name)
             )
-        case Index(base, index):
+        case Op("[]", (base, index)):
             step = index.value if isinstance(index, Const) else None
             return _element(_read(base, names, depth), step) or _Named(
                 ("index", _form(base, names, depth), _form(index, names, depth))
@@ -149,37 +142,23 @@ def _element(base: _Named, step: Any) -> _Named | None:
             return None
 
 
-def _other(node: Expr, names: _Names, depth: int) -> NormalForm:  # noqa: C901, PLR0911, PLR0912 - a closed set
+def _other(node: Expr, names: _Names, depth: int) -> NormalForm:
     def form(part: Expr) -> NormalForm:
         return _form(part, names, depth)
 
     match node:
-        case Slice(base, low, high, step):
-            return ("slice", form(base), *(p and form(p) for p in (low, high, step)))
-        case Unary(op, operand):
-            return ("unary", op, form(operand))
-        case Binary(op, left, right):
-            return ("binary", op, form(left), form(right))
-        case Compare(first, rest):
-            return ("compare", form(first), *((op, form(right)) for op, right in rest))
-        case BoolOp(op, values):
-            return (op, *map(form, _flat(op, values)))
+        case Op("and" | "or" as op):
+            return (op, *map(form, _flat(node)))
+        case Op():
+            return _operation(node, names, depth)
         case IfElse(test, then, otherwise):
             return ("if", form(test), form(then), form(otherwise))
-        case Call(name, args, keywords):
-            return ("call", name, tuple(map(form, args)), _keywords(keywords, names, depth))
-        case Method(base, name, args, keywords):
-            given = (tuple(map(form, args)), _keywords(keywords, names, depth))
-            return ("method", form(base), name, *given)
         case MakeTuple(parts):
             return ("tuple", *(_part(p, names, depth) for p in parts))
         case MakeList(parts, kind):
             return (kind, *(_part(p, names, depth) for p in parts))
         case MakeRow(parts):
             return ("row", *(_row_part(p, names, depth) for p in parts))
-        case FString(parts):
-            texts = (p if isinstance(p, str) else (form(p[0]), *p[1:]) for p in parts)
-            return ("text", *texts)
         case Inner(params, body):
             inner = {p: _Named(("variable", depth + i)) for i, p in enumerate(params)}
             return ("lambda", len(params), _form(body, {**names, **inner}, depth + len(params)))
@@ -189,18 +168,47 @@ def _other(node: Expr, names: _Names, depth: int) -> NormalForm:  # noqa: C901, 
             raise TypeError(f"{type(node).__name__} has no normal form")
 
 
-def _flat(op: str, values: Sequence[Expr]) -> list[Expr]:
+def _operation(node: Op, names: _Names, depth: int) -> NormalForm:
+    form = tuple(_form(arg, names, depth) for arg in node.args)
+    keywords = tuple((name, _form(value, names, depth)) for name, value in node.keywords)
+    match node.family:
+        case "unary":
+            return ("unary", UNARY[node.name], *form)
+        case "binary":
+            return ("binary", node.name, *form)
+        case "comparison":
+            return ("compare", form[0], *zip(node.name.split(","), form[1:], strict=True))
+        case "slice":
+            return ("slice", form[0], *(b and _form(b, names, depth) for b in node.bounds))
+        case "text":
+            return ("text", *(_text(p, f) for p, f in zip(node.args, form, strict=True)))
+        case "format":
+            return form
+        case "method":
+            return ("method", form[0], node.name[1:], form[1:], keywords)
+        case "call":
+            return ("call", node.name, form, keywords)
+        case _:
+            raise TypeError(f"{node.name} has no normal form")
+
+
+def _text(part: Expr, form: NormalForm) -> str | NormalForm:
+    """A part of an f-string: a text, or a value with its conversion and format."""
+    match part:
+        case Op("{}", (_, Const(conversion), Const(spec))):
+            return (form[0], conversion, spec)
+        case Const(str() as text):
+            return text
+        case _:
+            raise TypeError("an f-string has parts of its own")
+
+
+def _flat(node: Op) -> list[Expr]:
     """`(a and b) and c` is `a and b and c`."""
     found: list[Expr] = []
-    for value in values:
-        found += (
-            _flat(op, value.values) if isinstance(value, BoolOp) and value.op == op else [value]
-        )
+    for value in node.args:
+        found += _flat(value) if isinstance(value, Op) and value.name == node.name else [value]
     return found
-
-
-def _keywords(keywords: Sequence[tuple[str, Expr]], names: _Names, depth: int) -> NormalForm:
-    return tuple((name, _form(value, names, depth)) for name, value in keywords)
 
 
 def _part(part: Expr | Spread, names: _Names, depth: int) -> NormalForm:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.allowed import POSITION
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
@@ -24,7 +23,7 @@ from hydro_core.functions.kinds import (
 )
 from hydro_core.functions.library.regex_types import group_kind
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Call, Expr, Inner, Method, Param, Place
+from hydro_core.functions.tree import POSITION, Expr, Inner, Op, Param, Place
 from hydro_core.types.item import (
     BINARY,
     LONG,
@@ -82,10 +81,8 @@ def _name_of(function: Inner) -> str | None:
     """The name of a function that is read as a call of it."""
     given: tuple[Expr, ...] = tuple(map(Param, function.params))
     match function.body:
-        case Call(name, args) if args == given:
+        case Op(name, args) if args == given or (name[:1] == "." and args[:1] == given):
             return name
-        case Method(base, name) if (base,) == given:
-            return f".{name}"
         case _:
             return None
 

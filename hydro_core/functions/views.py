@@ -17,17 +17,15 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
     Attribute,
-    Compare,
     Comprehension,
     Const,
     Expr,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeRow,
     MakeTuple,
-    Opaque,
+    Op,
     Param,
     Spread,
 )
@@ -36,7 +34,7 @@ from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
 ITEM = "x"
-MISSING = Opaque("missing", ())
+MISSING = Op("?missing", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +109,8 @@ def field_of(item: Expr, step: int | str) -> Expr:
     """A field of an item, null of a null item."""
     # a function may read a column of any name by an index, but not by an attribute
     named = isinstance(step, str) and step.isidentifier() and visible(step)
-    there = Attribute(item, str(step)) if named else Index(item, Const(step))
-    return IfElse(Compare(item, (("is", Const(None)),)), Const(None), there)
+    there = Attribute(item, str(step)) if named else Op("[]", (item, Const(step)))
+    return IfElse(Op("is", (item, Const(None))), Const(None), there)
 
 
 def row_view(row: Row, known: Mapping[str, str]) -> View:
@@ -233,17 +231,17 @@ def _part(value: Any, bound: Mapping[str, Expr]) -> Any:
 def _taken(tree: Expr) -> Expr:
     """A field of a tuple or row that is made on the spot is what it is made of."""
     match tree:
-        case Index(MakeTuple(parts), Const(int() as i)) if 0 <= i < len(parts):
+        case Op("[]", (MakeTuple(parts), Const(int() as i))) if 0 <= i < len(parts):
             return _plain(parts, i, tree)
         case Attribute(MakeTuple(parts), name) if name[:1] == "_" and name[1:].isdigit():
             i = int(name[1:]) - 1
             return _plain(parts, i, tree) if 0 <= i < len(parts) else tree
-        case Attribute(MakeRow(parts), name) | Index(MakeRow(parts), Const(str() as name)):
+        case Attribute(MakeRow(parts), name) | Op("[]", (MakeRow(parts), Const(str() as name))):
             named = [p for p in parts if not isinstance(p, Spread)]
             values = [value for n, value in named if n == name]
             found: Expr = values[-1] if values and len(named) == len(parts) else tree
             return found
-        case Compare(MakeTuple() | MakeRow(), ((("is" | "is not") as op, Const(None)),)):
+        case Op("is" | "is not" as op, (MakeTuple() | MakeRow(), Const(None))):
             return Const(op == "is not")
         case IfElse(Const(bool() as test), then, otherwise):
             return then if test else otherwise

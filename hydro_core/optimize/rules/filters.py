@@ -25,15 +25,13 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
     Attribute,
-    BoolOp,
     Const,
     Expr,
-    Index,
     MakeRow,
     MakeTuple,
+    Op,
     Param,
     Spread,
-    Unary,
 )
 from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node
@@ -116,12 +114,12 @@ def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
     if fn.tree is None or not is_complete(fn.tree):
         return
     match fn.tree:
-        case BoolOp("and", (first, *rest)) as both:
-            second = rest[0] if len(rest) == 1 else replace(both, values=tuple(rest))
-        case Unary("not", BoolOp("or", (first, *rest)) as either) as neither:
-            first = replace(neither, operand=first)
-            others = rest[0] if len(rest) == 1 else replace(either, values=tuple(rest))
-            second = replace(neither, operand=others)
+        case Op("and", (first, *rest)) as both:
+            second = rest[0] if len(rest) == 1 else replace(both, args=tuple(rest))
+        case Op("not", (Op("or", (first, *rest)) as either,)) as neither:
+            first = replace(neither, args=(first,))
+            others = rest[0] if len(rest) == 1 else replace(either, args=tuple(rest))
+            second = replace(neither, args=(others,))
         case _:
             return
     one, other = _part(fn, first), _part(fn, second)
@@ -229,7 +227,7 @@ def _path(tree: Expr, params: Mapping[str, ItemPath]) -> ItemPath | None:
     match tree:
         case Param(name):
             return params.get(name)
-        case Index(base, Const(int() | str() as step)) | Attribute(base, str() as step):
+        case Op("[]", (base, Const(int() | str() as step))) | Attribute(base, str() as step):
             inner = _path(base, params)
             return None if inner is None else (*inner, _position(step))
         case _:
