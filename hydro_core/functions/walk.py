@@ -52,7 +52,7 @@ def always(node: Expr) -> Iterator[Expr]:
             yield from node.args[:2]
         case Comprehension(source=source):
             yield source
-        case Inner() | Op(family="unread"):
+        case Inner():
             return
         case _:
             yield from children(node)
