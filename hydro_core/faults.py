@@ -120,7 +120,7 @@ def fault_of(
 
 
 @contextmanager
-def told_faults(where: str, *, vanished: bool = False) -> Iterator[None]:
+def faults_as_errors(where: str, *, vanished: bool = False) -> Iterator[None]:
     """What the machine does within becomes an error for people; all else stays as it is."""
     try:
         yield

@@ -12,7 +12,7 @@ from hydro_core.compile import Compiled, best_plan, planned
 from hydro_core.optimize import report as plan_report
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.statistics import Statistics
-from hydro_core.plan.told_as import ToldAs, told_as, written_whole
+from hydro_core.plan.stream_forms import StreamForm, stream_forms, written_whole
 
 _WIDEST = 48
 """Characters of a function in the table of functions."""
@@ -36,7 +36,7 @@ class Checked(Compiled):
 class BestPlan(Optimized):
     """The best plan of a program; its text is what `hydrotick optimize` prints."""
 
-    forms: tuple[ToldAs, ...] = ()
+    forms: tuple[StreamForm, ...] = ()
     """Of what is given and stored, if the plan is explained."""
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ def told_plan(
         explain: whether it comes with the rules that lead to it, and the forms of what it stores.
     """
     found = best_plan(program, stats, explain=explain)
-    forms = told_as(planned(program, found)) if explain else ()
+    forms = stream_forms(planned(program, found)) if explain else ()
     return BestPlan(**{f.name: getattr(found, f.name) for f in fields(found)}, forms=forms)
 
 

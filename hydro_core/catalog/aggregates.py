@@ -57,7 +57,7 @@ class Kept:
 
     merge: str = ""
     """The aggregate that makes one result of several."""
-    beside: str = ""
+    companion: str = ""
     """The aggregate of the last argument without which results are not merged."""
     parts: tuple[str, ...] = ()
     of_parts: str = ""
@@ -258,7 +258,7 @@ _ENTRIES = (
         "the first argument where the second is smallest; null orders do not count, "
         "ties give the greatest value",
         _same,
-        Kept("min_by", beside="min"),
+        Kept("min_by", companion="min"),
         least=2,
         most=2,
         idempotent=True,
@@ -268,7 +268,7 @@ _ENTRIES = (
         "the first argument where the second is greatest; null orders do not count, "
         "ties give the greatest value",
         _same,
-        Kept("max_by", beside="max"),
+        Kept("max_by", companion="max"),
         least=2,
         most=2,
         idempotent=True,

@@ -32,11 +32,11 @@ def _kept(function: str) -> Kept | None:
 
 
 MERGES: Mapping[str, str] = MappingProxyType(
-    {f: kept.merge for f in AGGREGATES if (kept := _kept(f)) and kept.merge and not kept.beside}
+    {f: kept.merge for f in AGGREGATES if (kept := _kept(f)) and kept.merge and not kept.companion}
 )
 """The aggregates that are merged from their own results, each with the aggregate that does it."""
 EXTREMES: Mapping[str, str] = MappingProxyType(
-    {f: kept.beside for f in AGGREGATES if (kept := _kept(f)) and kept.beside}
+    {f: kept.companion for f in AGGREGATES if (kept := _kept(f)) and kept.companion}
 )
 """The aggregates that are merged with the help of their order's extreme."""
 ITSELF = "any_value"
@@ -108,7 +108,7 @@ def has_inverse(aggregates: Sequence[Named]) -> bool:
     )
 
 
-def goes_on(function: str) -> bool:
+def resumes(function: str) -> bool:
     """Whether something smaller than the values is stored of it, of most numbers at least."""
     return _kept(function) is not None
 
@@ -199,8 +199,8 @@ def running_split(aggregate: Aggregate, item: ItemType) -> Split:
     kept = _kept(aggregate.function)
     if kept is None:
         return None
-    if kept.beside:
-        return aggregate, Aggregate(kept.beside, aggregate.arguments[1:])
+    if kept.companion:
+        return aggregate, Aggregate(kept.companion, aggregate.arguments[1:])
     if kept.merge:
         return (aggregate,)
     return _split(kept, aggregate, _first(aggregate, item))

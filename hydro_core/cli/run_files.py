@@ -120,7 +120,7 @@ def _run(
     came: list[str] = []
     with ExitStack() as stack:
         files = stack.enter_context(OutputFiles(out, program.typed.outputs)) if out else None
-        inputs = _noted(tick_inputs(rows_in, ticks), came)
+        inputs = _recording(tick_inputs(rows_in, ticks), came)
         for number, outputs in enumerate(run_items(program, inputs, options)):
             if files:
                 files.write(number, outputs)
@@ -130,7 +130,7 @@ def _run(
     return rows
 
 
-def _noted(ticks: Iterator[TickInput], came: list[str]) -> Iterator[TickInput]:
+def _recording(ticks: Iterator[TickInput], came: list[str]) -> Iterator[TickInput]:
     """The ticks; what came in is noted for the progress that is told when the tick is done."""
     for tick in ticks:
         begin = f" ({tick.start:%Y-%m-%dT%H:%M:%SZ})" if tick.start else ""

@@ -206,7 +206,7 @@ def refuse_early(
 NO_TICK = "a row has no tick: it is null"
 
 
-def refuse_untold(file: InputFile, problem: str) -> NoReturn:
+def refuse_without_tick(file: InputFile, problem: str) -> NoReturn:
     """Refuses a row whose tick column tells no tick."""
     cure = "give every row the number of its tick, a date or a timestamp (ISO 8601)"
     refuse(file, f"the tick column `{file.column}`: {problem}", cure)

@@ -23,7 +23,7 @@ from hydro_core.files.inputs import (
     refuse_early,
     refuse_misfit,
     refuse_mixed,
-    refuse_untold,
+    refuse_without_tick,
 )
 from hydro_core.files.rows import (
     CURE,
@@ -40,7 +40,7 @@ from hydro_core.files.rows import (
     input_error,
     rows_of_file,
 )
-from hydro_core.files.tolerant import first_if_untold
+from hydro_core.files.tolerant import first_if_without_tick
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
@@ -168,8 +168,8 @@ class _Reading:
         self._numbers: list[Numbers] = [np.array([], np.int64)]
         self._names: dict[DataPlace, dict[str, None]] = {}
         self._told: set[str] = set()
-        self._untold: str | None = None
-        self._early: tuple[int, int, int] | None = None
+        self._without_tick: str | None = None
+        self._too_early: tuple[int, int, int] | None = None
         self._files = files
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -183,7 +183,7 @@ class _Reading:
         else:
             numbers = _ticks_of(batch, self._axis)
             if self._arrived.found.form.tolerant:
-                numbers = first_if_untold(batch, numbers, self._axis, (NUMBER, MOMENT))
+                numbers = first_if_without_tick(batch, numbers, self._axis, (NUMBER, MOMENT))
         there = numbers != NONE
         self._kept.append(batch.filter(pa.array(there)))
         self._numbers.append(numbers[there])
@@ -193,12 +193,12 @@ class _Reading:
         file = self._arrived.file
         if self._arrived.found.form.declared:
             require_read(self._arrived, self._made.columns, self._names)
-        if self._untold is not None:
-            refuse_untold(file, self._untold)
+        if self._without_tick is not None:
+            refuse_without_tick(file, self._without_tick)
         if len(self._told) > 1:
             refuse_mixed(file, file)
-        if self._early is not None:
-            number, row, tick = self._early
+        if self._too_early is not None:
+            number, row, tick = self._too_early
             refuse_early(file, FileRow(self._files[number], row), tick, None)
         schema = pa.schema([(name, arrow_type(of)) for name, of in self._made.made])
         return pa.Table.from_batches(self._kept, schema), np.concatenate(self._numbers)
@@ -212,16 +212,16 @@ class _Reading:
                 if stage == Stage.FILE.value:
                     raise input_error(problem, cure)
                 if stage == Stage.TICK.value:
-                    self._untold = self._untold or problem
+                    self._without_tick = self._without_tick or problem
         if self._made.tick is not None:
             there = {c: batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT)}
             self._told |= {column for column, count in there.items() if count}
             if sum(there.values()) < batch.num_rows and not self._arrived.found.form.tolerant:
-                self._untold = self._untold or NO_TICK
+                self._without_tick = self._without_tick or NO_TICK
             numbers = batch[NUMBER].fill_null(0).to_numpy()
             for place in np.flatnonzero(numbers < 0)[:1]:
                 row = [batch[column][int(place)].as_py() for column in (FILE, ROW, NUMBER)]
-                self._early = self._early or (row[0], row[1], row[2])
+                self._too_early = self._too_early or (row[0], row[1], row[2])
 
 
 def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: TickRange) -> Numbers:

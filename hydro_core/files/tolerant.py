@@ -71,7 +71,7 @@ def number_told(value: Any) -> Any:
     return int(value) if is_number else value
 
 
-def first_if_untold(
+def first_if_without_tick(
     batch: pa.RecordBatch, ticks: Numbers, axis: TickRange, columns: tuple[str, str]
 ) -> Numbers:
     """The ticks of rows, of which those of files that tell none are of the first."""

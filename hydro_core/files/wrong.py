@@ -60,13 +60,13 @@ def records(file: DataPlace) -> Iterator[Record]:
     """The records of a CSV file, the header among them; lines without any text are none."""
     taken: list[str] = []
 
-    def noted(lines: Iterable[str]) -> Iterator[str]:
+    def counted_lines(lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
             taken.append(line)
             yield line
 
     with text_of(file, strict=False) as lines:
-        reader, begin = csv.reader(noted(lines)), 1
+        reader, begin = csv.reader(counted_lines(lines)), 1
         for fields in reader:
             if fields:
                 yield Record(fields, TextLine(begin, "".join(taken)))

@@ -19,7 +19,7 @@ from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import inputs_first
 from hydro_core.optimize.loop import Loop, loops_of
-from hydro_core.optimize.semi_naive import CYCLE, goes_on
+from hydro_core.optimize.semi_naive import CYCLE, resumes
 from hydro_core.optimize.shape import (
     BAG,
     CHAIN,
@@ -119,7 +119,7 @@ def load(typed: Typed) -> Loaded:
     )
     graph = typed.graph
     steps = frozenset(
-        name for name, (loop, end) in builder.looped.items() if goes_on(graph, loop, end)
+        name for name, (loop, end) in builder.looped.items() if resumes(graph, loop, end)
     )
     solid = never_null(graph)
     return Loaded(problem, typed, builder.looped, builder.origins, steps, builder.defined, solid)

@@ -103,7 +103,7 @@ def optimize(
         replay, space, saturation = search.saturate(explain=explain)
         chosen, before, statistics = choose(loaded, search.problem, space, *known)
         plan = chosen.plan
-        if not search.is_told(unfilled_in(search.problem, space, plan.choice)):
+        if not search.learns_of_empty(unfilled_in(search.problem, space, plan.choice)):
             break
     named = StreamNames(loaded.origins, space)
     sized = statistics.of_inputs(typed.graph.sources)
@@ -139,7 +139,7 @@ class _Search:
         saturation = replay.saturate() if replay else egraph.saturate()
         return replay, permitted(self.problem, egraph.space()), saturation
 
-    def is_told(self, empty: Iterable[str]) -> bool:
+    def learns_of_empty(self, empty: Iterable[str]) -> bool:
         """Takes note of streams that no item reaches; whether that was news."""
         told = {("empty", (name,)) for name in empty} - set(self.problem.facts)
         self.problem = replace(self.problem, facts=(*self.problem.facts, *sorted(told)))

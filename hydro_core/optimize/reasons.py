@@ -22,9 +22,9 @@ from hydro_core.catalog.classes import (
     Running,
 )
 from hydro_core.catalog.parts import (
-    goes_on,
     merging,
     moves,
+    resumes,
     splits_by_type,
     why_no_parts,
     why_not_moving,
@@ -35,7 +35,7 @@ from hydro_core.optimize.shape import FeedbackShape, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
 BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
-_STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if goes_on(a) and not s.internal)
+_STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if resumes(a) and not s.internal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def could_go_on(shape: Shape, args: Args) -> bool:
     """Whether the node would go on from tick to tick if its input only grew."""
     match shape.cls:
         case ByKey(Summary.AGGREGATES):
-            return all(goes_on(a.function) for _, a in args.get("aggregates", ()))
+            return all(resumes(a.function) for _, a in args.get("aggregates", ()))
         case ByKey(Summary.FOLD | Summary.REDUCTION):
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
@@ -181,7 +181,7 @@ def _of_fold(args: Args) -> Advice:
 
 def _of_aggregate(args: Args) -> Advice:
     aggregates = args.get("aggregates", ())
-    whole = [a.function for _, a in aggregates if not goes_on(a.function)]
+    whole = [a.function for _, a in aggregates if not resumes(a.function)]
     if whole:
         cure = f"these go on from what is stored: {_STORED}; or take a `window(n)`"
         return Advice(why_no_parts(whole[0]), cure)

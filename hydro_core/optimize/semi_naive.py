@@ -35,7 +35,7 @@ BECAUSE = (
 )
 
 
-def goes_on(graph: Graph, loop: Loop, end: Endpoint) -> bool:
+def resumes(graph: Graph, loop: Loop, end: Endpoint) -> bool:
     """Whether the stream is the set of items that the loop finds, and every turn is additive."""
     inside = set(loop.nodes)
     if not isinstance(graph[end.node].cls, Distinct) or end.port:

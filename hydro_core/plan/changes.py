@@ -65,7 +65,7 @@ def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
 
 def changes_suffice(
     graph: Graph,
-    told: Collection[NodeId],
+    by_changes: Collection[NodeId],
     kinds: Mapping[NodeId, Kind],
     outputs: Collection[str] = (),
 ) -> set[NodeId]:
@@ -73,7 +73,7 @@ def changes_suffice(
 
     `outputs` are the names of those outputs of which the changes are enough.
     """
-    found = {n for n in graph.nodes if n in told or kinds[n] is Kind.H}
+    found = {n for n in graph.nodes if n in by_changes or kinds[n] is Kind.H}
 
     def suffices(reader: Node) -> bool:
         return reads_changes(reader.cls) or (reader.id in found and hands_on(reader.cls))
@@ -90,13 +90,13 @@ def changes_suffice(
     return found
 
 
-def lacks_changes(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
+def lacks_changes(node: Node, by_changes: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
     """Whether an operator reads the changes of a stream that is not given by them."""
     if needed(node.cls, Form.VALUES) is not Form.CHANGES:
         return False
-    return any(e.node not in told and kinds[e.node] is not Kind.H for e in node.inputs)
+    return any(e.node not in by_changes and kinds[e.node] is not Kind.H for e in node.inputs)
 
 
-def needs_the_past(node: Node, told: Collection[NodeId]) -> bool:
+def needs_the_past(node: Node, by_changes: Collection[NodeId]) -> bool:
     """Whether an operator that reads the tick before has to have it stored."""
-    return not (reads_changes(node.cls) and node.inputs[0].node in told)
+    return not (reads_changes(node.cls) and node.inputs[0].node in by_changes)

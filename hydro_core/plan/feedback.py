@@ -104,7 +104,7 @@ def readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
     ]
 
 
-def without_false_hopes(
+def settled_execution(
     component: Component, typed: Typed, kinds: Mapping[NodeId, Kind]
 ) -> Execution:
     """How the component runs when the kinds are known.

@@ -32,7 +32,7 @@ from hydro_core.plan.feedback import (
     component_with_feedback,
     note,
     readers_of_before,
-    without_false_hopes,
+    settled_execution,
 )
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.semantic_hash import NO_HASHES, hash_of, hashes, program_hashes
@@ -74,11 +74,11 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     events = last_only | {c.nodes[0] for c in parts if c.how == "first seen"}
     kinds = kinds_of(typed, events)
-    parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
+    parts = tuple(replace(c, how=settled_execution(c, typed, kinds)) for c in parts)
     in_changes = given_as_changes(typed, groups, kinds)
-    untold = {n.id for n in graph if lacks_changes(n, in_changes, kinds)}
-    if untold:
-        return plan(_by_values(typed, untold), known)
+    without_changes = {n.id for n in graph if lacks_changes(n, in_changes, kinds)}
+    if without_changes:
+        return plan(_by_values(typed, without_changes), known)
     found = hashes(typed, groups, known)
     alone = changes_suffice(graph, in_changes, kinds)
     slots = _slots(typed, _Kept(kinds, last_only, in_changes, alone), found)

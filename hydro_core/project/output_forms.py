@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.stream_forms import stream_forms
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.told_as import told_as
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.stream import Order
 
@@ -30,7 +30,7 @@ def refuse_not_growing(flow: FlowAsset, plan: TickPlan) -> None:
 
 
 def _problems(flow: FlowAsset, plan: TickPlan) -> Iterator[Diagnostic]:
-    whys = {one.stream: one.why for one in told_as(plan)}
+    whys = {one.stream: one.why for one in stream_forms(plan)}
     for name, output in flow.tables.items():
         streams = [sink.inputs[0].node for sink in plan.graph.sinks.get(name, ())]
         if output.as_ != "append" or all(_grows(plan, stream) for stream in streams):

@@ -167,7 +167,7 @@ class TickRange:
         return pa.scalar(wall, pa.timestamp("us")).cast(kind)
 
 
-def tick_told(
+def tick_of_value(
     value: Any, calendar: Calendar | None, numbered: Calendar | None = None
 ) -> int | None:
     """The tick that a value of a tick column tells, negative before tick 0; None: it tells none."""

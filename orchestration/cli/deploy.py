@@ -47,7 +47,7 @@ def plan(arguments: Sequence[str]) -> int:
         console.give(nothing_as_json(flow, runner), _nothing(flow))
         return NOTHING
     console.give(as_json(found, runner), as_text(found, runner))
-    return NOTHING if found.goes_on_alike else CHANGES
+    return NOTHING if found.resumes_alike else CHANGES
 
 
 def deploy(arguments: Sequence[str]) -> int:

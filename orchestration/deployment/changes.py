@@ -130,7 +130,7 @@ class Change:
         return self.difference.is_nothing
 
     @property
-    def goes_on_alike(self) -> bool:
+    def resumes_alike(self) -> bool:
         """Whether ticks would run as they do, in as many shards, and no table would change."""
         before, after = self.serving.deployment, self.target.deployment
         return self.is_nothing and before.sharding == after.sharding

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.files import WrittenDeployment, newest
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import as_arrived, refuse_gone
-from ..runner.beside import OnComputed, kept_for_checks, run_beside
 from ..runner.ranges import Ranges, ReadBatches
+from ..runner.staging import OnComputed, kept_for_checks, run_staged
 from .changes import Change, Work
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def compare(
             columns = _of_both(rework, name)
             found[name] = sum_of(
                 changed_rows(
-                    rows_at(rework.serving, name, tick), rework.beside.output(name, tick), columns
+                    rows_at(rework.serving, name, tick), rework.staging.output(name, tick), columns
                 )
                 for tick in range(max(0, last + 1 - ticks), last + 1)
             )
@@ -98,7 +98,7 @@ def compare(
 
 def _of_both(rework: Rework, output: str) -> list[str]:
     """The columns of an output that both programs have."""
-    specs = [p.output_tables[output] for p in (rework.serving, rework.beside)]
+    specs = [p.output_tables[output] for p in (rework.serving, rework.staging)]
     first, second = (dict(spec.items) for spec in specs)
     return [name for name in first if name in second and first[name] == second[name]]
 
@@ -145,7 +145,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     Raises:
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
-    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.pipeline.rework import rollback
 
     from ..project.deployments import fitted
@@ -154,14 +154,14 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     target = _pipeline_of(runner, flow, to.target, to.commit)
     target.step = serving.step
     with (
-        told_faults(_named(serving)),
-        told_failures(directory=serving.directory),
+        faults_as_errors(_named(serving)),
+        failures_as_errors(directory=serving.directory),
         rollback(serving, target) as rework,
     ):
         if rework.is_complete:
             return rework.replace()
         read = _as_read(runner, flow, rework, plan.graph.sources)
-        ranges = Ranges(fitted(flow, plan), rework.beside, read, _quiet)
+        ranges = Ranges(fitted(flow, plan), rework.staging, read, _quiet)
         return rework.replace(_compute(rework, ranges, computed, runner))
 
 
@@ -179,14 +179,14 @@ def _pipeline_of(
 @contextmanager
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves, which nobody else writes to."""
-    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.pipeline.rework import deployment
 
     serving = runner.pipeline(change.flow)
     pipeline = _target(change, serving, runner)
     with (
-        told_faults(_named(serving)),
-        told_failures(directory=serving.directory),
+        faults_as_errors(_named(serving)),
+        failures_as_errors(directory=serving.directory),
         deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
     ):
         _refuse_gone_on(change, serving)
@@ -196,7 +196,7 @@ def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
 @contextmanager
 def _compared(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves, which goes on meanwhile."""
-    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.pipeline.comparison import comparison
 
     serving = runner.pipeline(change.flow)
@@ -204,8 +204,8 @@ def _compared(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework
     serving.ledger.refresh()
     _refuse_gone_on(change, serving)
     with (
-        told_faults(_named(serving)),
-        told_failures(directory=serving.directory),
+        faults_as_errors(_named(serving)),
+        failures_as_errors(directory=serving.directory),
         comparison(serving, pipeline, work.made_by, work.wanted, change.commit) as rework,
     ):
         yield rework
@@ -253,7 +253,7 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
             **stored_batches(serving.store, by.tables, ticks, serving.spark),
         }
 
-    return Ranges(replace(own, expect=given), rework.beside, with_stored, _quiet)
+    return Ranges(replace(own, expect=given), rework.staging, with_stored, _quiet)
 
 
 def _as_read(
@@ -271,7 +271,7 @@ def _as_read(
     inputs = runner.inputs(flow, rework.target.plan, names)
     seen = inputs.landings.as_read([*kept.reads.values()], rework.last + 1, kept.dormant)
     arrived = as_arrived(seen)
-    kept.untold.update(name for name, one in arrived.items() if one.untold)
+    kept.unreported.update(name for name, one in arrived.items() if one.unreported)
     refuse_gone(flow, seen, kept.reads, rework.first)
 
     def read(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
@@ -290,7 +290,7 @@ def _compute(
     """
     if rework.is_complete:
         return None
-    *_, report = run_beside(rework, ranges, runner.project.range_ticks, computed)
+    *_, report = run_staged(rework, ranges, runner.project.range_ticks, computed)
     if not report.committed:
         raise DataError(
             Diagnostic(

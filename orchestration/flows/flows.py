@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
@@ -121,7 +121,7 @@ class Flows:
         """What the next tick waits for while rows are gone; None: for nothing."""
         tick, ledger = self.next_tick(flow), self.deployments.ledger(flow)
         try:
-            with told_faults(f"the landings of `{flow.name}`", vanished=True):
+            with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
                 seen = self.landings(flow).look(tick, ledger.last_reads(), to_tell=True)
         except HydroError:
             # What is wrong with a landing is told by what runs next.

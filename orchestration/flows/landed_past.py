@@ -30,7 +30,7 @@ class AsArrived:
     """
 
     late: Mapping[int, int] = field(default_factory=dict)
-    untold: Mapping[int, int] = field(default_factory=dict)
+    unreported: Mapping[int, int] = field(default_factory=dict)
 
 
 def lost_past(
@@ -98,7 +98,7 @@ def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapp
         seen: the inputs as their ticks have read them.
         commits: what the ledger says of them.
     """
-    from hydro_core.spark.inputs.arrivals.displaced import untold
+    from hydro_core.spark.inputs.arrivals.displaced import unreported
     from hydro_core.spark.store.standing import late_by_tick
 
     found = {}
@@ -109,7 +109,7 @@ def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapp
         for file in off.files:
             if file.state == "late" and file.arrived < one.until:
                 known.update(file.rows)
-        lost = untold(one.source, one.arrived, off)
+        lost = unreported(one.source, one.arrived, off)
         # An earlier version has kept how many they are, and no more.
         lost += late_by_tick(commits, name) - known - gone
         found[name] = AsArrived(known - lost, lost)
@@ -125,8 +125,8 @@ def says_arrived(flow: FlowAsset, found: Mapping[str, AsArrived]) -> Iterator[st
                 f"`{name}` is read as it arrived: {said} came late, and are of the ticks with "
                 "which they arrived"
             )
-        if one.untold:
-            said = noticed(flow.ticks.calendar, one.untold, ()).says_late
+        if one.unreported:
+            said = noticed(flow.ticks.calendar, one.unreported, ()).says_late
             yield (
                 f"`{name}`: {said} came late, and which they are cannot be told any more: they are "
                 "read with their own ticks, where tables that stay have them later"

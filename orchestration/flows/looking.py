@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -59,7 +59,7 @@ def look(
     """
     ledger = flows.deployments.ledger(flow)
     last = ledger.last
-    with told_faults(f"the landings of `{flow.name}`", vanished=True):
+    with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
         until, reads = 0 if last is None else last.last + 1, ledger.last_reads()
         landings = flows.landings(flow)
         if names is not None:

@@ -50,11 +50,11 @@ class Console:
             message = "this is asked before it is done, and there is no terminal to ask at"
             cure = "give `--yes` to do it without a question"
             raise DataError(Diagnostic("config", message, help=cure))
-        return self._goes_on(self._answer("Go on? [y/N] ").lower() in ("y", "yes"), unchanged)
+        return self._proceeds(self._answer("Go on? [y/N] ").lower() in ("y", "yes"), unchanged)
 
     def named(self, name: str, unchanged: str) -> bool:
         """Asks for a name to be typed, for what cannot be undone."""
-        return self._yes or self._goes_on(
+        return self._yes or self._proceeds(
             self._answer(f"Type {name} to go on: ") == name, unchanged
         )
 
@@ -63,7 +63,7 @@ class Console:
         self.to.flush()
         return sys.stdin.readline().strip()
 
-    def _goes_on(self, agreed: bool, unchanged: str) -> bool:
+    def _proceeds(self, agreed: bool, unchanged: str) -> bool:
         if not agreed:
             self.say(unchanged)
         return agreed

@@ -162,8 +162,10 @@ def project_settings(
         HydroError: a value that nothing can be made of (code `config`).
     """
     environ = os.environ if environ is None else environ
-    untold = environ.get("OPENLINEAGE_DISABLED", "").lower() in ("true", "1")
-    of_environment = settings_of_environment({**environ, OPENLINEAGE: ""} if untold else environ)
+    unreported = environ.get("OPENLINEAGE_DISABLED", "").lower() in ("true", "1")
+    of_environment = settings_of_environment(
+        {**environ, OPENLINEAGE: ""} if unreported else environ
+    )
     root = project_root(environ) if at is None else _project_at(at)
     file = FileSettings() if root is None else settings_in(root / SETTINGS)
     said = of_environment.over(file if given is None else given.over(file))
@@ -190,7 +192,7 @@ def project_settings(
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),
         failure_command=environ.get("HYDROTICK_FAILURE_COMMAND"),
         failure_webhook=environ.get("HYDROTICK_FAILURE_WEBHOOK"),
-        openlineage=None if untold else _openlineage(said.openlineage, base),
+        openlineage=None if unreported else _openlineage(said.openlineage, base),
         openlineage_namespace=said.namespace or "default",
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,

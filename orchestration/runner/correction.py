@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
@@ -20,11 +20,11 @@ from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
 from ..quality.changed import changed
 from .again import with_another_jvm
-from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
 from .late import first_to_correct
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_error, tables_of
+from .staging import kept_for_checks, parts, run_staged
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
@@ -108,7 +108,7 @@ def _corrected(
     reading: LandingReads | None,
     computed_again: Callable[[Sequence[TickWindow]], None],
 ) -> list[TickReport]:
-    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.inputs.arrivals.landings import look_again
     from hydro_core.spark.pipeline.rework import correction
 
@@ -116,13 +116,13 @@ def _corrected(
     seen = (reading or look(flows, flow)).seen
     begin = first_to_correct(flows.asset(flow), seen, first.tick)
     with (
-        told_faults(f"the pipeline in {pipeline.directory}"),
-        told_failures(directory=pipeline.directory),
+        faults_as_errors(f"the pipeline in {pipeline.directory}"),
+        failures_as_errors(directory=pipeline.directory),
         correction(pipeline, first.tick if begin is None else begin) as rework,
     ):
         before = look_again(seen, rework.first)
-        ranges = Ranges(flows.asset(flow), rework.beside, LandingReads(flows, flow, before), log)
-        reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
+        ranges = Ranges(flows.asset(flow), rework.staging, LandingReads(flows, flow, before), log)
+        reports = run_staged(rework, ranges, flows.project.range_ticks, computed_again)
         if reports[-1].committed:
             gains = {name: one.gain for name, one in before.items()}
             reports = _replaced(flows, flow, rework, (reports, gains))
@@ -139,11 +139,11 @@ def _replaced(
     """The reports as they are once the ticks have taken the place of those before; beside them, by
     how many rows each input has more.
     """
-    pipeline, beside = rework.serving, rework.beside
+    pipeline, staging = rework.serving, rework.staging
     reports, gains = made
     ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
-        name: changed(pipeline.store, beside.store, spec, ranges)
+        name: changed(pipeline.store, staging.store, spec, ranges)
         for name, spec in pipeline.output_tables.items()
     }
     read = rows_read(pipeline.ledger.commits(), rework.first)

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -101,7 +101,7 @@ def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForge
     from hydro_core.spark.pipeline.forgetting import TheirRows, rows_before, rows_there
     from hydro_core.spark.pipeline.rework import first_again
 
-    with told_faults(f"the landings of `{flow.name}`", vanished=True):
+    with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
         landed = _landed(runner, flow, values)
     begun = _begun(runner, flow)
     if not runner.next_tick(flow):
@@ -156,7 +156,10 @@ def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
                 one.theirs.erase_history(one.theirs.delete())
         return None
     directory = runner.directory(flow)
-    with told_faults(f"the pipeline in {directory}"), pipeline.lock.at_work("a deletion of rows"):
+    with (
+        faults_as_errors(f"the pipeline in {directory}"),
+        pipeline.lock.at_work("a deletion of rows"),
+    ):
         if found.first is not None:
             refuse_others_gone(runner, flow, found.first, found.gone)
         before = _begin(runner, found)

@@ -20,7 +20,7 @@ from hydro_core.errors import (
     InfrastructureError,
     TransientError,
 )
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
@@ -136,7 +136,7 @@ class Ranges:
             raise _too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))
         pipeline.refuse_unless_next(first)
         self.refuse(windows[-1])
-        with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
+        with faults_as_errors(f"the landings of `{self.flow.name}`", vanished=True):
             batches = self.read(windows)
         times, ticks = self.flow.ticks.calendar.times(first, last), span(w.key for w in windows)
         with pipeline.prepare(first, last, batches, times=times) as prepared:

@@ -10,9 +10,9 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.landed_past import refuse_gone
 from ..flows.looking import LandingReads, look
-from .beside import kept_for_checks, run_beside
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_error
+from .staging import kept_for_checks, run_staged
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.seen import Seen
@@ -95,7 +95,7 @@ def _computed(
     gone: Mapping[str, Gone],
     log: Log,
 ) -> TickReport:
-    from hydro_core.spark.executor.failed_job import told_failures
+    from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.pipeline.kept_reads import KeptReads
     from hydro_core.spark.pipeline.rework import correction
 
@@ -103,16 +103,16 @@ def _computed(
     reads = {read.name: read for read in unread_by(runner, flow, reading.seen, gone, {})}
     fewer = {name: one.counts for name, one in gone.items()}
     # Of a file that is gone nobody knows how many rows went with it.
-    untold = {name for name, one in gone.items() if one.files}
+    unreported = {name for name, one in gone.items() if one.files}
     late = {name: one.late for name, one in gone.items()}
-    kept = KeptReads(reads, {}, untold=untold, without=fewer, late_without=late)
+    kept = KeptReads(reads, {}, unreported=unreported, without=fewer, late_without=late)
     seen = runner.landings(flow).as_read(list(reads.values()), last + 1)
     with (
-        told_failures(directory=pipeline.directory),
+        failures_as_errors(directory=pipeline.directory),
         correction(pipeline, first, kept) as rework,
     ):
-        ranges = Ranges(runner.asset(flow), rework.beside, LandingReads(runner, flow, seen), log)
-        reports = run_beside(rework, ranges, runner.project.range_ticks, lambda _: None)
+        ranges = Ranges(runner.asset(flow), rework.staging, LandingReads(runner, flow, seen), log)
+        reports = run_staged(rework, ranges, runner.project.range_ticks, lambda _: None)
         if reports[-1].committed:
             commit = rework.replace(kept_for_checks(rework))
             log(f"commit {commit.sequence} computed {len(reports):,} tick(s) again")

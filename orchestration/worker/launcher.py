@@ -70,8 +70,8 @@ class WorkerRunLauncher(dg.DefaultRunLauncher):
         running = self._ask(do="status").get("running")
         if running is None:
             return CheckRunHealthResult(WorkerStatus.UNKNOWN, f"process {process}; no worker says")
-        goes_on = any(job["run"] == run.run_id for job in running)
-        status = WorkerStatus.RUNNING if goes_on else WorkerStatus.NOT_FOUND
+        is_running = any(job["run"] == run.run_id for job in running)
+        status = WorkerStatus.RUNNING if is_running else WorkerStatus.NOT_FOUND
         return CheckRunHealthResult(status, f"process {process}, as the worker says")
 
     @property

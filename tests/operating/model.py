@@ -76,7 +76,7 @@ class Served:
     number: int
     text: str
     kept: Past = field(default_factory=dict)
-    is_untold: bool = False
+    is_unreported: bool = False
     """Whether something of it began without a past: of its outputs nothing is promised."""
 
     def up_to(self, tick: int) -> Served:

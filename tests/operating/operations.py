@@ -131,7 +131,7 @@ def _deploy(world: World, flow: Flow, op: Op) -> Iterator[str]:
         yield f"it is refused, and nothing speaks against it: {done.said}"
     if world.hands.sequence(flow.name) > before:
         number = world.hands.number(flow.name) or 0
-        began = flow.state.served[-1].is_untold or (how.says == "now" and not flow.is_whole)
+        began = flow.state.served[-1].is_unreported or (how.says == "now" and not flow.is_whole)
         # One that is deployed again goes by its last number, wherever it served before.
         known = [
             replace(one, number=number) if one.text == flow.written else one

@@ -114,7 +114,7 @@ class World:
             arrived = flow.state.arrived.get(name)
             if arrived is not None and told.arrived(name) != arrived:
                 yield f"`{name}`: {told.arrived(name)} is told to have arrived late, not {arrived}"
-        if not flow.state.served[-1].is_untold:
+        if not flow.state.served[-1].is_unreported:
             yield from _differences(flow, self.hands.outputs(flow.name, flow.text))
         if thorough:
             yield from self.hands.problems(flow.name)

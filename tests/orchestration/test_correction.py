@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import BESIDE
+from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.cli.ticking import run_ticks
@@ -190,7 +190,7 @@ def test_a_check_that_fails_leaves_everything_as_it_was(
     assert DAYS[2] in said
     assert "nothing was changed" in said
     assert contents(flow, runner) == before
-    assert not (runner.directory(flow) / BESIDE).exists()
+    assert not (runner.directory(flow) / STAGING).exists()
     assert run.shown(result, "totals") == {}
     land(runner.project)
     assert run(LAST + 1).success

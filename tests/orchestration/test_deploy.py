@@ -12,7 +12,7 @@ from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
 from hydro_core.optimize.statistics import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import BESIDE, Rework, beside_for
+from hydro_core.spark.pipeline.rework import STAGING, Rework, staging_for
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.quality.facts import measure
@@ -134,7 +134,7 @@ def test_everything_is_as_if_the_new_program_had_always_run(
     assert (found["deployed"], found["next"]) == (1, 2)
     assert main(["deploy", "small", "--yes"]) == 0
     assert "deployment 2 serves" in capsys.readouterr().out
-    assert not (runner.directory(flow) / BESIDE).exists()
+    assert not (runner.directory(flow) / STAGING).exists()
     assert verify(runner.directory(flow), measure).problems == ()
     for tick in range(runner.next_tick(flow), LAST + 1):
         list(run_ticks(flow, runner, tick, lambda _: None))
@@ -205,7 +205,7 @@ def test_the_last_ticks_are_compared(
     assert outputs["totals"]["compared"] == {"added": 1, "removed": 1}
     assert outputs["before"]["compared"] == {"added": 0, "removed": 0}
     assert contents(flow, runner) == before
-    assert not (runner.directory(flow) / BESIDE).exists()
+    assert not (runner.directory(flow) / STAGING).exists()
 
 
 def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
@@ -213,7 +213,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     made: list[set[str]] = []
 
     def noted(*args: Any, **kwargs: Any) -> Rework:
-        rework = beside_for(*args, **kwargs)
+        rework = staging_for(*args, **kwargs)
         made.append({*rework.beside.plan.graph.sinks})
         return rework
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.errors import InfrastructureError
-from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.storage.store import bucket_store
@@ -165,7 +165,7 @@ def test_what_a_store_refuses_spark_tells(
     with (
         server.failing(lambda *_: (403, "AccessDenied")),
         pytest.raises(InfrastructureError, match="have not the right to read it") as caught,
-        told_failures(),
+        failures_as_errors(),
     ):
         frame.collect()
     assert SECRET not in str(caught.value)
@@ -182,5 +182,5 @@ def test_a_worker_without_credentials_is_told(
     )
     nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path)}
     monkeypatch.setattr(spark.sparkContext, "environment", nobody)
-    with pytest.raises(InfrastructureError, match="no credentials for S3"), told_failures():
+    with pytest.raises(InfrastructureError, match="no credentials for S3"), failures_as_errors():
         batches.read(0, 1)

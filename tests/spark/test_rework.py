@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import BESIDE, correction
+from hydro_core.spark.pipeline.rework import STAGING, correction
 from tests.spark.pipelines import Batch, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark
@@ -78,7 +78,7 @@ def test_a_correction_is_as_if_the_rows_had_come_in_time(
     assert (commit.first, commit.last) == (late, LAST)
     assert contents(pipeline) == in_time(late)
     assert contents(opened(served)) == in_time(late)
-    assert not (served / BESIDE).exists()
+    assert not (served / STAGING).exists()
     assert opened(served).run_tick(LAST + 1, batch(LAST + 1)).first == LAST + 1
 
 
@@ -118,7 +118,7 @@ def test_an_abandoned_correction_leaves_nothing(served: Path) -> None:
         with pytest.raises(RuntimeError, match="complete"):
             rework.replace()
     assert contents(pipeline) == before
-    assert not (served / BESIDE).exists()
+    assert not (served / STAGING).exists()
     pipeline.run_tick(LAST + 1, batch(LAST + 1))
 
 

@@ -17,7 +17,7 @@ from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.spark.inputs.stored import stored_batches
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import BESIDE, Rework, deployment, rollback
+from hydro_core.spark.pipeline.rework import STAGING, Rework, deployment, rollback
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
 
 pytestmark = pytest.mark.spark
@@ -200,7 +200,7 @@ def test_the_program_before_takes_over_again(served: Path, tmp_path: Path) -> No
         assert (rework.first, rework.last) == (LAST + 1, LAST + 1)
         run(rework.beside, rework.first, rework.last)
         rework.replace()
-    assert not (served / BESIDE).exists()
+    assert not (served / STAGING).exists()
     run(back, LAST + 2, LAST + 2)
     expected = run(opened(tmp_path / "expected", BEFORE), 0, LAST + 2)
     assert shown(back) == shown(expected)

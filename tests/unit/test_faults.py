@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError
-from hydro_core.faults import fault_of, told_faults
+from hydro_core.faults import fault_of, faults_as_errors
 from hydro_core.spark.store.ledger import Ledger
 
 ROWS = pa.table({"v": list(range(200_000))})
@@ -70,7 +70,7 @@ def test_what_is_no_fault_stays_what_it_is() -> None:
     error = DataError(Diagnostic("state", "the disk is full, says a user", help="mend it"))
     error.__cause__ = OSError(errno.ENOSPC, "full")
     assert fault_of(error) is None
-    with pytest.raises(ZeroDivisionError), told_faults("here"):
+    with pytest.raises(ZeroDivisionError), faults_as_errors("here"):
         raise ZeroDivisionError
 
 
@@ -91,7 +91,7 @@ def test_a_full_disk_by_all_libraries(small_disk: Path) -> None:
             db.execute("insert into t values (zeroblob(3000000))")
 
     for write in (of_arrow, of_delta, of_python, of_sqlite):
-        with pytest.raises(InfrastructureError) as caught, told_faults("the test"):
+        with pytest.raises(InfrastructureError) as caught, faults_as_errors("the test"):
             write()
         assert "the disk is full" in str(caught.value)
         assert "MiB free" in str(caught.value)

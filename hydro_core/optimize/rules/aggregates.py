@@ -46,11 +46,11 @@ def _alone(args: Args, item: ItemType) -> Iterator[Found]:
     """Whether the aggregates go on as they are: over a history, and where rows go again."""
     if merging(args["aggregates"]) is not None:
         yield "mergeable", (args,)
-    if has_inverse(args["aggregates"]) and isinstance(item, Row) and _is_told(args, item):
+    if has_inverse(args["aggregates"]) and isinstance(item, Row) and _is_exact(args, item):
         yield "moves", (args,)
 
 
-def _is_told(args: Args, item: Row) -> bool:
+def _is_exact(args: Args, item: Row) -> bool:
     """Whether what is left of such rows is told by what has gone: sums of doubles are rounded."""
     return all(moving_split(a, item) == (a,) for _, a in args["aggregates"])
 

@@ -193,8 +193,8 @@ def _shifted(back: int) -> Callable[[_Key, OverFunction], list[Any]]:
 def _session(key: _Key, function: OverFunction) -> list[Any]:
     gap, found = distance_of(function), list[Any]()
     for i, (order,) in enumerate(key.orders):
-        goes_on = i > 0 and _near(key.orders[i - 1][0], order, gap)
-        found.append(found[-1] if goes_on else order)
+        resumes = i > 0 and _near(key.orders[i - 1][0], order, gap)
+        found.append(found[-1] if resumes else order)
     return found
 
 

@@ -24,7 +24,7 @@ _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND"
 
 
 @contextmanager
-def told_failures(
+def failures_as_errors(
     typed: Typed | None = None, directory: Path | None = None, tick: int | None = None
 ) -> Iterator[None]:
     """Failures within become errors for people.

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.executor import run_range
-from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.executor.job import Storage
 from hydro_core.spark.functions.guards import FailedGuards, exactly_run
 from hydro_core.spark.functions.reruns import GuardedFunction
@@ -43,7 +43,9 @@ def attempt(
         job = replace(storage.job(first, last), in_python=in_python)
         return storage.take(job, run_range(job))
 
-    with told_failures(storage.plan.typed, storage.directory, first if first == last else None):
+    with failures_as_errors(
+        storage.plan.typed, storage.directory, first if first == last else None
+    ):
         return exactly_run(run, storage.settings, in_python)
 
 

@@ -23,7 +23,7 @@ from hydro_core.files.inputs import (
     demands,
     refuse_early,
     refuse_mixed,
-    refuse_untold,
+    refuse_without_tick,
 )
 from hydro_core.files.places import FoundFiles
 from hydro_core.files.rows import (
@@ -92,11 +92,11 @@ class InputRows:
         value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
         frame = self.frame if self.checked else _placed(self.frame.sparkSession, self.arrived)
         bound = 0 if start is None else micros(start)
-        early = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
-        if early is None:
+        too_early = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
+        if too_early is None:
             raise ValueError("there is an early row")
-        place = FileRow(self.arrived.found.files[early[0]], early[1])
-        told = early[2] if start is None else _moment(early[2])
+        place = FileRow(self.arrived.found.files[too_early[0]], too_early[1])
+        told = too_early[2] if start is None else _moment(too_early[2])
         refuse_early(self.arrived.file, place, told, start)
 
     def _tick(self, cut: Cut) -> Column:
@@ -218,7 +218,7 @@ def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
     return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
 
 
-def within(rows: DataFrame, ticks: TickRange | None, *, untold: bool = False) -> DataFrame:
+def within(rows: DataFrame, ticks: TickRange | None, *, without_tick: bool = False) -> DataFrame:
     """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0.
 
     If rows may be `untold`, those that tell no tick are of the first one.
@@ -226,7 +226,7 @@ def within(rows: DataFrame, ticks: TickRange | None, *, untold: bool = False) ->
     if ticks is None:
         return rows.withColumn(TICK, F.lit(0).cast("long"))
     tick = tick_of(ticks, F.col(NUMBER), F.col(MOMENT))
-    if untold:
+    if without_tick:
         none = F.col(NUMBER).isNull() & F.col(MOMENT).isNull()
         tick = F.when(none, F.lit(0).cast("long")).otherwise(tick)
     numbered = rows.withColumn(TICK, tick)
@@ -268,7 +268,7 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]
     negative = F.when(F.col(NUMBER) < 0, F.struct(FILE, ROW, NUMBER))
     counts = [F.count(F.lit(1)), F.count(NUMBER), F.count(MOMENT)]
     told = frame.agg(*stages, named, F.min(negative), *counts).collect()[0]
-    unread, untold, names, early, rows, numbers, moments = told
+    unread, without_tick, names, too_early, rows, numbers, moments = told
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
     if arrived.found.form.declared:
@@ -279,21 +279,25 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]
     if arrived.file.column is None:
         return
     tolerant = arrived.found.form.tolerant
-    if untold is not None or (numbers + moments < rows and not tolerant):
-        refuse_untold(arrived.file, NO_TICK if untold is None else untold[PROBLEM])
+    if without_tick is not None or (numbers + moments < rows and not tolerant):
+        refuse_without_tick(
+            arrived.file, NO_TICK if without_tick is None else without_tick[PROBLEM]
+        )
     if numbers and moments:
         refuse_mixed(arrived.file, arrived.file)
-    if early is not None:
-        refuse_early(arrived.file, FileRow(files[early[FILE]], early[ROW]), early[NUMBER], None)
+    if too_early is not None:
+        refuse_early(
+            arrived.file, FileRow(files[too_early[FILE]], too_early[ROW]), too_early[NUMBER], None
+        )
 
 
 def _summary(arrived: Arrived, frame: DataFrame) -> InputSummary:
     extremes = [f(c) for c in (NUMBER, MOMENT) for f in (F.min, F.max)]
-    untold = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
-    found = frame.agg(F.count(F.lit(1)), untold, *_as_longs(extremes)).collect()[0]
+    without_tick = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
+    found = frame.agg(F.count(F.lit(1)), without_tick, *_as_longs(extremes)).collect()[0]
     rows, nulls, low, high, first, last = found
     if nulls and arrived.file.column is not None:
-        refuse_untold(arrived.file, NO_TICK)
+        refuse_without_tick(arrived.file, NO_TICK)
     numbers = None if low is None else (low, high)
     moments = None if first is None else (_moment(first), _moment(last))
     return InputSummary(rows, numbers, moments)

@@ -20,7 +20,7 @@ from hydro_core.files.outputs import OutputFolders
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
-from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import NoPast, Overlay
 from hydro_core.spark.executor.shell import attempt, run_ticks
@@ -71,7 +71,7 @@ class Inputs:
         settings: Settings,
         spark: SparkSession | None = None,
     ) -> None:
-        with told_failures():
+        with failures_as_errors():
             self.spark = _session(spark or shared_session(settings.spark))
             self._arrived = arrived_on(self.spark, files, declared)
         self.settings = settings
@@ -118,7 +118,7 @@ def prepared(
     """Reads all inputs once and cuts them into ticks; what fails until `stack` is left is told."""
     types = {name: stream.item for name, stream in plan.typed.inputs.items()}
     # First of all: when the JVM has ended, giving up what is kept fails, too.
-    stack.enter_context(told_failures(plan.typed))
+    stack.enter_context(failures_as_errors(plan.typed))
     stack.enter_context(released(inputs.spark))
     rows = inputs.rows(types, stack)
     return FileRun(plan, inputs.spark, rows, cut(rows, *ticks), inputs.settings)

@@ -48,7 +48,7 @@ class Relation:
     """Columns that ride along with the items, as the ticks do."""
     changes: Relation | None = None
     """Of a stream that tells them: events that carry the column `n`."""
-    lies_by: Key | None = None
+    partitioned_by: Key | None = None
     """The key by which a join has brought the rows together.
 
     What follows may use it, so that they stay where they are, or not: it tells nothing of the rows.
@@ -70,7 +70,7 @@ class Relation:
         return (TICK, UNTIL) if self.kind is Kind.G else (TICK,)
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def other_columns(self) -> tuple[str, ...]:
         """All columns but the item."""
         order = (ORD,) if self.ordered else ()
         return (*self.times, *order, *self.carried)
@@ -79,7 +79,9 @@ class Relation:
         """The same rows without their order."""
         if not self.ordered:
             return self
-        return Relation(self.kind, self.frame.drop(ORD), self.item, lies_by=self.lies_by)
+        return Relation(
+            self.kind, self.frame.drop(ORD), self.item, partitioned_by=self.partitioned_by
+        )
 
     def events(self, first: int, last: int) -> Relation:
         """The events of every item, at each tick at which it is there: rows times ticks."""
@@ -96,7 +98,7 @@ class Relation:
         columns: list[str | Column] = [ITEM, times.alias(TICK), *([ORD] if self.ordered else [])]
         several = first < last
         rows = exploded(frame, columns, reads=self.times) if several else frame.select(*columns)
-        return Relation(Kind.E, rows, self.item, self.ordered, lies_by=self.lies_by)
+        return Relation(Kind.E, rows, self.item, self.ordered, partitioned_by=self.partitioned_by)
 
     def at(self, t: int) -> Relation:
         """The items that are there at tick t, one of the range, as events of that tick."""

@@ -58,7 +58,7 @@ class _Union(AccumulatorParam[Marks]):
 
 
 _in_python: ContextVar[frozenset[str]] = ContextVar("in_python", default=frozenset())
-_noted: ContextVar[Accumulator[Marks] | None] = ContextVar("noted", default=None)
+_recorder: ContextVar[Accumulator[Marks] | None] = ContextVar("recorder", default=None)
 """Where all functions run in Python: what Spark would have asked for."""
 _as_spark_says: ContextVar[bool] = ContextVar("as_spark_says", default=False)
 _reruns: Counter[GuardedFunction] = Counter()
@@ -77,7 +77,7 @@ def runs_in_python(fn: Fn) -> bool:
     if _as_spark_says.get():
         return False
     chosen = _in_python.get()
-    return _noted.get() is not None or (bool(chosen or _stays) and _key(fn) in chosen | _stays)
+    return _recorder.get() is not None or (bool(chosen or _stays) and _key(fn) in chosen | _stays)
 
 
 def asked(fn: Fn) -> Column:
@@ -90,7 +90,7 @@ def noting(fn: Fn, compiled: Callable[[], Column]) -> Noting | None:
 
     None unless all functions run in Python because the guards of several have failed.
     """
-    accumulator = _noted.get()
+    accumulator = _recorder.get()
     if accumulator is None or _key(fn) in _in_python.get():
         return None
     token = _as_spark_says.set(True)
@@ -147,15 +147,15 @@ def exactly_run(
         known: functions whose guards have failed on the same items before.
     """
     failed = {guarded.key: guarded for guarded in known}
-    noted: Accumulator[Marks] | None = None
+    recorder: Accumulator[Marks] | None = None
 
     def all_failed() -> tuple[GuardedFunction, ...]:
-        more = map(_marked, noted.value) if noted is not None else ()
+        more = map(_marked, recorder.value) if recorder is not None else ()
         found = {**failed, **{guarded.key: guarded for guarded in more}}
         return tuple(sorted(found.values(), key=lambda one: (one.file or "", one.line or 0)))
 
     while True:
-        tokens = _in_python.set(_in_python.get() | failed.keys()), _noted.set(noted)
+        tokens = _in_python.set(_in_python.get() | failed.keys()), _recorder.set(recorder)
         try:
             found = run(all_failed)
         except (PySparkException, Py4JError) as error:
@@ -164,12 +164,12 @@ def exactly_run(
                 raise
             # A job tells of one function. Where a second one fails, more may, one job each.
             if len(failed) > len(known):
-                noted = SparkContext.getOrCreate().accumulator(frozenset(), _Union())
+                recorder = SparkContext.getOrCreate().accumulator(frozenset(), _Union())
             failed[guarded.key] = guarded
             continue
         finally:
             _in_python.reset(tokens[0])
-            _noted.reset(tokens[1])
+            _recorder.reset(tokens[1])
         _note([guarded for guarded in all_failed() if guarded not in known], settings)
         return found
 

@@ -24,18 +24,18 @@ class PythonColumns:
     made: int = 0
 
 
-_noted: ContextVar[PythonColumns | None] = ContextVar("python_columns", default=None)
+_recorder: ContextVar[PythonColumns | None] = ContextVar("python_columns", default=None)
 
 
 @contextmanager
 def python_columns() -> Iterator[PythonColumns]:
     """Counts the columns that are made within, those of a block within it, too."""
-    outer, columns = _noted.get(), PythonColumns()
-    token = _noted.set(columns)
+    outer, columns = _recorder.get(), PythonColumns()
+    token = _recorder.set(columns)
     try:
         yield columns
     finally:
-        _noted.reset(token)
+        _recorder.reset(token)
         if outer is not None:
             outer.made += columns.made
 
@@ -45,9 +45,9 @@ def python_function(run: Callable[..., Any], result: spark_types.DataType) -> Ca
     made: Callable[..., Column] = arrow_udf(run, result)
 
     def column(*arguments: Column) -> Column:
-        noted = _noted.get()
-        if noted is not None:
-            noted.made += 1
+        recorder = _recorder.get()
+        if recorder is not None:
+            recorder.made += 1
         return made(*arguments)
 
     return column

@@ -90,7 +90,7 @@ def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None
         return to_arrow(results(items, ticks.to_pylist()), result)
 
     if noting is not None:
-        return _noted(call, results, noting)(column, _known(tick), noting.column)
+        return _recorder(call, results, noting)(column, _known(tick), noting.column)
     run = of_items if tick is None else of_ticks
     # The name is what plans and Spark's own drawings show.
     run.__name__ = call.fn.name
@@ -102,7 +102,7 @@ def _known(tick: Column | None) -> Column:
     return (F.lit(None) if tick is None else tick).cast("long")
 
 
-def _noted(
+def _recorder(
     call: _Call, results: Callable[[Any, list[int | None]], list[Any]], noting: Noting
 ) -> Callable[[Column, Column, Column], Column]:
     """The function, which notes that Spark gives something else for some item."""

@@ -28,7 +28,7 @@ def read_by_workers(
     """The rows (item, t) of the range, and how many each tick has; else as `read_by_pieces`."""
     frame = read_in_workers(session, files, arrived.found.form, made)
     refuse_unread(arrived, frame, files)
-    rows = within(frame, ticks, untold=arrived.found.form.tolerant)
+    rows = within(frame, ticks, without_tick=arrived.found.form.tolerant)
     misfit = first_misfit(rows, F.col(TICK))
     if misfit is not None:
         place = FileRow(files[misfit.file], misfit.row)

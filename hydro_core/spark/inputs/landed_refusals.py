@@ -52,7 +52,7 @@ def _refuse_another_kind(file: InputFile, found: FoundFiles, before: InputRead |
         )
 
 
-def has_untold(arrived: Arrived, rows: ds.Dataset, column: str) -> bool:
+def has_rows_without_tick(arrived: Arrived, rows: ds.Dataset, column: str) -> bool:
     """Whether a row would never arrive, without a tick or of a negative one; statistics tell."""
     if is_integer((arrived.found.types or {})[column]):
         return bool(rows.count_rows(filter=pc.field(column).is_null() | (pc.field(column) < 0)))

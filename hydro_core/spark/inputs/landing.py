@@ -36,13 +36,13 @@ from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
-from hydro_core.spark.inputs.landed_refusals import as_changes, has_untold, refuse_input
+from hydro_core.spark.inputs.landed_refusals import as_changes, has_rows_without_tick, refuse_input
 from hydro_core.spark.inputs.miscounted import refuse_unlisted
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, tick_told
+from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, tick_of_value
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
 
@@ -162,12 +162,12 @@ class InputBatches:
         if seen.off.touch(*ticks):
             own = _joined(own, own_rows(seen.source, seen.arrived, seen.off, ticks))
         batch = _joined(own, _arriving(seen, ticks))
-        early = 0 if ticks[0] else seen.source.early(seen.arrived)
+        too_early = 0 if ticks[0] else seen.source.too_early(seen.arrived)
         seen.refuse_changed()
         if not seen.off.touch(*ticks):
             refuse_unlisted(seen, own.read, ticks)
-        noted = seen.noted(batch.read, self._directory, first=ticks[0])
-        return replace(batch, read=replace(noted, early=early))
+        recorded = seen.recorded(batch.read, self._directory, first=ticks[0])
+        return replace(batch, read=replace(recorded, early=too_early))
 
     def _as_they_lie(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
         """The rows of the range itself; none where not all of them are read with it."""
@@ -243,7 +243,7 @@ def _is_whole(part: InputRange) -> bool:
         return False
     if any(map(demands, part.columns.values())):
         return False
-    if part.column is not None and has_untold(part.arrived, rows, part.column):
+    if part.column is not None and has_rows_without_tick(part.arrived, rows, part.column):
         return False
     return not _lacks(part, rows)
 
@@ -302,6 +302,6 @@ def _may_hold(file: DataPlace, part: InputRange) -> bool:
     for folder in file.parent.parts:
         column, equals, value = folder.partition("=")
         if equals and column == part.column:
-            tick = None if value.isdecimal() else tick_told(unquote(value), ticks.calendar)
+            tick = None if value.isdecimal() else tick_of_value(unquote(value), ticks.calendar)
             return tick is None or tick in ticks.ticks
     return True

@@ -19,7 +19,7 @@ from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.processes import FileLock
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import Rework, beside_for
+from hydro_core.spark.pipeline.rework import Rework, staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger import Commit
 
@@ -48,7 +48,7 @@ def comparison(
     refuse_another_program(serving.directory, serving.fingerprint, serving.tables, now)
     serving.store.check(now)
     with _scratch(serving.directory / COMPARED) as directory:
-        yield beside_for(serving, target, (made_by, wanted, {}), now, directory)
+        yield staging_for(serving, target, (made_by, wanted, {}), now, directory)
 
 
 def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:

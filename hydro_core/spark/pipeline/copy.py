@@ -23,7 +23,7 @@ from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.transfer import Put, put
 from hydro_core.spark.pipeline.comparison import COMPARED
-from hydro_core.spark.pipeline.rework import BESIDE
+from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import Verified, verify
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import LEDGER, Ledger, state_error
@@ -31,7 +31,7 @@ from hydro_core.spark.store.ledger_lock import LOCK_FILE
 from hydro_core.spark.store.published import PUBLISHED
 
 _ATTEMPTS = 5
-_NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, BESIDE, COMPARED, PUBLISHED)
+_NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, STAGING, COMPARED, PUBLISHED)
 """What is copied table by table, and what belongs to a process that runs."""
 _LOG, _CHECKPOINT = "_delta_log", "_last_checkpoint"
 

@@ -23,7 +23,7 @@ from hydro_core.spark.inputs.arrivals.listing import LISTINGS
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.retired import drop_retired
-from hydro_core.spark.pipeline.rework import BESIDE
+from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.erased import KeyedRows, erase_files, erase_log
 from hydro_core.spark.store.input_reads import InputRead
@@ -141,7 +141,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         return None
     now = _recovered(pipeline)
     directory, moment = pipeline.directory, datetime.now(UTC)
-    for scratch in (BESIDE, COMPARED):
+    for scratch in (STAGING, COMPARED):
         shutil.rmtree(directory / scratch, ignore_errors=True)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
@@ -150,7 +150,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     for name, table in pipeline.store.tables.items():
         versions[name] = erase_files(table)
         pipeline.step(f"erased {name}")
-    noted = replace(
+    recorded = replace(
         now,
         sequence=now.sequence + 1,
         first=now.last + 1,
@@ -164,7 +164,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         start=None,
         end=None,
     )
-    pipeline.ledger.append(noted)
+    pipeline.ledger.append(recorded)
     pipeline.step("noted")
     pipeline.published.erase()
     for name, version in versions.items():
@@ -172,7 +172,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         pipeline.store.tables[name].forget()
         pipeline.step(f"erased the log of {name}")
     _erase_lists(directory, {name for read in pipeline.ledger.last_reads() for name in read.lists})
-    return noted
+    return recorded
 
 
 def _recovered(pipeline: Pipeline) -> Commit:

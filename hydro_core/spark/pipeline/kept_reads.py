@@ -25,7 +25,7 @@ class KeptReads:
     """Those that earlier ticks alone have read, with the first tick that has not."""
     base: Mapping[str, Counts] = field(default_factory=dict)
     """How many rows the ticks had that are not computed again, when the tables stood so."""
-    untold: set[str] = field(default_factory=set)
+    unreported: set[str] = field(default_factory=set)
     """Inputs of which nobody can tell any more with which ticks their late rows arrived."""
     without: Mapping[str, Mapping[int, int]] | None = None
     """How many rows fewer each tick has of an input, where rows are to be forgotten; None: a
@@ -35,7 +35,7 @@ class KeptReads:
     late_without: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """How many of these came late, by their own ticks."""
 
-    def noted(self, read: Mapping[str, InputRead]) -> Mapping[str, InputRead]:
+    def recorded(self, read: Mapping[str, InputRead]) -> Mapping[str, InputRead]:
         """What the ledger is to keep of the inputs once the ticks have been computed again.
 
         How many rows they have of all its ticks, and of which, the ticks' own commits say, unless
@@ -55,7 +55,7 @@ class KeptReads:
 
     def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
         """Raises where the ticks have other rows than they have in the tables that serve."""
-        for name in {*self.reads, *self.dormant} - self.untold:
+        for name in {*self.reads, *self.dormant} - self.unreported:
             fewer = (self.without or {}).get(name, {})
             known = {
                 tick: None if rows is None else rows - fewer.get(tick, 0)

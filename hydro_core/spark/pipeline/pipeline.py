@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic, TransientError
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
@@ -171,7 +171,7 @@ class Pipeline:
         """
         if last < first:
             raise ValueError(f"there are no ticks from {first} to {last}")
-        with told_faults(self._name):
+        with faults_as_errors(self._name):
             self.lock.acquire()
             try:
                 return self._prepare(first, last, batches, times or {})
@@ -185,7 +185,7 @@ class Pipeline:
         Raises:
             DataError: it is not committed, or another writer is at work (code `state`).
         """
-        with told_faults(self._name), self.lock:
+        with faults_as_errors(self._name), self.lock:
             now = self.ledger.refresh()
             if now is None or last >= now.last:
                 raise state_error(
@@ -216,21 +216,21 @@ class Pipeline:
         """
         if keep_hours < 0:
             raise _negative(keep_hours)
-        with told_faults(self._name), self.lock.at_work("a compaction"):
+        with faults_as_errors(self._name), self.lock.at_work("a compaction"):
             now = self.ledger.refresh()
             if now is None:
                 return None
             refuse_another_program(self.directory, self.fingerprint, self.tables, now)
             self.store.recover(now)
             end = run.end if (run := self.ledger.last_run) else None
-            noted = self._note(now, now.last, self.store.compact(now.last, self.step, end))
+            recorded = self._note(now, now.last, self.store.compact(now.last, self.step, end))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             keep = timedelta(hours=keep_hours)
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
-            return self._note(noted, now.last, self.store.vacuum(keep_hours, self.step))
+            return self._note(recorded, now.last, self.store.vacuum(keep_hours, self.step))
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.
@@ -238,7 +238,7 @@ class Pipeline:
         Raises:
             DataError: nothing is committed, or another writer is at work (code `state`).
         """
-        with told_faults(self._name), self.lock:
+        with faults_as_errors(self._name), self.lock:
             now = self.ledger.refresh()
             if now is None:
                 raise state_error("no tick is committed", "run tick 0 first")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.faults import told_faults
+from hydro_core.faults import faults_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
@@ -121,7 +121,7 @@ class Prepared:
         """
         if self._versions is None:
             ticks = (self.run.first, self.run.last)
-            with self._told_faults():
+            with self._faults_as_errors():
                 before, _ = self.run.times.get(self.run.first, (None, None))
                 self._versions = self._store.commit(self.written, ticks, self._step, before)
             self._step("tables")
@@ -136,7 +136,7 @@ class Prepared:
             raise RuntimeError("the range is committed or abandoned already")
         self._decided = True
         try:
-            with self._told_faults():
+            with self._faults_as_errors():
                 return self._commit(checks or {})
         finally:
             self._done()
@@ -154,8 +154,8 @@ class Prepared:
         finally:
             self._done()
 
-    def _told_faults(self) -> AbstractContextManager[None]:
-        return told_faults(f"the pipeline in {self._store.directory}")
+    def _faults_as_errors(self) -> AbstractContextManager[None]:
+        return faults_as_errors(f"the pipeline in {self._store.directory}")
 
     def _commit(self, checks: Mapping[str, Any]) -> Commit:
         run, last = self.run, self._ledger.last

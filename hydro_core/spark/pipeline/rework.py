@@ -36,7 +36,7 @@ from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.seams import SEAMS
 from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
 
-BESIDE = "_beside"
+STAGING = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
 
 
@@ -67,7 +67,7 @@ class Rework:
         self,
         serving: Pipeline,
         target: Pipeline,
-        beside: Pipeline,
+        staging: Pipeline,
         past: Recomputed,
         taken: Collection[str],
         *,
@@ -76,7 +76,7 @@ class Rework:
         self.serving = serving
         self.target = target
         """The pipeline that is to serve: the same one, or one of another program."""
-        self.beside = beside
+        self.staging = staging
         """The pipeline that runs the ticks."""
         self.first, self.last = past.first, past.last
         """The tick that runs first, and the one that has to be reached."""
@@ -100,7 +100,7 @@ class Rework:
     @property
     def is_complete(self) -> bool:
         """Whether all ticks have run beside; there may be none to run."""
-        made = self.beside.ledger.refresh()
+        made = self.staging.ledger.refresh()
         return not self._taken or (made is not None and made.last >= self.last)
 
     def replace(
@@ -140,8 +140,8 @@ class Rework:
 
     def _refuse_miscounted(self, gains: Mapping[str, int | None]) -> None:
         """Raises where the ticks beside have not read what the ledger says that they have."""
-        beside = self.beside.ledger.commits(since=self.first) if self._taken else ()
-        made, serves = standing_counts(beside), standing_counts(self.serving.ledger.commits())
+        staging = self.staging.ledger.commits(since=self.first) if self._taken else ()
+        made, serves = standing_counts(staging), standing_counts(self.serving.ledger.commits())
         if self.kept is not None:
             self.kept.refuse_unlike(made, serves)
             return
@@ -157,7 +157,7 @@ class Rework:
                 table.create()
                 self._made.append(name)
         for name in self._taken:
-            made, table = self.beside.store.tables[name], self.target.store.tables[name]
+            made, table = self.staging.store.tables[name], self.target.store.tables[name]
             tick = (self._since or {}).get(table.spec.of, 0) if table.spec.role == "output" else 0
             if tick:
                 join_at(tick, self.serving.store.tables[name], made)
@@ -166,10 +166,10 @@ class Rework:
             self.target.step(name)
 
     def _commit(self, checks: Mapping[str, Any] | None) -> Commit:
-        now, made = self._now, self.beside.ledger.last
+        now, made = self._now, self.staging.ledger.last
         if now is None:
             raise AssertionError("only what is committed is computed again")
-        commits = self.beside.ledger.commits(since=self.first) if self._taken else ()
+        commits = self.staging.ledger.commits(since=self.first) if self._taken else ()
         tables = self.target.store.tables
         return replace(
             now,
@@ -199,14 +199,14 @@ class Rework:
         return self._rows_since(self._first_changed, self._taken)
 
     def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
-        tables = self.beside.store.tables
+        tables = self.staging.store.tables
         return {name: tables[name].rows_since(tick) for name in names}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""
         known = now.reruns if self.target is self.serving else ()
-        beside = made.reruns if made else ()
-        return added_up(known, (replace(one, commit=now.sequence + 1) for one in beside))
+        staging = made.reruns if made else ()
+        return added_up(known, (replace(one, commit=now.sequence + 1) for one in staging))
 
     def _checks(self, now: Commit, made: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the ledger keeps for the checks: of tables, what is known of all ticks at once.
@@ -229,14 +229,14 @@ class Rework:
             known = {one.name: one for one in self.serving.ledger.last_reads()}
         else:
             known = {name: one for name, (one, _) in self.kept.dormant.items()}
-            read |= self.kept.noted(read)
+            read |= self.kept.recorded(read)
         for name in self.target.plan.graph.sources:
             if name in read or name in known:
                 yield read.get(name) or known[name]
 
     def _end(self) -> None:
         self._decided = True
-        shutil.rmtree(self.beside.directory, ignore_errors=True)
+        shutil.rmtree(self.staging.directory, ignore_errors=True)
         self.serving.lock.release()
 
 
@@ -256,10 +256,10 @@ def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) ->
     with _locked(pipeline, "a correction"):
         now = _committed(pipeline, first)
         base = base_before(pipeline.store, pipeline.ledger, first)
-        beside = _begun(pipeline, base)
+        staging = _begun(pipeline, base)
         first = base.tick + 1
         past = Recomputed(first, now.last, first, kept)
-        return Rework(pipeline, pipeline, beside, past, tuple(pipeline.store.tables))
+        return Rework(pipeline, pipeline, staging, past, tuple(pipeline.store.tables))
 
 
 def first_again(pipeline: Pipeline, first: int) -> int:
@@ -293,10 +293,10 @@ def deployment(
     """
     with _locked(serving, "a deployment"):
         now = _committed(serving, 0)
-        return beside_for(serving, target, (made_by, wanted, since or {}), now, _emptied(serving))
+        return staging_for(serving, target, (made_by, wanted, since or {}), now, _emptied(serving))
 
 
-def beside_for(
+def staging_for(
     serving: Pipeline,
     target: Pipeline,
     work: tuple[Bootstrap, WantedTables, Mapping[str, int]],
@@ -313,13 +313,13 @@ def beside_for(
     outputs = {name: target.output_tables[name] for name in wanted.outputs}
     own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
     named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
-    beside = Pipeline(directory, made_by.plan, serving.settings, serving.spark, tables=named)
+    staging = Pipeline(directory, made_by.plan, serving.settings, serving.spark, tables=named)
     taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
     changed = {name: since.get(name, 0) for name in outputs}
     # A new state is of no tick that anybody has seen.
     kept = kept_since(serving.ledger, target.plan.graph.sources)
     past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
-    return Rework(serving, target, beside, past, taken, since=changed)
+    return Rework(serving, target, staging, past, taken, since=changed)
 
 
 def rollback(serving: Pipeline, target: Pipeline) -> Rework:
@@ -335,11 +335,11 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         now = _committed(serving, 0)
         commits = serving.ledger.commits()
         base, left = left_by(target.store, target.fingerprint, commits, now)
-        beside = _begun(target, base)
+        staging = _begun(target, base)
         first = base.tick + 1
         kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
         past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept, back=True)
-        return Rework(serving, target, beside, past, tuple(target.store.tables))
+        return Rework(serving, target, staging, past, tuple(target.store.tables))
 
 
 def first_undone(serving: Pipeline, target: Pipeline) -> int:
@@ -367,7 +367,7 @@ def _locked(pipeline: Pipeline, work: str) -> Iterator[None]:
 
 
 def _emptied(pipeline: Pipeline) -> Path:
-    directory = pipeline.directory / BESIDE
+    directory = pipeline.directory / STAGING
     shutil.rmtree(directory, ignore_errors=True)
     return directory
 
@@ -375,9 +375,9 @@ def _emptied(pipeline: Pipeline) -> Path:
 def _begun(target: Pipeline, base: Base) -> Pipeline:
     """A pipeline of the target's program beside it, as its tables were after the base's tick."""
     tables = Tables(target.state_tables, target.output_tables)
-    beside = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
-    begin(beside.store, beside.ledger, base, beside.fingerprint)
-    return beside
+    staging = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
+    begin(staging.store, staging.ledger, base, staging.fingerprint)
+    return staging
 
 
 def _committed(pipeline: Pipeline, first: int) -> Commit:

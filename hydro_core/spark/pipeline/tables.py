@@ -86,12 +86,12 @@ def _kind(plan: TickPlan, streams: Sequence[Endpoint], item: ItemType) -> Kind:
     """H: each tick adds its rows; G: its changes; E: the rows that are there at it."""
     kinds = {Kind.G if s.node in plan.in_changes else plan.kinds[s.node] for s in streams}
     rest = [s.node for s in streams if s.node not in plan.in_changes]
-    untold = any(plan.kinds[node] is not Kind.H for node in rest)
+    unreported = any(plan.kinds[node] is not Kind.H for node in rest)
     if kinds == {Kind.H}:
         return Kind.H
     # A column of the program's own may have the name that the changes would need.
     is_free = COPIES not in {name.lower() for name, _ in flattened(item)}
-    return Kind.G if not untold and is_free else Kind.E
+    return Kind.G if not unreported and is_free else Kind.E
 
 
 def _type_of(plan: TickPlan, stream: Endpoint) -> StreamType:

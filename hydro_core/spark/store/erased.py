@@ -71,8 +71,8 @@ class KeyedRows:
         touched = held if place else hits
         files = [self._rest(f, table, place, gone) if f in touched else f for f in held]
         count = self.count(table)
-        noted = table.summed_to() if self.spec.forgets else -1
-        table.hold((file for file in files if file is not None), summed_to=noted)
+        recorded = table.summed_to() if self.spec.forgets else -1
+        table.hold((file for file in files if file is not None), summed_to=recorded)
         return count
 
     def _rest(
@@ -111,11 +111,11 @@ class KeyedRows:
 
 def erase_files(table: StoredTable) -> int:
     """Removes the files that a table does not hold now, and gives its version after it."""
-    noted = table.summed_to() if table.spec.forgets else -1
+    recorded = table.summed_to() if table.spec.forgets else -1
     table.vacuum(0)
-    if noted >= 0:
+    if recorded >= 0:
         # The entry of the log that says so goes with its history.
-        table.note_summed(noted)
+        table.note_summed(recorded)
     return table.version
 
 

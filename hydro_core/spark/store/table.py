@@ -379,9 +379,9 @@ def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
 
     `firsts` are the first ticks of its files, as far as they are known.
     """
-    noted = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
+    recorded = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
     known = [first for first in firsts if first is not None]
-    return max([*noted, min(known, default=0) - 1])
+    return max([*recorded, min(known, default=0) - 1])
 
 
 def _named(schema: pa.Schema) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from hydro_core.compile import best_plan, compile_text, optimized, planned
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.told_as import told_as
+from hydro_core.plan.stream_forms import stream_forms
 from hydro_core.running import run_json
 
 TEXT = """\
@@ -112,7 +112,7 @@ def test_the_plan_says_what_is_bounded_and_goes_on() -> None:
     [slot] = [slot for slot in plan.slots if slot.bound is not None]
     assert slot.bound is not None
     assert slot.bound.micros == 5 * 86_400_000_000, "of two readers the longer counts"
-    [said] = [one.why for one in told_as(plan) if "as long as" in one.why]
+    [said] = [one.why for one in stream_forms(plan) if "as long as" in one.why]
     assert "`at` is within 5 days, 0:00:00 of the tick's end" in said
 
 

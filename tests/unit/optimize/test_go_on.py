@@ -10,7 +10,7 @@ from hydro_core.compile import compile_text, optimized
 ROWS = 'rows = source("k string, v decimal(15,2), w long")\n'
 
 
-def goes_on(aggregates: str) -> bool:
+def resumes(aggregates: str) -> bool:
     """Whether a tick reads no rows of before."""
     made = optimized(
         compile_text(f'{ROWS}rows -> persist() -> aggregate(by="k", {aggregates}) -> out')
@@ -28,8 +28,8 @@ def goes_on(aggregates: str) -> bool:
     ],
 )
 def test_they_go_on(aggregates: str) -> None:
-    assert goes_on(aggregates)
+    assert resumes(aggregates)
 
 
 def test_several_counts_of_distinct_values_go_on() -> None:
-    assert goes_on('d=count_distinct("w"), e=count_distinct("v")')
+    assert resumes('d=count_distinct("w"), e=count_distinct("v")')

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from hydro_core import faults
 from hydro_core.errors import InfrastructureError, InternalSparkError
-from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.session import ended
 
 
@@ -30,7 +30,7 @@ class _GoneError(Py4JJavaError):  # type: ignore[misc]
 
 def test_an_error_of_a_jvm_that_is_gone_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ended, "_has_ended", lambda: True)
-    with pytest.raises(InfrastructureError) as caught, told_failures():
+    with pytest.raises(InfrastructureError) as caught, failures_as_errors():
         raise _GoneError
     assert "Spark's JVM ended" in str(caught.value)
 
@@ -47,7 +47,7 @@ def test_an_error_of_a_jvm_that_is_gone_is_told_as_such(monkeypatch: pytest.Monk
     ],
 )
 def test_what_java_has_not_is_a_bug_in_its_own_words(text: str, cause: str) -> None:
-    with pytest.raises(InternalSparkError) as caught, told_failures():
+    with pytest.raises(InternalSparkError) as caught, failures_as_errors():
         raise Py4JError(text)
     assert str(caught.value).startswith(cause)
     assert "An error occurred while calling" not in str(caught.value)
@@ -69,7 +69,7 @@ def test_a_full_scratch_directory_is_named(
         conf = SimpleNamespace(get=lambda name, default: {"spark.local.dir": str(other)}[name])
         context = SimpleNamespace(getConf=lambda: conf)
         monkeypatch.setattr(SparkContext, "_active_spark_context", context)
-    with pytest.raises(InfrastructureError) as caught, told_failures():
+    with pytest.raises(InfrastructureError) as caught, failures_as_errors():
         raise PySparkException("java.io.IOException: No space left on device")
     name = "SPARK_LOCAL_DIRS" if is_variable else "spark.local.dir"
     assert f"{other} (Spark's `{name}`) has 3 MiB free" in str(caught.value)

@@ -14,7 +14,7 @@ from hydro_core.errors import (
     InternalSparkError,
 )
 from hydro_core.plan.parts import in_parts
-from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.failed_job import failures_as_errors
 
 LOST = (
     "[INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find _extract_k#7L in [t#8L]. SQLSTATE: XX000"
@@ -31,7 +31,7 @@ WITHIN = TRACE.replace(LOST, "it ends")
 
 
 def told(text: str) -> Exception:
-    with pytest.raises(Exception, match=r".") as caught, told_failures():
+    with pytest.raises(Exception, match=r".") as caught, failures_as_errors():
         raise Py4JError(text)
     return caught.value
 
@@ -65,7 +65,7 @@ class _RefusedError(AnalysisException):
 
 
 def test_a_plan_that_spark_refuses_is_a_bug() -> None:
-    with pytest.raises(InternalSparkError, match="no column `x`"), told_failures():
+    with pytest.raises(InternalSparkError, match="no column `x`"), failures_as_errors():
         raise _RefusedError("there is no column `x`")
 
 

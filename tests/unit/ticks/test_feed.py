@@ -15,7 +15,7 @@ from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.feed import Feed
-from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
+from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
 from hydro_core.types.ddl import parse_ddl
 
 JANUARY, ZONE = datetime(2026, 1, 1), "Europe/Amsterdam"
@@ -65,7 +65,7 @@ def test_rows_arrive_by_the_other_flows_ticks(name: str) -> None:
             found = ds.dataset(pa.table({"tick": told}))
             kept = found.to_table(filter=ticks.within("tick", told.type))["tick"]
             assert np.array_equal(kept, [c for c, t in enumerate(wanted) if t != NONE])
-    assert [tick_told(tick, own, other) for tick in range(len(arrive))] == arrive
+    assert [tick_of_value(tick, own, other) for tick in range(len(arrive))] == arrive
 
 
 def test_a_tick_reads_the_rows_of_the_longer_tick_that_was_over(tmp_path: Path) -> None:

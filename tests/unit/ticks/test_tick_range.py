@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
+from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
 from hydro_core.types.values import ValueProblem
 
 ZONES = (
@@ -63,8 +63,8 @@ def test_a_row_is_of_the_tick_whose_window_holds_it(
     for tick, moment in zip(told, moments, strict=True):
         window = calendar.window(tick)
         assert window.start <= moment < window.end
-    assert [tick_told(time, calendar) for time in times] == told
-    assert [tick_told(time.isoformat(), calendar) for time in times] == told
+    assert [tick_of_value(time, calendar) for time in times] == told
+    assert [tick_of_value(time.isoformat(), calendar) for time in times] == told
     zoned = pa.array(moments, pa.timestamp("us", "UTC"))
     wall = pa.array(times, pa.timestamp("us"))
     middle = sorted(told)[len(told) // 2]
@@ -116,7 +116,7 @@ def test_the_ends_of_time_are_of_some_tick(every: str, zone: str) -> None:
 def test_rows_before_the_start_have_negative_ticks_and_are_of_no_range_from_0() -> None:
     calendar = Calendar(datetime(2026, 1, 31), "1mo", zone="Europe/Amsterdam")
     days = [date(2025, 12, 30), date(2025, 12, 31), date(2026, 1, 31), date(2026, 2, 28)]
-    assert [tick_told(day, calendar) for day in days] == [-2, -1, 0, 1]
+    assert [tick_of_value(day, calendar) for day in days] == [-2, -1, 0, 1]
     assert TickRange(0, None, calendar).numbers(pa.array(days)).tolist() == [NONE, NONE, 0, 1]
     assert TickRange(0, 0, calendar).numbers(pa.array(days)).tolist() == [NONE, NONE, 0, NONE]
     numbers = pa.array([-1, 0, None, 3], pa.int32())
@@ -135,5 +135,5 @@ def test_nulls_are_of_no_tick() -> None:
 def test_a_time_tells_no_tick_where_ticks_have_no_windows() -> None:
     with pytest.raises(ValueProblem, match="no windows"):
         TickRange(0, 1).numbers(pa.array([date(2026, 1, 1)]))
-    assert tick_told(date(2026, 1, 1), None) is None
-    assert tick_told("7", None) == 7
+    assert tick_of_value(date(2026, 1, 1), None) is None
+    assert tick_of_value("7", None) == 7

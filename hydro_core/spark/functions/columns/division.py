@@ -53,8 +53,8 @@ def float_floor_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     # Of 0 Python gives the sign of the quotient, and never −0 of what is nearly 0.
     near = F.when(whole == 0.0, x / y * 0.0).otherwise(F.rint(whole) + 0.0)
     # Beyond 52 bits all are whole; just before, some are halfway.
-    is_told = (F.abs(whole) < 2.0**51) | (F.abs(whole) >= 2.0**52)
-    column = F.when(y != 0.0, F.when(is_told, near))
+    is_certain = (F.abs(whole) < 2.0**51) | (F.abs(whole) >= 2.0**52)
+    column = F.when(y != 0.0, F.when(is_certain, near))
     return strict(column, DOUBLE, *[a, b] * 20, doubtful=True)
 
 

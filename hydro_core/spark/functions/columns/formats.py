@@ -67,5 +67,5 @@ def _fixed(number: ColumnValue, grouped: str, digits: int, kind: str) -> ColumnV
     minus = (x < 0.0) | ((x == 0.0) & (x.cast("string") == "-0.0"))
     sign = F.when(minus, F.lit("-")).otherwise(F.lit(""))
     column = F.concat(sign, text, *([F.lit("%")] if kind == "%" else []))
-    column = F.when(rounding.is_told(x, digits), column)
+    column = F.when(rounding.is_certain(x, digits), column)
     return strict(column, STRING, *[number] * 24, doubtful=True)

@@ -64,7 +64,7 @@ def units(x: Column, digits: int) -> Column:
     return F.when(half, nearer).otherwise(F.rint(x * power))
 
 
-def is_told(x: Column, digits: int) -> Column:
+def is_certain(x: Column, digits: int) -> Column:
     """Whether `units` has bits left for halves."""
     return F.abs(x * 10.0**digits) < 2.0**51
 
@@ -74,7 +74,7 @@ def _float_to(scope: ColumnScope, value: ColumnValue, digits: int) -> ColumnValu
         raise NotCompilable(f"`round` to more than {_MOST_DIGITS} digits")
     number = scope.need(numbers.as_double(value))
     x = number.column
-    told = F.when(is_told(x, digits), units(x, digits) / 10.0**digits)
+    told = F.when(is_certain(x, digits), units(x, digits) / 10.0**digits)
     # Beyond 52 bits all floats are whole.
     return strict(told.when(F.abs(x) >= 2.0**52, x), DOUBLE, *[number] * 11, doubtful=True)
 

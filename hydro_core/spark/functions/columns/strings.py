@@ -148,7 +148,9 @@ def _text(value: ColumnValue) -> Column:
         text: Column = iso(F, value.column, " ", zone)
         return text
     # What is computed may be −0, or have fewer digits after the point than its type.
-    is_told = isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None
-    if is_told or value.type in (STRING, DATE) or integers.is_integer_type(value):
+    is_certain = (
+        isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None
+    )
+    if is_certain or value.type in (STRING, DATE) or integers.is_integer_type(value):
         return value.column.cast("string")
     raise NotCompilable(f"the text of {value.type}")

@@ -289,7 +289,7 @@ def saved_deviations(directory: Path, name: str | None) -> Deviations:
     return Deviations(late, gone, waiting, tuple(files), known["read_as"], known["item"])
 
 
-def untold_gone(changed: Iterable[ChangedRange]) -> Iterator[OffFile]:
+def unreported_gone(changed: Iterable[ChangedRange]) -> Iterator[OffFile]:
     """Ticks that have changed, and nobody knows by which rows."""
     yield from (OffFile("", change.first, change.last, "gone") for change in changed)
 

@@ -165,7 +165,7 @@ def present(source: LandingSource, arrived: Arrived, names: Sequence[str]) -> li
     return [file for file in arrived.found.files if _name(source, file) in wanted]
 
 
-def untold(source: LandingSource, arrived: Arrived, off: Deviations) -> Counter[int]:
+def unreported(source: LandingSource, arrived: Arrived, off: Deviations) -> Counter[int]:
     """How many rows came late of which nobody can tell any more which they are, by their ticks."""
     there = {_name(source, file) for file in arrived.found.files}
     lost = [f for f in off.files if f.state == "late" and f.path not in there]

@@ -122,7 +122,7 @@ class _Found:
     names: list[str] = field(default_factory=list)
 
     @property
-    def untold(self) -> list[OffFile]:
+    def unreported(self) -> list[OffFile]:
         """Files that are missed, and nobody knows what they had."""
         return [file for file in self.files if file.is_missed]
 
@@ -174,7 +174,7 @@ class Judge:
         if file.replaces:
             return True
         first, last = file.ends[0] or 0, self._until - 1 if file.ends[1] is None else file.ends[1]
-        if any(one.holds(first, last) for one in found.untold):
+        if any(one.holds(first, last) for one in found.unreported):
             return True
         ticks = (found.gone.ticks, changes.gone.ticks)
         return any(bool(((t >= first) & (t <= last)).any()) for t in ticks)
@@ -196,15 +196,15 @@ class Judge:
         self._miss(found, Hashed(gone.ticks[lost], gone.hashes[lost]))
         is_new = unmatched(hashes, gone.hashes)
         is_new &= ~_cancelled(found, hashes, is_new)
-        is_untold = is_new & within(ticks, found.untold)
-        for number in np.unique(of[is_untold]).tolist():
-            own = ticks[is_untold & (of == number)]
+        is_unreported = is_new & within(ticks, found.unreported)
+        for number in np.unique(of[is_unreported]).tolist():
+            own = ticks[is_unreported & (of == number)]
             found.files += self._waits(came[number], int(own.min()), int(own.max()))
         missed = found.gone.ticks[~found.gone.accepted]
-        waits = is_new & ~is_untold & replaces
+        waits = is_new & ~is_unreported & replaces
         waits &= np.isin(ticks, found.missed) & np.isin(ticks, missed)
         found.waiting = found.waiting.plus(off_rows(Hashed(ticks[waits], hashes[waits]), -1))
-        self._note_late(found, rows, is_new & ~is_untold & ~waits, (ticks, hashes))
+        self._note_late(found, rows, is_new & ~is_unreported & ~waits, (ticks, hashes))
         found.names += [str(file.path) for file in came]
 
     def _miss(self, found: _Found, lost: Hashed) -> None:
@@ -328,7 +328,9 @@ def _cancelled(found: _Found, hashes: Any, is_new: Mask) -> Mask:
 
 def _waits_for(found: _Found, file: OffFile) -> bool:
     """Whether something of a file's ticks is missed; if it was accepted, whether it is away."""
-    gone = [one for one in found.files if one.state == "gone"] if file.accepted else found.untold
+    gone = (
+        [one for one in found.files if one.state == "gone"] if file.accepted else found.unreported
+    )
     ticks = found.gone.ticks if file.accepted else found.gone.ticks[~found.gone.accepted]
     return any(one.holds(file.first, file.last) for one in gone) or bool(
         ((ticks >= file.first) & (ticks <= file.last)).any()

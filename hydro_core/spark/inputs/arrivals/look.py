@@ -21,7 +21,7 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     Deviations,
     OffFile,
     saved_deviations,
-    untold_gone,
+    unreported_gone,
 )
 from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
 from hydro_core.spark.inputs.arrivals.judged import Arrivals, CameFile, Judge, LandingChanges
@@ -119,10 +119,10 @@ class Look:
         gone = _unlike(before, now)
         came = {path: now.entries[path] for path in _unlike(now, before)}
         kept = before.read_as == now.read_as
-        untold = [(p, e) for p, e in gone.items() if not kept or e.rows is None]
+        unreported = [(p, e) for p, e in gone.items() if not kept or e.rows is None]
         lost = [
             replace(span, size=entry.size, written=entry.written)
-            for path, entry in untold
+            for path, entry in unreported
             for span in [self._span(path, entry.first, entry.last)]
             if span is not None
         ]
@@ -174,7 +174,7 @@ def known_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLa
     off = saved_deviations(directory, read.deviations)
     if off.is_nothing and read.changed:
         # An earlier version has kept the ticks alone.
-        off = Deviations(files=tuple(untold_gone(read.changed)))
+        off = Deviations(files=tuple(unreported_gone(read.changed)))
     return KnownLanding(snapshot, off)
 
 

@@ -46,7 +46,7 @@ class Seen:
         """The ticks whose rows are not what they were when they were read."""
         return self.arrivals.changed
 
-    def noted(self, read: InputRead, directory: Path | None, *, first: int) -> InputRead:
+    def recorded(self, read: InputRead, directory: Path | None, *, first: int) -> InputRead:
         """What the ledger is to keep of a reading that begins with the tick `first`."""
         listing = self.now.listing
         return replace(

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.arrived import Arrived, is_exact
-from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_untold
+from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_without_tick
 from hydro_core.files.kinds import base_of
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.files.pieces import pieces
@@ -34,7 +34,7 @@ from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import NONE, TickRange, tick_told
+from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import ItemType
@@ -129,14 +129,14 @@ class LandingSource:
         try:
             moments = [moment_of(value, self.zone) for value in values]
         except ValueProblem as problem:
-            refuse_untold(self.file, str(problem))
+            refuse_without_tick(self.file, str(problem))
         if arrived.found.form.tolerant and not all(isinstance(m, int) for m in moments):
             moments = [moment for moment in moments if not isinstance(moment, int)]
         if len({isinstance(moment, int) for moment in moments}) > 1:
             refuse_mixed(self.file, self.file)
         return max(moments, default=None)
 
-    def early(self, arrived: Arrived) -> int:
+    def too_early(self, arrived: Arrived) -> int:
         """How many rows are of no tick, since they are from before the first one."""
         column = self.file.column
         if column is None or self.numbered is not None:
@@ -240,7 +240,7 @@ class LandingSource:
 
     def tick_of(self, value: Any) -> int | None:
         """The tick of what the tick column holds."""
-        return None if value is None else tick_told(value, self.calendar, self.numbered)
+        return None if value is None else tick_of_value(value, self.calendar, self.numbered)
 
     def _has(self, files: Sequence[DataPlace], ticks: TickBounds) -> bool:
         """Whether some of the files may have rows of the ticks: without a column, all is of 0."""

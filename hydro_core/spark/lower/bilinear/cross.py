@@ -11,7 +11,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items.columns import make_tuple, null
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import told_by_lookups
+from hydro_core.spark.lower.relations.changes import changes_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_pairs
 from hydro_core.spark.lower.relations.conditions import guarded
 from hydro_core.spark.lower.relations.product import product, ticks_of
@@ -22,7 +22,7 @@ def cross(step: Step) -> Relation:
     """All pairs that are there together."""
     left, right = (relation.unordered() for relation in step.inputs)
     ticks = ticks_of(step)
-    return told_by_lookups(
+    return changes_by_lookups(
         step,
         lambda: product(left, right, ([], []), make_tuple, step.item, ticks),
         lambda: changed_pairs(left, right, ([], []), make_tuple, ticks),

@@ -12,7 +12,7 @@ from hydro_core.spark.lower.bilinear.pairing import key_types, paired
 from hydro_core.spark.lower.items.columns import convert, key_fields, key_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
-from hydro_core.spark.lower.relations.changes import told_by_lookups
+from hydro_core.spark.lower.relations.changes import changes_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches, changed_pairs
 from hydro_core.spark.lower.relations.conditions import Keys, guarded
 from hydro_core.spark.lower.relations.matching import anti_join, semi_join
@@ -32,14 +32,16 @@ def join(step: Step) -> Relation:
     if looked_up is not None:
         return looked_up
     if how in ("semi", "anti"):
-        lies_by, wanted = _lies_by(step), how == "semi"
+        partitioned_by, wanted = _partitioned_by(step), how == "semi"
         matched = semi_join if wanted else anti_join
-        return told_by_lookups(
+        return changes_by_lookups(
             step,
-            lambda: matched(left, right, keys, ticks).with_(lies_by=lies_by),
+            lambda: matched(left, right, keys, ticks).with_(partitioned_by=partitioned_by),
             lambda: changed_matches(left, right, keys, ticks, wanted=wanted),
         )
-    return told_by_lookups(step, lambda: _pairs(step, keys), lambda: _changes_of_pairs(step, keys))
+    return changes_by_lookups(
+        step, lambda: _pairs(step, keys), lambda: _changes_of_pairs(step, keys)
+    )
 
 
 def _pairs(step: Step, keys: Keys) -> Relation:
@@ -56,7 +58,7 @@ def _pairs(step: Step, keys: Keys) -> Relation:
         alone = anti_join(right, left, (keys[1], keys[0]), ticks)
         parts.append(_padded(alone, paired(step, None, F.col(ITEM)), step.item))
     if len(parts) == 1:
-        return parts[0].with_(lies_by=_lies_by(step))
+        return parts[0].with_(partitioned_by=_partitioned_by(step))
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
     return step.relation(step.kind, united(frames))
 
@@ -109,7 +111,7 @@ def _outer(step: Step, how: str, keys: Keys) -> Relation:
         how, F.coalesce(f"l_{TICK}", f"r_{TICK}")
     )
     found = step.relation(Kind.E, joined.select(item.alias(ITEM), tick.alias(TICK)))
-    return found.with_(lies_by=_lies_by(step)) if how == "left" else found
+    return found.with_(partitioned_by=_partitioned_by(step)) if how == "left" else found
 
 
 def _of_pair(step: Step, x: Column, y: Column) -> Column:
@@ -117,7 +119,7 @@ def _of_pair(step: Step, x: Column, y: Column) -> Column:
     return paired(step, x, y, [F.col(f"l_k{i}") for i in range(len(key_types(step)))])
 
 
-def _lies_by(step: Step) -> Key | None:
+def _partitioned_by(step: Step) -> Key | None:
     """The key of the items, if it is what Spark brings the rows together by."""
     on = step.arg("on")
     made = [field.type for field in key_fields(step.item, on)]
@@ -170,5 +172,5 @@ def join_keys(step: Step) -> Keys:
 
 
 def _padded(relation: Relation, item: Column, to: ItemType) -> Relation:
-    frame = relation.frame.select(item.alias(ITEM), *relation.beside)
+    frame = relation.frame.select(item.alias(ITEM), *relation.other_columns)
     return relation.with_(frame=frame, item=to)

@@ -8,7 +8,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.lower.items.columns import at, common, convert, type_at
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import told_by_lookups
+from hydro_core.spark.lower.relations.changes import changes_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches
 from hydro_core.spark.lower.relations.conditions import Keys
 from hydro_core.spark.lower.relations.cover import key_struct
@@ -39,7 +39,7 @@ def difference(step: Step) -> Relation:
 
 def _without_match(step: Step, keys: Keys) -> Relation:
     (pos, neg), ticks = step.inputs, ticks_of(step)
-    return told_by_lookups(
+    return changes_by_lookups(
         step,
         lambda: anti_join(pos, neg, keys, ticks),
         lambda: changed_matches(pos, neg, keys, ticks, wanted=False),
@@ -59,4 +59,4 @@ def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:
         never_null=True,
     )
     item = F.col(ITEM).getField("k0").alias(ITEM)
-    return found.with_(frame=found.frame.select(item, *found.beside))
+    return found.with_(frame=found.frame.select(item, *found.other_columns))

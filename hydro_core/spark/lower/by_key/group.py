@@ -18,7 +18,12 @@ from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.lower.relations.changes import changes_of, rows_before, told, told_by_lookups
+from hydro_core.spark.lower.relations.changes import (
+    changes_by_lookups,
+    changes_of,
+    rows_before,
+    rows_or_changes,
+)
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_keys
 from hydro_core.spark.lower.relations.cover import cover, key_struct
 from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
@@ -38,7 +43,7 @@ def unique(step: Step) -> Relation:
         items = step.input.frame.select(key_struct([F.col(ITEM)]).alias(ITEM)).distinct()
         rows = items.select(ITEM, tick)
         return step.relation(Kind.E, rows.select(item, TICK)).with_(distinct=rows)
-    return told_by_lookups(step, lambda: _there(step, item), lambda: _changed_items(step, item))
+    return changes_by_lookups(step, lambda: _there(step, item), lambda: _changed_items(step, item))
 
 
 def _there(step: Step, item: Column) -> Relation:
@@ -61,7 +66,7 @@ def _first_of_each(step: Step) -> Relation:
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
     """One item of those of a key, or of all."""
-    return told(step, lambda: _results(step), lambda: _changes(step))
+    return rows_or_changes(step, lambda: _results(step), lambda: _changes(step))
 
 
 def _results(step: Step) -> Relation:
@@ -148,7 +153,7 @@ def in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
         rows.item,
         ticks_of(step),
     )
-    return cut.with_(lies_by=rows.lies_by)
+    return cut.with_(partitioned_by=rows.partitioned_by)
 
 
 def _at_every_tick(

@@ -26,7 +26,7 @@ class Merging:
     """Results that are merged, by their names."""
 
     results: Mapping[str, MergedResult]
-    goes_on: bool = False
+    resumes: bool = False
     """Whether there may be stored results, in the column `state`."""
     stored: Sequence[Column] = ()
     """The stored `item` as the partial results of all results; none if they go on from `state`."""
@@ -79,7 +79,7 @@ class Merging:
         """(the key, t, until, state, p0 …): what a key has up to each tick."""
         in_time = Window.partitionBy(*keys.by).orderBy(TICK)
         so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        state = [F.first(STATE, ignorenulls=True).over(so_far).alias(STATE)] if self.goes_on else []
+        state = [F.first(STATE, ignorenulls=True).over(so_far).alias(STATE)] if self.resumes else []
         merged = [p.merged(F.col(name), so_far).alias(name) for name, p in self._partials()]
         until = F.coalesce(F.lead(TICK).over(in_time), F.lit(FOREVER)).alias(UNTIL)
         return parts.select(*keys.by, TICK, until, *state, *merged)

@@ -34,7 +34,7 @@ from hydro_core.spark.lower.items.columns import (
 )
 from hydro_core.spark.lower.items.places import ComparedPlaces, places_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.lower.relations.changes import changes_of, told_by_lookups
+from hydro_core.spark.lower.relations.changes import changes_by_lookups, changes_of
 from hydro_core.spark.lower.relations.conditions import Keys
 from hydro_core.spark.lower.relations.cover import key_struct
 from hydro_core.spark.lower.relations.product import product, ticks_of
@@ -52,7 +52,7 @@ of what is found.
 def join_asof(step: Step) -> Relation:
     """Each left row with the right row of its key that is nearest to it."""
     step = step.with_(inputs=tuple(r.unordered() for r in step.inputs))
-    return told_by_lookups(step, lambda: _there(step), lambda: _changes(step))
+    return changes_by_lookups(step, lambda: _there(step), lambda: _changes(step))
 
 
 def _there(step: Step) -> Relation:
@@ -140,7 +140,7 @@ def _keys(step: Step) -> Keys:
 
 def _keyed(relation: Relation, key: Sequence[Column]) -> DataFrame:
     """(k, item, t, …): the rows with their key in one column."""
-    return relation.frame.select(key_struct(key).alias(KEY), ITEM, *relation.beside)
+    return relation.frame.select(key_struct(key).alias(KEY), ITEM, *relation.other_columns)
 
 
 def _at_ticks(step: Step, i: int, ticks: DataFrame) -> DataFrame:
@@ -213,13 +213,13 @@ def _choice(step: Step, places: ComparedPlaces, there: Column) -> Column:
     return F.when(near, F.struct(found.getField(RIGHT).alias(RIGHT)))
 
 
-def _rows(step: Step, found: DataFrame, choice: str, *beside: str) -> DataFrame:
+def _rows(step: Step, found: DataFrame, choice: str, *other_columns: str) -> DataFrame:
     """The rows (item, …) of left rows with what they have found."""
     if step.arg("how") == "inner":
         found = found.where(F.col(choice).isNotNull())
     left, right = step.inputs
     pair = _paired(step, (F.col(ITEM), left.item), (F.col(choice).getField(RIGHT), right.item))
-    return found.select(pair.alias(ITEM), *beside)
+    return found.select(pair.alias(ITEM), *other_columns)
 
 
 def _paired(step: Step, x: tuple[Column, ItemType], y: tuple[Column, ItemType]) -> Column:

@@ -28,7 +28,7 @@ from hydro_core.spark.lower.by_key.places import (
 from hydro_core.spark.lower.items.columns import key_of, literal, make_row, named
 from hydro_core.spark.lower.items.keyed import fields_of
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import rows_or_changes
 from hydro_core.types.item import ItemType
 
 _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
@@ -37,13 +37,15 @@ _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
 @lowers("over")
 def over(step: Step) -> Relation:
     """Each row with columns, computed from its key's rows in their order."""
-    return told(step, lambda: _with_columns(step), lambda: changes_by_key(step, _with_columns))
+    return rows_or_changes(
+        step, lambda: _with_columns(step), lambda: changes_by_key(step, _with_columns)
+    )
 
 
 @lowers("top")
 def top(step: Step) -> Relation:
     """The first n rows of each key, and those equal to the last of them if ties are wanted."""
-    return told(step, lambda: first_rows(step), lambda: changes_by_key(step, first_rows))
+    return rows_or_changes(step, lambda: first_rows(step), lambda: changes_by_key(step, first_rows))
 
 
 def _keyed(step: Step) -> Step:

@@ -21,7 +21,7 @@ from hydro_core.spark.lower.by_key.over_ticks import few_keys
 from hydro_core.spark.lower.by_key.running import stored_log
 from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import rows_or_changes
 from hydro_core.spark.lower.relations.narrowing import (
     keys_alone,
     with_keys_of,
@@ -33,10 +33,10 @@ from hydro_core.spark.lower.relations.narrowing import (
 @per_tick
 def running_top(step: Step) -> Relation:
     """The first rows of all that came so far; the input is what is new."""
-    return _goes_on(step.with_(inputs=(step.input.unordered(),)), first_rows)
+    return _resumed(step.with_(inputs=(step.input.unordered(),)), first_rows)
 
 
-def _goes_on(step: Step, results: Callable[[Step], Relation]) -> Relation:
+def _resumed(step: Step, results: Callable[[Step], Relation]) -> Relation:
     log, key = stored_log(step), group_key(step.node)
     new = step.input.frame.select(ITEM, TICK)
     others: Narrow | None = None
@@ -56,7 +56,7 @@ def _goes_on(step: Step, results: Callable[[Step], Relation]) -> Relation:
     def changes() -> DataFrame:
         return consolidated(coming_and_going(found, step.first, step.last))
 
-    return told(step, lambda: _rows(step, found, log, others), changes)
+    return rows_or_changes(step, lambda: _rows(step, found, log, others), changes)
 
 
 def _rows(step: Step, found: DataFrame, log: DataFrame | None, others: Narrow | None) -> Relation:

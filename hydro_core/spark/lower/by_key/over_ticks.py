@@ -88,16 +88,16 @@ def results(
 ) -> DataFrame:
     """(k0 …, t, until, row) of what is merged; stored results stand for themselves."""
     made, item, of_type = along.made(), summary.item(step), spark_type(step.item)
-    row = wrapped(item.cast(of_type) if along.goes_on else item)
+    row = wrapped(item.cast(of_type) if along.resumes else item)
     if isinstance(along, Merging) and along.vanishes and not summary.is_always(step):
         row = F.when(F.col(along.rows) > 0, row)
-    beside: list[Column | str] = [*keys.back, TICK, UNTIL]
-    if along.goes_on:
+    other_columns: list[Column | str] = [*keys.back, TICK, UNTIL]
+    if along.resumes:
         is_new = F.col(TICK) >= step.first
         made = {name: F.when(is_new, column) for name, column in made.items()}
         row = F.when(is_new, row).otherwise(wrapped(F.col(STATE).getField("x").cast(of_type)))
-        beside.append(STATE)
-    found = found.select(*beside, *(column.alias(name) for name, column in made.items()))
+        other_columns.append(STATE)
+    found = found.select(*other_columns, *(column.alias(name) for name, column in made.items()))
     return found.select(*keys.names, TICK, UNTIL, row.alias(ROW))
 
 

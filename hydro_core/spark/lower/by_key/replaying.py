@@ -43,7 +43,7 @@ class Replaying:
     """Where a fold starts; a reduction, which has none, starts with its first value."""
 
     @property
-    def goes_on(self) -> bool:
+    def resumes(self) -> bool:
         """Whether there may be stored results."""
         return self.before is not None
 
@@ -66,7 +66,7 @@ class Replaying:
         pairs = F.sort_array(F.collect_list(F.when(value.isNotNull(), pair))).alias("pairs")
         # What is stored, and the start of what has no values, come without one.
         head = F.min(F.when(value.isNull(), F.col(TICK))).alias("head")
-        state = [F.first(STATE, ignorenulls=True).alias(STATE)] if self.goes_on else []
+        state = [F.first(STATE, ignorenulls=True).alias(STATE)] if self.resumes else []
         grouped = parts.groupBy(*keys.by).agg(pairs, head, *state)
         values = F.transform("pairs", lambda pair: pair.getField("x"))
         found = grouped.withColumn("accs", self._accumulators(values))
@@ -76,9 +76,9 @@ class Replaying:
             ats.alias(TICK),
             F.slice(ats, F.lit(2), F.size(ats)).alias(UNTIL),
         )
-        beside = [*keys.by, *([STATE] if self.goes_on else [])]
+        other_columns = [*keys.by, *([STATE] if self.resumes else [])]
         made = F.inline(each).alias(ACC, TICK, UNTIL)
-        rows = together(exploded(found, [*beside, made], reads=("head", "accs", "pairs")))
+        rows = together(exploded(found, [*other_columns, made], reads=("head", "accs", "pairs")))
         # Of a tick, the accumulator after its last value.
         is_last = F.col(TICK).isNotNull() & ~F.col(TICK).eqNullSafe(F.col(UNTIL))
         return rows.where(is_last).withColumn(UNTIL, F.coalesce(UNTIL, F.lit(FOREVER)))

@@ -25,8 +25,8 @@ def aggregate_result(step: Step) -> Relation:
     types = {f.name: f.type for f in fields_of(step.item)}
     made = [(name, _made(step, a, types[name])) for name, a in step.arg("aggregates")]
     row = make_row([*keys, *made]).alias(ITEM)
-    beside = [F.col(name) for name in step.input.beside]
-    return step.input.with_(frame=step.input.frame.select(row, *beside), item=step.item)
+    other_columns = [F.col(name) for name in step.input.other_columns]
+    return step.input.with_(frame=step.input.frame.select(row, *other_columns), item=step.item)
 
 
 def _made(step: Step, aggregate: Aggregate, result: ItemType) -> Column:

@@ -31,7 +31,7 @@ from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.grouping import GroupKeys
 from hydro_core.spark.lower.items.keyed import keys_of, keys_of_results, rows_go
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.relations.changes import changes_of, told
+from hydro_core.spark.lower.relations.changes import changes_of, rows_or_changes
 from hydro_core.spark.lower.relations.narrowing import with_keys_of, without_keys_of
 
 BEFORE = "before"
@@ -43,16 +43,16 @@ BEFORE = "before"
 @per_tick
 def running(step: Step) -> Relation:
     """The result of all that came so far; the input is what is new."""
-    return goes_on(step)
+    return resumes(step)
 
 
 @lowers("moving_aggregate")
 def moving_aggregate(step: Step) -> Relation:
     """The result of the input, which tells its changes."""
-    return goes_on(step.with_(inputs=(changes_of(step.input, step.first),)))
+    return resumes(step.with_(inputs=(changes_of(step.input, step.first),)))
 
 
-def goes_on(step: Step) -> Relation:
+def resumes(step: Step) -> Relation:
     """The result of an operator that goes on from its own; the input holds what changes it."""
     step, log, summary = with_arguments(step), stored_log(step), summary_of(step)
     along = _along(step, summary, log is not None)
@@ -73,7 +73,9 @@ def goes_on(step: Step) -> Relation:
     found = results(step, summary, along, keys, along.along(keys, parts))
     moves = held(_moves(keys, found))
     others = None if log is None or not keys.names else without_keys_of(few, of_stored.parts)
-    return told(step, lambda: _rows(step, moves, log, others), lambda: _changes(step, moves))
+    return rows_or_changes(
+        step, lambda: _rows(step, moves, log, others), lambda: _changes(step, moves)
+    )
 
 
 def stored_log(step: Step) -> DataFrame | None:

@@ -79,16 +79,16 @@ def _fold_of_group(step: Step) -> Sequence[Column]:
     return [acc.alias(ACC)]
 
 
-def _fold_in_time(step: Step, goes_on: bool) -> Merging | Replaying:
+def _fold_in_time(step: Step, resumes: bool) -> Merging | Replaying:
     acc, (value, item) = accumulator_type(step), keyed_value(step)
     start = literal(step.arg("init"), acc).cast(spark_type(acc))
-    before = _stored_accumulator(step, acc) if goes_on else None
+    before = _stored_accumulator(step, acc) if resumes else None
     if before is not None:
         start = F.when(F.col(STATE).isNotNull(), before).otherwise(start)
     merged = native_fold(step, start, acc, wrapped(value), item)
     if merged is None:
         return Replaying(step.arg("f"), value, item, acc, before, start)
-    return Merging({ACC: merged}, goes_on=goes_on)
+    return Merging({ACC: merged}, resumes=resumes)
 
 
 def _stored_accumulator(step: Step, acc: ItemType) -> Column:
@@ -103,30 +103,30 @@ def _reduction_of_group(step: Step) -> Sequence[Column]:
     return [reduce_column(step, accumulator_type(step), *keyed_value(step)).alias(ACC)]
 
 
-def _reduction_in_time(step: Step, goes_on: bool) -> Merging | Replaying:
+def _reduction_in_time(step: Step, resumes: bool) -> Merging | Replaying:
     """A reduction takes what is stored for one more value."""
     acc, (value, item) = accumulator_type(step), keyed_value(step)
     merged = native_reduction(step, acc, wrapped(value), item)
-    if merged is not None and not goes_on:
+    if merged is not None and not resumes:
         return Merging({ACC: merged})
     stored = accumulator_in(step, F.col(ITEM), acc)
-    again = native_reduction(step, acc, wrapped(stored), acc) if goes_on else None
+    again = native_reduction(step, acc, wrapped(stored), acc) if resumes else None
     if merged is None or again is None:
-        before = _stored_accumulator(step, acc) if goes_on else None
+        before = _stored_accumulator(step, acc) if resumes else None
         return Replaying(step.arg("f"), value, item, acc, before)
     parts = [p.of_rows for p in again.partials]
-    return Merging({ACC: merged}, goes_on=True, stored=parts, are_aggregates=True)
+    return Merging({ACC: merged}, resumes=True, stored=parts, are_aggregates=True)
 
 
 def _latest_of_group(step: Step) -> Sequence[Column]:
     return [F.max(_rank(step, step.input.item)).alias(BEST)]
 
 
-def _latest_in_time(step: Step, goes_on: bool) -> Merging:
+def _latest_in_time(step: Step, resumes: bool) -> Merging:
     best = Partial(F.max(_rank(step, step.input.item)), F.max)
-    stored = [_rank(step, step.item)] if goes_on else ()
+    stored = [_rank(step, step.item)] if resumes else ()
     return Merging(
-        {BEST: MergedResult((best,), lambda parts: parts[0])}, goes_on=goes_on, stored=stored
+        {BEST: MergedResult((best,), lambda parts: parts[0])}, resumes=resumes, stored=stored
     )
 
 
@@ -148,7 +148,7 @@ def _aggregates_of_group(step: Step) -> Sequence[Column]:
     ]
 
 
-def _aggregates_in_time(step: Step, goes_on: bool) -> Merging | None:
+def _aggregates_in_time(step: Step, resumes: bool) -> Merging | None:
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
     aggregates: Sequence[tuple[str, Aggregate]] = step.arg("aggregates")
     goes, results = rows_go(step), {}
@@ -157,12 +157,12 @@ def _aggregates_in_time(step: Step, goes_on: bool) -> Merging | None:
         if merged is None:
             return None
         results[f"a{i}"] = merged
-    stored = _stored_aggregates(step, aggregates) if goes_on else ()
+    stored = _stored_aggregates(step, aggregates) if resumes else ()
     if not results:
         results[ROWS] = MergedResult((counted(F.lit(True)),), lambda parts: parts[0])
-        stored = [F.lit(1)] if goes_on else ()
+        stored = [F.lit(1)] if resumes else ()
     rows = "a0" if has_inverse(aggregates) else ROWS
-    return Merging(results, goes_on=goes_on, stored=stored, rows=rows)
+    return Merging(results, resumes=resumes, stored=stored, rows=rows)
 
 
 def _stored_aggregates(step: Step, aggregates: Sequence[tuple[str, Aggregate]]) -> list[Column]:

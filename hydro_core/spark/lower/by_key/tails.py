@@ -40,7 +40,7 @@ from hydro_core.spark.lower.by_key.running import stored_log
 from hydro_core.spark.lower.items.columns import key_of, make_row, named, null
 from hydro_core.spark.lower.items.keyed import fields_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import rows_or_changes
 from hydro_core.spark.lower.relations.narrowing import (
     keys_alone,
     with_keys_of,
@@ -68,7 +68,7 @@ def running_over(step: Step) -> Relation:
     def changes() -> DataFrame:
         return consolidated(coming_and_going(moves, step.first, step.last))
 
-    return told(step, lambda: _rows(work, moves), changes)
+    return rows_or_changes(step, lambda: _rows(work, moves), changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,10 +69,12 @@ class GroupKeys:
         return found
 
     def grouped(
-        self, frame: DataFrame, beside: Sequence[str], results: Sequence[Column]
+        self, frame: DataFrame, other_columns: Sequence[str], results: Sequence[Column]
     ) -> DataFrame:
         """(k0 …, beside, the results) of each group of rows."""
-        return self.plainly(frame.groupBy(*self.columns, *beside).agg(*(results or [F.lit(0)])))
+        return self.plainly(
+            frame.groupBy(*self.columns, *other_columns).agg(*(results or [F.lit(0)]))
+        )
 
     def plainly(self, frame: DataFrame) -> DataFrame:
         """The frame with the parts, in place of what rows have been grouped by."""
@@ -85,11 +87,15 @@ class GroupKeys:
 def group_keys(relation: Relation, by: Sequence[str] | None) -> GroupKeys:
     """The key of the relation's items: the columns `by`, or the first field of a tuple."""
     parts = tuple(key_of(F.col(ITEM), relation.item, by))
-    fields, lies_by = key_fields(relation.item, by), relation.lies_by
+    fields, partitioned_by = key_fields(relation.item, by), relation.partitioned_by
     plain = GroupKeys.of(parts)
-    if lies_by is None or bool(lies_by) != bool(by) or not set(lies_by) <= set(by or ()):
+    if (
+        partitioned_by is None
+        or bool(partitioned_by) != bool(by)
+        or not set(partitioned_by) <= set(by or ())
+    ):
         return plain
-    lie = [not lies_by or field.name in lies_by for field in fields]
+    lie = [not partitioned_by or field.name in partitioned_by for field in fields]
     defaults = tuple(
         _default(f.type) if is_met else None for f, is_met in zip(fields, lie, strict=True)
     )

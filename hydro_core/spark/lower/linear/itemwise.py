@@ -77,8 +77,10 @@ def rename(step: Step) -> Relation:
     new = {old: name for name, old in step.arg("renames")}
     own = own_columns(step.input.item)
     found = row_of(step, {new.get(name, name): c for name, c in own.items()})
-    lies_by = found.lies_by
-    return found.with_(lies_by=lies_by and tuple(new.get(name, name) for name in lies_by))
+    partitioned_by = found.partitioned_by
+    return found.with_(
+        partitioned_by=partitioned_by and tuple(new.get(name, name) for name in partitioned_by)
+    )
 
 
 @lowers("drop")
@@ -105,7 +107,7 @@ def partition(step: Step) -> Mapping[str, Relation]:
 def projected(step: Step, item: Column) -> Relation:
     """The rows with another item."""
     relation = step.input
-    frame = relation.frame.select(item.alias(ITEM), *relation.beside)
+    frame = relation.frame.select(item.alias(ITEM), *relation.other_columns)
     return of_input(step, frame)
 
 
@@ -148,9 +150,11 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
     relation = step.input
     if not relation.ordered:
         one = F.explode(parts).alias(ITEM)
-        return of_input(step, exploded(relation.frame, [one, *relation.beside], reads=(TICK, ITEM)))
-    beside = (*relation.times, *relation.carried)
+        return of_input(
+            step, exploded(relation.frame, [one, *relation.other_columns], reads=(TICK, ITEM))
+        )
+    other_columns = (*relation.times, *relation.carried)
     one = F.posexplode(parts).alias("part", ITEM)
-    frame = exploded(relation.frame, [one, *beside, ORD], reads=(TICK, ITEM))
+    frame = exploded(relation.frame, [one, *other_columns, ORD], reads=(TICK, ITEM))
     order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
-    return of_input(step, frame.select(ITEM, *beside, order))
+    return of_input(step, frame.select(ITEM, *other_columns, order))

@@ -20,8 +20,8 @@ def added_up(step: Step) -> Relation:
         as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs
     ]
     whole = step.relation(step.kind, united([p.frame for p in parts]))
-    places = {p.lies_by for p in parts}
-    return whole.with_(lies_by=places.pop()) if len(places) == 1 else whole
+    places = {p.partitioned_by for p in parts}
+    return whole.with_(partitioned_by=places.pop()) if len(places) == 1 else whole
 
 
 @lowers("chain")

@@ -9,7 +9,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.relation import ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import rows_or_changes
 from hydro_core.spark.lower.relations.rows import empty
 
 
@@ -47,4 +47,4 @@ def window(step: Step) -> Relation:
         there = added.where(F.col(UNTIL) > step.first)
         return step.relation(Kind.G, there.select(ITEM, start, UNTIL))
 
-    return told(step, rows, lambda: coming_and_going(added, step.first, step.last))
+    return rows_or_changes(step, rows, lambda: coming_and_going(added, step.first, step.last))

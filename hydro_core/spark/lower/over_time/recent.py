@@ -14,7 +14,7 @@ from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import rows_or_changes
 from hydro_core.ticks.untimed import refuse_untimed
 from hydro_core.types.item import Row
 from hydro_core.types.moments import since_epoch
@@ -44,7 +44,7 @@ def _recent(step: Step, bound: TimeBound) -> Relation:
         there = added.where(F.col(UNTIL) > step.first)
         return step.relation(Kind.G, there.select(ITEM, start, UNTIL))
 
-    return told(step, rows, lambda: coming_and_going(added, step.first, step.last))
+    return rows_or_changes(step, rows, lambda: coming_and_going(added, step.first, step.last))
 
 
 def _with_ends(step: Step, bound: TimeBound) -> DataFrame:

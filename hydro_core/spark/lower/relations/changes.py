@@ -51,7 +51,9 @@ def rows_before(rows: Relation, changes: DataFrame, first: int) -> DataFrame:
     return found.select(ITEM, TICK, F.lit(first).cast("long").alias(UNTIL))
 
 
-def told(step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]) -> Relation:
+def rows_or_changes(
+    step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]
+) -> Relation:
     """What is wanted of a stream that knows its changes: its rows, its changes, or both.
 
     Args:
@@ -65,7 +67,7 @@ def told(step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFra
     return _telling(step, made if step.changes_alone else rows(), made)
 
 
-def told_by_lookups(
+def changes_by_lookups(
     step: Step, rows: Callable[[], Relation], changes: Callable[[], DataFrame]
 ) -> Relation:
     """The same of a stream whose changes are made of rows that are looked up.
@@ -73,7 +75,7 @@ def told_by_lookups(
     Where nothing was before all rows come in the range, so they tell the changes themselves.
     """
     if step.first or not step.in_changes:
-        return told(step, rows, changes)
+        return rows_or_changes(step, rows, changes)
     there = as_kind(rows(), Kind.G, 0)
     if not step.changes_alone:
         there = there.with_(frame=held(there.frame))

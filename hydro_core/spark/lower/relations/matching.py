@@ -76,7 +76,7 @@ def _of_events(
         return selected(left, right, (keys[0], parts), ticks, how)
     found = as_of(left, right, (keys[0], parts))
     met = is_there() if there else ~is_there()
-    return left.with_(frame=found.where(met).select(ITEM, *left.beside))
+    return left.with_(frame=found.where(met).select(ITEM, *left.other_columns))
 
 
 def selected(

@@ -34,7 +34,7 @@ class Range:
 
 def renamed(relation: Relation, prefix: str, *keys: Column) -> DataFrame:
     """The frame with prefixed column names, and key columns `…k0`, `…k1`, … beside them."""
-    columns = [F.col(name).alias(f"{prefix}{name}") for name in (ITEM, *relation.beside)]
+    columns = [F.col(name).alias(f"{prefix}{name}") for name in (ITEM, *relation.other_columns)]
     return relation.frame.select(*columns, *(k.alias(f"{prefix}k{i}") for i, k in enumerate(keys)))
 
 

@@ -46,7 +46,7 @@ def written_as(relation: Relation, item: ItemType) -> Relation:
     if relation.item == item:
         return relation
     column = convert(F.col(ITEM), relation.item, item).alias(ITEM)
-    return relation.with_(frame=relation.frame.select(column, *relation.beside), item=item)
+    return relation.with_(frame=relation.frame.select(column, *relation.other_columns), item=item)
 
 
 def united(frames: list[DataFrame]) -> DataFrame:

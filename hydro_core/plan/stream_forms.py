@@ -38,7 +38,7 @@ _STORED_AS = {Mode.APPEND: Form.GROWTH, Mode.LAST: Form.VALUES, Mode.CHANGES: Fo
 
 
 @dataclass(frozen=True, slots=True)
-class ToldAs:
+class StreamForm:
     """A stream of a plan, its form, and what that means there."""
 
     stream: str
@@ -53,7 +53,7 @@ class ToldAs:
         return {"stream": self.stream, "form": self.form.name.lower(), "why": self.why}
 
 
-def told_as(plan: TickPlan) -> tuple[ToldAs, ...]:
+def stream_forms(plan: TickPlan) -> tuple[StreamForm, ...]:
     """The outputs and what is stored beside them, each in its form."""
     outputs = {_output(n): n.inputs[0].node for n in plan.graph if isinstance(n.cls, Output)}
     lines = [_of(plan, name, stream) for name, stream in outputs.items()]
@@ -77,11 +77,11 @@ def _output(node: Node) -> str:
     return str(node.args.get("name", node.id))
 
 
-def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[ToldAs]:
+def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[StreamForm]:
     for slot in plan.slots:
         if slot.stream.node in outputs and slot.mode is Mode.CHANGES:
             continue  # its table of changes serves both
-        yield ToldAs(str(slot.stream), _STORED_AS[slot.mode], _why_stored(plan, slot))
+        yield StreamForm(str(slot.stream), _STORED_AS[slot.mode], _why_stored(plan, slot))
 
 
 def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
@@ -106,7 +106,7 @@ def _form(plan: TickPlan, stream: NodeId) -> Form:
     return Form.GROWTH if plan.kinds[stream] is Kind.H else Form.VALUES
 
 
-def _of(plan: TickPlan, name: str, stream: NodeId) -> ToldAs:
+def _of(plan: TickPlan, name: str, stream: NodeId) -> StreamForm:
     form = _form(plan, stream)
     match form:
         case Form.CHANGES:
@@ -117,7 +117,7 @@ def _of(plan: TickPlan, name: str, stream: NodeId) -> ToldAs:
             why = "all its rows are made and stored in each tick"
         case _:
             why = "a tick's rows are there in this tick alone"
-    return ToldAs(name, form, why)
+    return StreamForm(name, form, why)
 
 
 def _changing(node: Node) -> str:

@@ -17,7 +17,7 @@ OnComputed = Callable[[Sequence[TickWindow]], None]
 """Called with ticks that have been computed."""
 
 
-def run_beside(
+def run_staged(
     rework: Rework, ranges: Ranges, together: int, computed: OnComputed
 ) -> list[TickReport]:
     """The reports of all ticks of a rework; or the one of the tick that fails, and none after it.
@@ -47,5 +47,5 @@ def kept_for_checks(rework: Rework) -> Mapping[str, Any]:
     """What the ledger keeps for the checks of ticks that have run beside."""
     from ..quality.facts import kept_of_all
 
-    made = rework.beside.ledger.commits(since=rework.first)
+    made = rework.staging.ledger.commits(since=rework.first)
     return {**made[-1].checks, "tables": kept_of_all(made)}

@@ -9,7 +9,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.compile import best_plan, compile_text, planned
-from hydro_core.plan.told_as import told_as, written_whole
+from hydro_core.plan.stream_forms import stream_forms, written_whole
 
 ROWS = 'a = source("k long, v long"); b = source("k long, w long")\n'
 SUMS = 'sums = a -> persist() -> aggregate(by="k", s=sum("v"))\n'
@@ -19,7 +19,7 @@ ANEW = "m = a -> window(3) -> prev()\nm -> out"
 
 def _told(text: str) -> list[str]:
     program = compile_text(ROWS + text)
-    return list(map(str, told_as(planned(program, best_plan(program)))))
+    return list(map(str, stream_forms(planned(program, best_plan(program)))))
 
 
 @pytest.mark.parametrize(
