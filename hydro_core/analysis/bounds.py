@@ -18,12 +18,12 @@ from typing import Any
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
-    Attribute,
     Const,
     Expr,
     IfElse,
     Op,
     Param,
+    Part,
 )
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.functions.walk import children
@@ -259,9 +259,7 @@ def _conjuncts(tree: Expr) -> Iterator[Op]:
 
 def _linear(tree: Expr, params: tuple[str, ...]) -> _Linear | None:
     match tree:
-        case Attribute(Param(name), column) if name in params:
-            return _Linear({(params.index(name), column): 1})
-        case Op("[]", (Param(name), Const(str() as column))) if name in params:
+        case Part(Param(name), str() as column) if name in params:
             return _Linear({(params.index(name), column): 1})
         case Op("-x", (operand,)):
             found = _linear(operand, params)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from hydro_core.functions.tree import Const, Expr, Op, Place
+from hydro_core.functions.expressions import part_of
+from hydro_core.functions.tree import Const, Expr, Op, Part, Place
 
 Keywords = tuple[tuple[str, Expr], ...]
 
 
-def before_operations(name: str) -> Callable[..., Op]:
+def before_operations(name: str) -> Callable[..., Expr]:
     """What makes the operation of such a node, given its parts in their order, and its place."""
     return _NODES[name]
 
@@ -48,8 +49,9 @@ def _opaque(name: str, args: tuple[Expr, ...], keywords: Keywords, place: Place)
     return Op(f"?{name}", args, keywords, place)
 
 
-_NODES: Mapping[str, Callable[..., Op]] = {
-    "Index": lambda base, index, place: Op("[]", (base, index), place=place),
+_NODES: Mapping[str, Callable[..., Expr]] = {
+    "Attribute": lambda base, name, place: Part(base, name, True, place),
+    "Index": part_of,
     "Slice": _slice,
     "Unary": _unary,
     "Binary": lambda op, left, right, place: Op(op, (left, right), place=place),

@@ -12,10 +12,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from hydro_core.functions.fields import position_of
 from hydro_core.functions.library import builtins
 from hydro_core.functions.library.regex_types import OF_RE
 from hydro_core.functions.library.registry import OF_TYPES
-from hydro_core.functions.tree import POSITION
 from hydro_core.types.values import RowItem, describe
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(
@@ -81,7 +81,7 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 def visible(name: str) -> bool:
     """Whether an attribute may be written at all: `_1` may, `_x` and `__class__` not."""
-    return not name.startswith("_") or POSITION.fullmatch(name) is not None
+    return not name.startswith("_") or position_of(name) is not None
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -92,9 +92,9 @@ def attribute(value: Any, name: str) -> Any:
     """
     if isinstance(value, dict) and name in value and visible(name):
         return dict.__getitem__(value, name)
-    found = POSITION.fullmatch(name)
-    if found and isinstance(value, tuple) and int(found[1]) <= len(value):
-        return value[int(found[1]) - 1]
+    place = position_of(name)
+    if place is not None and isinstance(value, tuple) and place < len(value):
+        return value[place]
     kind = type(value)
     if kind is type:
         return _of_class(value, name)

@@ -18,7 +18,6 @@ from hydro_core.functions.library.entry import LibraryFunction
 from hydro_core.functions.library.operations import OPERATIONS
 from hydro_core.functions.library.registry import OF_TYPES
 from hydro_core.functions.tree import (
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -30,13 +29,14 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
 _ALWAYS = "nothing of it depends on the item: write a constant that has a value"
-_HANDS_ON = (Param, Attribute, IfElse, Let)
+_HANDS_ON = (Param, Part, IfElse, Let)
 _PICKS = ("and", "or", "index")
 """What makes no value of its own: the nodes, and the families of operations."""
 _FAILURES = (
@@ -94,8 +94,9 @@ class _Evaluation:
     def _param(self, tree: Param, names: Constants) -> Any:
         return names[tree.name]
 
-    def _attribute(self, tree: Attribute, names: Constants) -> Any:
-        return attribute(self.value(tree.base, names), tree.name)
+    def _part(self, tree: Part, names: Constants) -> Any:
+        base = self.value(tree.base, names)
+        return attribute(base, str(tree.step)) if tree.by_name else base[tree.step]
 
     def _op(self, tree: Op, names: Constants) -> Any:
         match tree.family:

@@ -16,6 +16,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 
@@ -156,7 +157,7 @@ def _parts_of(value: Expr, targets: list[ast.expr], star: int | None) -> list[Ex
         if len(plain) == len(targets):
             return plain
     whole = Op(UNPACK, (value, Const(len(targets)), Const(star)))
-    return [Op("[]", (whole, Const(i))) for i in range(len(targets))]
+    return [Part(whole, i) for i in range(len(targets))]
 
 
 def _is_pattern(target: ast.expr) -> bool:

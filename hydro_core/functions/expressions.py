@@ -16,7 +16,6 @@ from hydro_core.functions.names import Binding, Builtin, Constant, Definition, F
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
-    Attribute,
     Const,
     Expr,
     IfElse,
@@ -25,6 +24,8 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
+    Place,
 )
 
 _BINARY: dict[type[ast.operator], Any] = {
@@ -141,7 +142,7 @@ class Expressions(FunctionReading):
                             return self.as_value(found, node, scope)
                     case _:
                         pass
-        return Attribute(self.expr(node.value, scope), node.attr, self.place(node))
+        return Part(self.expr(node.value, scope), node.attr, True, self.place(node))
 
     def _class_attribute(self, kind: str, node: ast.Attribute, scope: Scope) -> Expr:
         whole = f"{kind}.{node.attr}"
@@ -167,7 +168,7 @@ class Expressions(FunctionReading):
                 name = name if step else name[:-1]
                 return Op(f"[{name}]", (base, *bounds), place=place)
             case index:
-                return Op("[]", (base, self.expr(index, scope)), place=place)
+                return part_of(base, self.expr(index, scope), place)
 
     def read_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Expr:  # noqa: N802
         """`-x`; of a number it is a number."""
@@ -216,6 +217,13 @@ class Expressions(FunctionReading):
         value = self.expr(node.value, scope)
         scope.names[node.target.id] = value
         return value
+
+
+def part_of(base: Expr, index: Expr, place: Place) -> Expr:
+    """`base[index]`."""
+    if isinstance(index, Const) and type(index.value) in (int, str):
+        return Part(base, index.value, place=place)
+    return Op("[]", (base, index), place=place)
 
 
 def as_constant(expr: Expr) -> Expr:

@@ -19,7 +19,6 @@ from hydro_core.functions.library.operations import OPERATIONS, operation
 from hydro_core.functions.library.operators import formatted
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.tree import (
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -31,6 +30,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.functions.walk import children
@@ -228,8 +228,11 @@ class _Builder:
     def _Param(self, node: Param) -> ast.expr:  # noqa: N802
         return self.read(self.name(node.name))
 
-    def _Attribute(self, node: Attribute) -> ast.expr:  # noqa: N802
-        return self._attribute(self.expr(node.base), node.name)
+    def _Part(self, node: Part) -> ast.expr:  # noqa: N802
+        base = self.expr(node.base)
+        if node.by_name:
+            return self._attribute(base, str(node.step))
+        return ast.Subscript(value=base, slice=ast.Constant(value=node.step), ctx=ast.Load())
 
     def _attribute(self, base: ast.expr, name: str) -> ast.expr:
         if self.shown is not None:

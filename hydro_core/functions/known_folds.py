@@ -13,16 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from hydro_core.functions.fields import position
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import (
-    Attribute,
-    Const,
     Expr,
     IfElse,
     MakeRow,
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.functions.walk import mentions
@@ -117,9 +117,7 @@ def _parts(
 ) -> KnownFold | None:
     known = []
     for key, part in fields.items():
-        found = (
-            None if isinstance(part, Spread) else _known(part, Op("[]", (acc, Const(key))), name)
-        )
+        found = None if isinstance(part, Spread) else _known(part, Part(acc, key), name)
         if found is None:
             return None
         known.append(found)
@@ -195,11 +193,9 @@ def _same(expr: Expr, reference: Expr) -> bool:
     match expr, reference:
         case Param(a), Param(b):
             return a == b
-        case Op("[]", (base, Const(key))), Op("[]", (other, Const(wanted))):
-            return key == wanted and type(key) is type(wanted) and _same(base, other)
-        case Attribute(base, key), Op("[]", (other, Const(wanted))):
-            named = f"_{wanted + 1}" if isinstance(wanted, int) else wanted
-            return key == named and _same(base, other)
+        case Part(base, key), Part(other, wanted):
+            place = position(expr)
+            return (key if place is None else place) == wanted and _same(base, other)
         case _:
             return False
 
@@ -209,7 +205,7 @@ def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
         case FoldParts(parts, names):
             keys: tuple[Any, ...] = names if names is not None else tuple(range(len(parts)))
             pairs = zip(parts, keys, strict=True)
-            return all(_takes(p, Op("[]", (item, Const(k))), fn) for p, k in pairs)
+            return all(_takes(p, Part(item, k), fn) for p, k in pairs)
         case Total(value, where):
             return where is None and _same(value, item)
         case Extreme(_, value):

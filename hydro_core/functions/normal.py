@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.tree import (
     UNARY,
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -28,6 +28,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.types.item import UNKNOWN, Array, ItemType, Row, Tuple
@@ -99,15 +100,10 @@ def _read(node: Expr, names: _Names, depth: int) -> _Named:
             return _Named(_constant(value))
         case Param(name):
             return names.get(name) or _Named(("free", name))
-        case Attribute(base, name):
-            return _field(_read(base, names, depth), name) or _Named(
-                ("attribute", _form(base, names, depth), name)
-            )
+        case Part(base):
+            return _part_of(node, _read(base, names, depth))
         case Op("[]", (base, index)):
-            step = index.value if isinstance(index, Const) else None
-            return _element(_read(base, names, depth), step) or _Named(
-                ("index", _form(base, names, depth), _form(index, names, depth))
-            )
+            return _Named(("index", _form(base, names, depth), _form(index, names, depth)))
         case Let(name, value, body):
             bound = _read(value, names, depth)
             inner = _read(body, {**names, name: _Named(("variable", depth), bound.type)}, depth + 1)
@@ -116,30 +112,16 @@ def _read(node: Expr, names: _Names, depth: int) -> _Named:
             return _Named(_other(node, names, depth))
 
 
-def _field(base: _Named, name: str) -> _Named | None:
-    """`x.name` where it is a field for sure."""
-    match base.type:
-        case Tuple(types) if name[:1] == "_" and name[1:].isdigit() and name[1:2] != "0":
-            i = int(name[1:]) - 1
-            return _Named(("field", base.form, i), types[i]) if i < len(types) else None
-        case Row() as row if (found := row.column(name)) is not None:
-            return _Named(("field", base.form, name), found)
-        case _:
-            return None
-
-
-def _element(base: _Named, step: Any) -> _Named | None:
-    """`x[step]` where it is a field, or an element of an array, for sure."""
-    match base.type:
-        case Tuple(types) if type(step) is int and -len(types) <= step < len(types):
-            i = step % len(types)
-            return _Named(("field", base.form, i), types[i])
-        case Row() as row if isinstance(step, str) and (found := row.column(step)) is not None:
-            return _Named(("field", base.form, step), found)
-        case Array(element) if type(step) is int:
-            return _Named(("index", base.form, _constant(step)), element)
-        case _:
-            return None
+def _part_of(node: Part, base: _Named) -> _Named:
+    """A field, where it is one for sure; an element of an array, or what is not known."""
+    field = field_in(base.type, node)
+    if field is not None:
+        return _Named(("field", base.form, field.step), field.type)
+    if node.by_name:
+        return _Named(("attribute", base.form, node.step))
+    element = base.type.element if isinstance(base.type, Array) else UNKNOWN
+    known = element if isinstance(node.step, int) else UNKNOWN
+    return _Named(("index", base.form, _constant(node.step)), known)
 
 
 def _other(node: Expr, names: _Names, depth: int) -> NormalForm:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
-from hydro_core.functions.tree import Const, Expr, Let, Op, Param
+from hydro_core.functions.tree import Const, Expr, Let, Op, Param, Part
 
 Rest = Callable[[Scope], Expr]
 """What comes after, in the scope that is left."""
@@ -90,7 +90,7 @@ class Patterns(FunctionReading):
         tests: list[Expr] = [Op(SEQUENCE, shape)]
         names: dict[str, Local] = {}
         for i, pattern in enumerate(patterns):
-            part = Op("[]", (whole, Const(i)))
+            part = Part(whole, i)
             if isinstance(pattern, ast.MatchStar):
                 names |= {} if pattern.name is None else {pattern.name: part}
                 continue

@@ -37,7 +37,6 @@ from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.library.operators import merged
 from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.tree import (
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -49,6 +48,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.functions.typing_calls import call, method
@@ -225,8 +225,8 @@ class _Typer:
     def _param(self, expr: Param, names: NamedTypes) -> ExprType:
         return names[expr.name]
 
-    def _attribute(self, expr: Attribute, names: NamedTypes) -> ExprType:
-        return parts.attribute(self.kind(expr.base, names), expr.name, expr.place)
+    def _part(self, expr: Part, names: NamedTypes) -> ExprType:
+        return parts.part_of(self.kind(expr.base, names), expr)
 
     def _op(self, expr: Op, names: NamedTypes) -> ExprType:
         match expr.family:
@@ -274,8 +274,8 @@ class _Typer:
 
     def _is_function(self, expr: Expr, names: NamedTypes) -> bool:
         """Whether it stands for a function: of a method that is not called, too."""
-        if isinstance(expr, Attribute):
-            return parts.is_method(self.kind(expr.base, names), expr.name)
+        if isinstance(expr, Part) and expr.by_name:
+            return parts.is_method(self.kind(expr.base, names), str(expr.step))
         return isinstance(expr, Inner)
 
     def _unread(self, expr: Op, names: NamedTypes) -> ExprType:

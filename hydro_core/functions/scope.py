@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from hydro_core.functions.tree import Attribute, Const, Expr, Op, Param
+from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 
 UNBOUND = "?(unbound)"
 """The value of a variable that may not be bound, or may have another value."""
@@ -96,7 +96,7 @@ def is_small(expr: Expr) -> bool:
 def _root(expr: Expr) -> Expr:
     while True:
         match expr:
-            case Attribute(base) | Op("[]", (base, Const())):
+            case Part(base) | Op("[]", (base, Const())):
                 expr = base
             case Op(name, (base, *_)) if name in (UNPACK, MATCHED):
                 expr = base

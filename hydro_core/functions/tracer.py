@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hydro_core.functions.fields import position
 from hydro_core.functions.kinds import constant_of
 from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
 from hydro_core.functions.traces import (
@@ -26,8 +27,6 @@ from hydro_core.functions.traces import (
     sources,
 )
 from hydro_core.functions.tree import (
-    POSITION,
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -39,6 +38,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.types.item import Array, Unknown, at, leaves
@@ -64,15 +64,14 @@ class Tracer:
     def _param(self, expr: Param, names: TracedNames) -> Value:
         return names[expr.name]
 
-    def _attribute(self, expr: Attribute, names: TracedNames) -> Value:
+    def _part(self, expr: Part, names: TracedNames) -> Value:
         base = self.trace(expr.base, names)
-        found = POSITION.fullmatch(expr.name)
         inner = base.value if isinstance(base, Maybe) else base
-        kind = self.shapes.kind(inner)
-        if found and kind == "tuple":
-            return self.shapes.part(base, int(found[1]) - 1)
-        if kind == "row":
-            return self.shapes.part(base, expr.name)
+        if not expr.by_name:
+            return self.shapes.part(base, expr.step)
+        kind, place = self.shapes.kind(inner), position(expr)
+        if kind == "row" or (kind == "tuple" and place is not None):
+            return self.shapes.part(base, expr.step if place is None or kind == "row" else place)
         return NEVER if isinstance(inner, NoValue) else computed(base)
 
     def _op(self, expr: Op, names: TracedNames) -> Value:
@@ -82,7 +81,7 @@ class Tracer:
             case "unread":
                 return self._unread(expr, values)
             case "index":
-                found = self._index(expr, *values)
+                found = self._index(*values)
             case "slice":
                 found = self._slice(expr, values[0])
             case "binary":
@@ -95,10 +94,7 @@ class Tracer:
                 found = self._call(expr, *values)
         return computed(*values) if found is None else found
 
-    def _index(self, expr: Op, base: Value, index: Value) -> Value | None:
-        key = constant_of(expr.args[1])
-        if isinstance(key, int | str):
-            return self.shapes.part(base, int(key) if isinstance(key, bool) else key)
+    def _index(self, base: Value, index: Value) -> Value | None:
         inner = base.value if isinstance(base, Maybe) else base
         match self.shapes.opened(inner):
             case KnownParts(_, parts):

@@ -7,7 +7,6 @@ interpreter calls the Python function itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,8 +15,6 @@ Place = tuple[int, int]
 """Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
 
 
-POSITION = re.compile(r"_([1-9][0-9]*)")
-"""The names of a tuple's fields."""
 Family = Literal[
     "unary",
     "binary",
@@ -69,11 +66,17 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
-    """`base.name`: a field of a row, or `_1 … _n` of a tuple."""
+class Part:
+    """`base.step`, `base["step"]`, `base[0]`: what a constant names of a value.
+
+    Mostly it is a field (`fields` says which); else a property, an element, a character, or an
+    entry of a constant dict.
+    """
 
     base: Expr
-    name: str
+    step: int | str
+    by_name: bool = False
+    """It is written `base.step`."""
     place: Place = field(default=(0, 0), compare=False)
 
 
@@ -83,11 +86,11 @@ class Op:
 
     Operators have their symbol as a name, of one operand "-x", "+x" and "~x"; methods begin with a
     point, what is called has the name that it is called by. `a < b <= c` is "<,<=" of three
-    operands, `x[i]` is "[]", and `x[a:b:c]` is "[l:h:s]" without the letters of the bounds that are
-    not given. An f-string is "f-string" of its texts and of "{}" of a value, its conversion and its
-    format. "(unpack)" of a value, a number of targets n and the place of the starred one (or None)
-    is `a, b, *c = value`: a tuple of the n targets, and an error unless the value has so many;
-    "(flatten)" of a list of lists is one list.
+    operands, `x[i]` is "[]" where i is no constant, and `x[a:b:c]` is "[l:h:s]" without the letters
+    of the bounds that are not given. An f-string is "f-string" of its texts and of "{}" of a value,
+    its conversion and its format. "(unpack)" of a value, a number of targets n and the place of the
+    starred one (or None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the
+    value has so many; "(flatten)" of a list of lists is one list.
 
     What begins with "?" has no entry: it is known by its name and what it is computed from only.
     Mostly it is the call of a function that the caller bound and that cannot be read; it may change
@@ -200,7 +203,7 @@ class Let:
 Expr = (
     Const
     | Param
-    | Attribute
+    | Part
     | Op
     | IfElse
     | MakeTuple

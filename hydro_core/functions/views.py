@@ -13,10 +13,10 @@ from typing import Any
 
 from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fields import made_field
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -27,6 +27,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.functions.walk import children
@@ -109,7 +110,7 @@ def field_of(item: Expr, step: int | str) -> Expr:
     """A field of an item, null of a null item."""
     # a function may read a column of any name by an index, but not by an attribute
     named = isinstance(step, str) and step.isidentifier() and visible(step)
-    there = Attribute(item, str(step)) if named else Op("[]", (item, Const(step)))
+    there = Part(item, step, named)
     return IfElse(Op("is", (item, Const(None))), Const(None), there)
 
 
@@ -196,15 +197,9 @@ def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
             return _taken(_inside(tree, bound))
 
 
-def touches_missing(tree: Any) -> bool:
+def touches_missing(tree: Expr) -> bool:
     """Whether something missing is asked for."""
-    if tree == MISSING:
-        return True
-    if isinstance(tree, tuple):
-        return any(map(touches_missing, tree))
-    if not is_dataclass(tree) or isinstance(tree, Const):
-        return False
-    return any(touches_missing(getattr(tree, f.name)) for f in fields(tree))
+    return tree == MISSING or any(map(touches_missing, children(tree)))
 
 
 def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
@@ -230,16 +225,10 @@ def _part(value: Any, bound: Mapping[str, Expr]) -> Any:
 
 def _taken(tree: Expr) -> Expr:
     """A field of a tuple or row that is made on the spot is what it is made of."""
+    found: Expr
     match tree:
-        case Op("[]", (MakeTuple(parts), Const(int() as i))) if 0 <= i < len(parts):
-            return _plain(parts, i, tree)
-        case Attribute(MakeTuple(parts), name) if name[:1] == "_" and name[1:].isdigit():
-            i = int(name[1:]) - 1
-            return _plain(parts, i, tree) if 0 <= i < len(parts) else tree
-        case Attribute(MakeRow(parts), name) | Op("[]", (MakeRow(parts), Const(str() as name))):
-            named = [p for p in parts if not isinstance(p, Spread)]
-            values = [value for n, value in named if n == name]
-            found: Expr = values[-1] if values and len(named) == len(parts) else tree
+        case Part():
+            found = made_field(tree) or tree
             return found
         case Op("is" | "is not" as op, (MakeTuple() | MakeRow(), Const(None))):
             return Const(op == "is not")
@@ -247,14 +236,6 @@ def _taken(tree: Expr) -> Expr:
             return then if test else otherwise
         case _:
             return tree
-
-
-def _plain(parts: tuple[Any, ...], i: int, otherwise: Expr) -> Expr:
-    """The part at a place, where nothing is spread before it."""
-    if any(isinstance(p, Spread) for p in parts):
-        return otherwise
-    part: Expr = parts[i]
-    return part
 
 
 def _parts(whole: Expr) -> tuple[Expr, ...]:

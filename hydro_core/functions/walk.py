@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hydro_core.functions.tree import (
-    Attribute,
     Comprehension,
     Expr,
     IfElse,
@@ -16,6 +15,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 
@@ -31,7 +31,7 @@ def children(node: Expr) -> Iterator[Expr]:
             yield from (value, body)
         case Comprehension(_, element, _, source, conditions):
             yield from (source, *conditions, element)
-        case Attribute(base) | Inner(_, base):
+        case Part(base) | Inner(_, base):
             yield base
         case MakeTuple(parts) | MakeList(parts):
             yield from (part.value if isinstance(part, Spread) else part for part in parts)

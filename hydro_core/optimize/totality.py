@@ -15,18 +15,19 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.errors import TypeProblem
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.result_type import Typing, type_tree
 from hydro_core.functions.tree import (
-    Attribute,
     Const,
     Expr,
     IfElse,
     MakeTuple,
     Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.types.item import (
@@ -38,8 +39,6 @@ from hydro_core.types.item import (
     TIMESTAMP_NTZ,
     Decimal,
     ItemType,
-    Row,
-    Tuple,
 )
 from hydro_core.types.values import ValueProblem, to_item
 
@@ -100,9 +99,9 @@ class _Judge:
         match tree:
             case Const() | Param():
                 return isinstance(tree, Param) or _is_item(tree.value)
-            case Attribute(base, step) | Op("[]", (base, Const(int() | str() as step))):
+            case Part(base):
                 there = self.is_total(base, known) and self._is_there(base, known)
-                return there and _has_field(self.typing.kind(base), step)
+                return there and field_in(self.typing.kind(base), tree) is not None
             case IfElse(test, then, otherwise):
                 return (
                     self._are_alike(tree, (then, otherwise))
@@ -184,18 +183,6 @@ def _fits(part: ExprType, whole: ExprType) -> bool:
         return True
     numbers = number(part), number(whole)
     return None not in numbers and not any(isinstance(n, Decimal) for n in numbers)
-
-
-def _has_field(kind: ExprType, step: int | str) -> bool:
-    match kind:
-        case Tuple(fields):
-            if isinstance(step, str) and step[:1] == "_" and step[1:].isdigit():
-                return 1 <= int(step[1:]) <= len(fields)
-            return isinstance(step, int) and 0 <= step < len(fields)
-        case Row():
-            return isinstance(step, str) and kind.column(step) is not None
-        case _:
-            return False
 
 
 def _has_order(tree: Expr) -> bool:

@@ -22,7 +22,7 @@ from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.entry import Parameter
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Attribute, Const, Expr, MakeTuple, Op, Param
+from hydro_core.functions.tree import Const, Expr, MakeTuple, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.differential import compare
@@ -59,7 +59,7 @@ TEXT_CONSTANTS = ("", "a", "X", "ab", " ", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%d.
 
 
 def column(name: str) -> Expr:
-    return Attribute(ROW, name)
+    return Part(ROW, name, True)
 
 
 ARGUMENTS: Mapping[str, Sequence[Expr]] = {
@@ -108,7 +108,7 @@ def calls() -> dict[str, list[Expr]]:
         for name, entry in members_of(kind).items():
             if entry.column is not None:
                 forms: list[Expr] = (
-                    [Attribute(subject, name)]
+                    [Part(subject, name, True)]
                     if entry.takes is None
                     else [
                         Op(f".{name}", (subject, *args))

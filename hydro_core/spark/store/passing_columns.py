@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Attribute, Const, Expr, Op, Param
+from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
 
 if TYPE_CHECKING:
@@ -92,13 +93,12 @@ class _Asked:
     def _side(self, tree: Expr) -> tuple[Any, str] | None:
         """A column or a constant, and what it is: things of one kind are compared alike."""
         match tree:
-            case Attribute(Param(), name):
-                of = self._item.column(name)
-                kind = None if of is None else _kind_of(of)
-                if kind is None:
+            case Part(Param()):
+                of = field_in(self._item, tree)
+                kind = None if of is None else _kind_of(of.type)
+                if of is None or kind is None:
                     return None
-                place = list(self._item.names).index(name)
-                return pc.struct_field(self._items, [place]), kind
+                return pc.struct_field(self._items, [of.place]), kind
             case Const() | Op("-x", (Const(),)) | Op(family="call"):
                 return self._constant(tree)
             case _:

@@ -13,7 +13,6 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import (
-    Attribute,
     Comprehension,
     Const,
     Expr,
@@ -25,6 +24,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Op,
     Param,
+    Part,
 )
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -124,11 +124,11 @@ def _param(scope: ColumnScope, node: Param) -> ColumnValue:
     return scope.names[node.name]
 
 
-def _attribute(scope: ColumnScope, node: Attribute) -> ColumnValue:
+def _part(scope: ColumnScope, node: Part) -> ColumnValue:
     base = scope.compile(node.base)
-    if isinstance(base.type, Tuple | Row):
-        return lookup.named(scope, base, node.name)
-    return library.property_of(scope, base, node.name)
+    if node.by_name and not isinstance(base.type, Tuple | Row):
+        return library.property_of(scope, base, str(node.step))
+    return lookup.part(scope, base, node)
 
 
 def _op(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -202,7 +202,7 @@ def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
 _CASES: dict[type, Callable[..., ColumnValue]] = {
     Const: _const,
     Param: _param,
-    Attribute: _attribute,
+    Part: _part,
     Op: _op,
     IfElse: choices.if_else,
     MakeTuple: _make_tuple,
