@@ -96,6 +96,7 @@ class _Evaluation:
 
     def _part(self, tree: Part, names: Constants) -> Any:
         base = self.value(tree.base, names)
+        self.place = tree.place if tree.place != (0, 0) else self.place
         return attribute(base, str(tree.step)) if tree.by_name else base[tree.step]
 
     def _op(self, tree: Op, names: Constants) -> Any:

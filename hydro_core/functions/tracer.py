@@ -81,7 +81,7 @@ class Tracer:
             case "unread":
                 return self._unread(expr, values)
             case "index":
-                found = self._index(*values)
+                found = self._index(expr, *values)
             case "slice":
                 found = self._slice(expr, values[0])
             case "binary":
@@ -94,7 +94,10 @@ class Tracer:
                 found = self._call(expr, *values)
         return computed(*values) if found is None else found
 
-    def _index(self, base: Value, index: Value) -> Value | None:
+    def _index(self, expr: Op, base: Value, index: Value) -> Value | None:
+        key = constant_of(expr.args[1])
+        if isinstance(key, bool):
+            return self.shapes.part(base, int(key))
         inner = base.value if isinstance(base, Maybe) else base
         match self.shapes.opened(inner):
             case KnownParts(_, parts):
