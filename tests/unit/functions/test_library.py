@@ -148,9 +148,9 @@ def test_what_a_flow_in_python_takes_of_math_has_a_type() -> None:
 
 
 def test_a_call_of_a_member_is_written_as_people_write_it() -> None:
-    tree = Op("math.sqrt", (Part(Param("r"), "f"),))
+    tree = Op("math.sqrt", (Part(Param("r"), "f", True),))
     assert text_of(tree, ("r",)) == "lambda r: math.sqrt(r.f)"
-    tree = Op("date.fromisoformat", (Part(Param("r"), "t"),))
+    tree = Op("date.fromisoformat", (Part(Param("r"), "t", True),))
     assert text_of(tree, ("r",)) == "lambda r: date.fromisoformat(r.t)"
 
 
