@@ -12,6 +12,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.artifact.functions import ReferenceCall
+from hydro_core.artifact.older import before_operations
 from hydro_core.artifact.records import NODES, SYNTAX
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Aggregate, Args, OverFunction
@@ -117,7 +118,10 @@ class Decoder:
         if name == "Const":
             return Const(self.value(parts[0]), tuple(place))
         given = [self._part(part) for part in parts]
-        return Spread(*given) if name == "Spread" else NODES[name](*given, tuple(place))
+        if name == "Spread":
+            return Spread(*given)
+        made = NODES.get(name) or before_operations(name)
+        return made(*given, place=tuple(place))
 
     def _part(self, record: Any) -> Any:
         match record:

@@ -90,12 +90,9 @@ class Pipeline:
         self.lock = WriterLock(directory, self.ledger.fence)
         self.ledger.writer = lambda: self.lock.number
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
-        self.published = Published(
-            directory,
-            self.ledger,
-            (self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)),
-            lambda done: self.step(done),  # noqa: PLW0108 - it may be another one later
-        )
+        known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
+        step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
+        self.published = Published(directory, self.ledger, known, step)
         self.ledger.appended = self.published.follow
 
     @property

@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, ITEM
-from hydro_core.spark.store.agreeing import Column, Met, comparable
+from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.key_hashes import are_hashed, words_of
 from hydro_core.spark.store.rows_copy import column_of, leaf_of_file
 from hydro_core.spark.store.table import DataFile
+from hydro_core.spark.store.values import Column, comparable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.bool_]
 
-Leaves = Callable[[], Iterable[Column]]
+PartsOfItems = Callable[[], Iterable[Column]]
 """Gives the parts of all items, column by column, as often as they are asked for."""
 
 
@@ -76,7 +77,7 @@ def remaining_of_file(file: DataFile, schema: pa.Schema) -> Numbers:
         )
 
 
-def remaining(leaves: Leaves, counts: Numbers) -> Numbers:
+def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
     """The places of the rows whose items' counts do not come to 0, in their order.
 
     Equal items have equal parts; of those that only look equal by their hashes all stay.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.store.agreeing import Column, comparable
+from hydro_core.spark.store.values import Column, comparable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.store.agreeing import Column, Met
+from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import remaining_of_file
 from hydro_core.spark.store.checked_file import (
     CheckedFile,
@@ -39,13 +39,16 @@ from hydro_core.spark.store.rows_copy import (
     column_read,
     copied,
     is_copied,
+    leaf_at,
     leaf_of_file,
     rows_at,
     schema_width,
 )
 from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.values import Column
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
+from hydro_core.types.item import FieldPath
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +112,7 @@ class LookupFiles:
         rest = [file for file in files if found.get(file.path) is None]
         if not any(table.num_rows for table in rows):
             return schema.empty_table(), rest
-        return met.of(pa.concat_tables(rows).combine_chunks()), rest
+        return pa.concat_tables(rows), rest
 
     def gone_through(self, table: StoredTable) -> int:
         """How many rows of a table are looked at by whoever looks for some of them."""
@@ -125,7 +128,7 @@ class LookupFiles:
     def _read(
         self, file: DataFile, schema: pa.Schema, wanted: tuple[_Asked, bool], met: Met
     ) -> pa.Table | None:
-        """The rows that may be met, and some others; None where the file is to be gone through."""
+        """The rows that are met; None where the file is to be gone through."""
         rows, (asked, summed) = file.rows or 0, wanted
         try:
             copy = self._copy(file, schema)
@@ -135,7 +138,7 @@ class LookupFiles:
             ]
             if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
                 places.append(_of_tick(copy, schema, met.whole_tick))
-            return rows_at(copy, schema, rows, _united(places))
+            return rows_at(copy, schema, rows, _of_these(_united(places), copy, rows, schema, met))
         except DamagedError:
             self._remove(self._names(file))
         except (OSError, pa.ArrowInvalid):
@@ -296,6 +299,18 @@ def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     keys.check(2, hits * 4, hits * 4 + 4)
     found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
     return found
+
+
+def _of_these(
+    places: Numbers, copy: CheckedFile, rows: int, schema: pa.Schema, met: Met
+) -> Numbers:
+    """Those of the places of some rows at which one is met: of others single columns are read."""
+
+    def leaf(path: FieldPath) -> Column:
+        return leaf_at(copy, schema, rows, places, stored_leaf(schema, met.item, path)[0])
+
+    ticks = leaf_at(copy, schema, rows, places, (TICK,)).to_numpy(zero_copy_only=False)
+    return places[met.places(leaf, ticks)]
 
 
 def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:

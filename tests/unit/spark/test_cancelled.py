@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.plan.found_rows import Lookup
+from hydro_core.plan.lookups import Needed
 from hydro_core.spark.store import cancelled, key_hashes, lookup_files
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
@@ -69,7 +70,8 @@ def summed(rows: pa.Table) -> Counter[Any]:
     """What the changes come to, by the definitions of the language."""
     found: Counter[Any] = Counter()
     items = from_arrow(rows["item"].combine_chunks(), ROW)
-    for item, n in zip(items, rows["n"].to_pylist(), strict=True):
+    counts: list[Any] = rows["n"].to_pylist()
+    for item, n in zip(items, counts, strict=True):
         found[canonical(item)] += n
     return Counter({item: n for item, n in found.items() if n})
 
