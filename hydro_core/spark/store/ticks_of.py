@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from hydro_core.spark.store.table import StoredTable, files_as_dataset
+from hydro_core.files.parquet import files_as_dataset
+from hydro_core.spark.store.table import StoredTable
 
 
 def rows_since(table: StoredTable, tick: int) -> int:
