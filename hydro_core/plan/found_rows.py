@@ -88,7 +88,31 @@ class RowsSinceLate:
         return f"{self.of} before {self.tails}"
 
 
-DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate
+@dataclass(frozen=True, slots=True)
+class ExtremeRows:
+    """The stored rows of a slot with the least or the greatest value of a leaf, nulls apart, of
+    those that lookups do not find.
+    """
+
+    slot: str
+    leaf: FieldPath
+    greatest: bool
+    key: tuple[FieldPath, ...]
+    """The leaves of a key of which the slot has one row at a tick."""
+    beside: frozenset[Lookup]
+    """What finds the others."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through, this one with it."""
+        return 1 + max((one.steps for one in self.beside), default=0)
+
+    def __str__(self) -> str:
+        which = "greatest" if self.greatest else "least"
+        return f"{self.slot} with the {which} {_name(self.leaf)}"
+
+
+DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | ExtremeRows
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
@@ -168,6 +192,8 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
             return (of, *sorted((one.by for one in partners), key=str))
         case RowsSinceLate(of, tails):
             return (of, tails)
+        case ExtremeRows(beside=beside):
+            return sorted((one.by for one in beside), key=str)
 
 
 def _name(path: FieldPath) -> str:
