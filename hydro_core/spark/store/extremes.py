@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
-from hydro_core.spark.store.agreeing import Column, KnownItems, Met, leaf_of
+from hydro_core.spark.store.agreeing import KnownItems, Met
 from hydro_core.spark.store.snapshots import groups
+from hydro_core.spark.store.values import Column, leaf_of
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.found_rows import ExtremeRows
 from hydro_core.spark.frames.column_names import ITEM
-from hydro_core.spark.store.agreeing import Column, leaf_of
 from hydro_core.spark.store.extremes import (
     Leading,
     came,
@@ -22,6 +21,7 @@ from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import stored_leaf
 from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.values import Column, leaf_of
 from hydro_core.types.item import ItemType
 
 
