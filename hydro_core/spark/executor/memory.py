@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.found_rows import ExtremeRows
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
@@ -31,6 +32,7 @@ from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.extremes import Leading, came, leading
 from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -111,8 +113,7 @@ class Memory:
             name: (to_arrow([x for _, x in pairs], item), item)
             for name, (pairs, item) in arrived.items()
         }
-        ticks_read = 0, self.next - 1
-        search = StoredSearch(self.plan, self.lookups, self._met, lambda _: ticks_read)
+        search = StoredSearch(self.plan, self.lookups, self)
         self.found = search.rows(batches, is_tick=first == last)
         return Job(
             self.plan,
@@ -126,10 +127,21 @@ class Memory:
             materialize=collected,
         )
 
-    def _met(self, slot: StateSlot, met: Met) -> pa.Table:
+    def ticks(self, slot: StateSlot) -> tuple[int, int]:
+        """All ticks of before, of every slot."""
+        return 0, self.next - 1
+
+    def met(self, slot: StateSlot, met: Met) -> pa.Table:
         """The kept rows of a slot that are met."""
         none = pa.table({ITEM: to_arrow([], slot.item), TICK: pa.array([], pa.int64())})
         return met.of(self.kept.get(slot.id, none))
+
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+        """The first of the kept rows of a slot that came."""
+        kept = self.kept.get(slot.id)
+        if kept is None:
+            return None
+        return leading(came(kept, 0, self.next - 1), slot.item, rows, count)
 
     def take(self, job: Job, found: RangeResult) -> list[Outputs]:
         """The outputs of each tick; what else the job gives is kept."""

@@ -35,9 +35,9 @@ from hydro_core.spark.pipeline.kept_plan import (
     can_be_kept,
 )
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.pipeline.searched_tables import SearchedTables
 from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
 from hydro_core.spark.session.quick import quick_session
-from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.searched import StoredSearch
@@ -60,10 +60,6 @@ _FEW_ARRIVALS = 20_000
 
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
-
-SEARCHED_ROWS = 10_000_000
-"""State of which more rows are gone through is left to Spark: to search them here would take longer
-than a job does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +159,8 @@ class RangeJobs:
         }
         if _rows_at_hand(inputs) > few:
             return alive
-        search = StoredSearch(
-            self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
-        )
+        state = SearchedTables(self.store, self.tables.state, run.first)
+        search = StoredSearch(self.plan, self._lookups, state)
         found = dict(search.rows(batches, is_tick=run.first == run.last))
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
@@ -182,12 +177,6 @@ class RangeJobs:
         """The outputs that store what they add, or change."""
         outputs = self.tables.outputs
         return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
-
-    def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
-        """The stored rows of a slot that are met; None where too many would be looked at."""
-        table = self.tables.state[slot.id].name
-        searched = self.store.lookup_files.gone_through(self.store.tables[table]) <= SEARCHED_ROWS
-        return self.store.met(table, met) if searched else None
 
     def _has_few_rows(
         self,
