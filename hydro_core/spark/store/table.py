@@ -341,8 +341,8 @@ class StoredTable:
 
     def last_tick(self, until: int) -> int | None:
         """The last tick up to one of which there are rows; the column of ticks alone is read."""
-        tick, files = self.spec.tick, [str(f.path) for f in self.files() if f.may_hold(0, until)]
-        stored = ds.dataset(files, schema=self.spec.arrow_schema, format=parquet_format())
+        tick, files = self.spec.tick, [f.path for f in self.files() if f.may_hold(0, until)]
+        stored = files_as_dataset(files, self.spec.arrow_schema)
         found: int | None = pc.max(stored.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
         return found
 
