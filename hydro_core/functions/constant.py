@@ -37,7 +37,7 @@ _CURE = "what does not change from tick to tick must have a value when the progr
 _ALWAYS = "nothing of it depends on the item: write a constant that has a value"
 _LAZY = ("and", "or")
 """Not all of their operands are evaluated."""
-_VIEWS: tuple[type, ...] = (
+_VIEWS: tuple[type[Iterable[Any]], ...] = (
     zip,
     enumerate,
     reversed,
