@@ -230,7 +230,8 @@ class CostModel:
         ticks = max((i.ticks for i in into), default=self.statistics.ticks)
         known = [i.keys for i in into if i.keys is not None]
         args = self._args(node)
-        asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)))
+        keyed = args.get("by") is not None
+        asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)), keyed)
         rows = 1.0 if one else min(MOST_ROWS, rows_of(node.shape.cls, into, asked))
         return Size(rows, ticks, min(known, default=None))
 

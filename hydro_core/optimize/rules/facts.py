@@ -23,6 +23,7 @@ from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
+from hydro_core.optimize.rules.in_order import made_of_sorted
 from hydro_core.optimize.rules.single import first_of_pairs, kept_rows
 from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
@@ -69,6 +70,7 @@ def with_facts(loaded: Loaded) -> Problem:
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
         facts.add(name, *(facts.number(Payload(a)) for a in filters))
+    _of_sorted(loaded, facts)
     _of_single(loaded, facts)
     _of_uses(loaded, facts)
     _of_streams(loaded, facts)
@@ -85,6 +87,15 @@ def _of_single(loaded: Loaded, facts: _Facts) -> None:
         if first_of_pairs(node):
             for known in ("first", "total"):
                 facts.add(known, facts.number(Payload(node.args)))
+
+
+def _of_sorted(loaded: Loaded, facts: _Facts) -> None:
+    """What is taken of sorted streams."""
+    for name, args in made_of_sorted(loaded):
+        facts.add(name, *(facts.number(Payload(a)) for a in args))
+        if name == "itself":
+            for fn in functions_of(args[0]):
+                facts.uses.add(fn, fn.over[0], there=False)
 
 
 def _has_matches(loaded: Loaded) -> bool:

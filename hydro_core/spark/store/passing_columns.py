@@ -23,7 +23,7 @@ from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.agreeing import Column
+    from hydro_core.spark.store.values import Column
 
 _ASKED = {
     "<": pc.less,
