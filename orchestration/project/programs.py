@@ -26,6 +26,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
 from hydro_core.project.quarantine import asks
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class KnownData:
     """By which the plan was made that serves."""
 
 
-def known_data(directory: Path, serving: Deployment) -> KnownData:
+def known_data(directory: DataPlace, serving: Deployment) -> KnownData:
     """What the pipeline of a flow in a directory says of its data, by the plan that serves."""
     from hydro_core.optimize.statistics import Statistics
     from hydro_core.spark.pipeline.statistics import recorded_statistics
