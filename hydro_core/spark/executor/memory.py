@@ -30,7 +30,7 @@ from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.agreeing import KnownItems, Met
@@ -149,8 +149,11 @@ class Memory:
 
     def met(self, slot: StateSlot, met: Met) -> pa.Table:
         """The kept rows of a slot that are met."""
-        none = pa.table({ITEM: to_arrow([], slot.item), TICK: pa.array([], pa.int64())})
-        return met.of(self.kept.get(slot.id, none))
+        if slot.id in self.kept:
+            return met.of(self.kept[slot.id])
+        numbers = (TICK, COUNT) if slot.mode is Mode.CHANGES else (TICK,)
+        none = {name: pa.array([], pa.int64()) for name in numbers}
+        return pa.table({ITEM: to_arrow([], slot.item), **none})
 
     def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
         """The first of the kept rows of a slot that came."""
