@@ -88,7 +88,36 @@ class RowsSinceLate:
         return f"{self.of} before {self.tails}"
 
 
-DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate
+@dataclass(frozen=True, slots=True)
+class RowsUpToNext:
+    """Right rows of an as-of join, each with the places of the left rows that may find it.
+
+    These begin where it stands, and end before the next stored row of its key that stands behind
+    it. An item is the row, and the first and the last place.
+    """
+
+    of: LookupSource
+    stored: FoundRows
+    """The stored right rows of their keys, which all stay."""
+    keys: tuple[tuple[FieldPath, FieldPath], ...]
+    """The leaves of a key in a stored row, each with that in a row that comes."""
+    place: tuple[FieldPath, FieldPath]
+    """Where the place stands in both."""
+    forward: bool = False
+    """The left rows are those before it."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through."""
+        return self.stored.steps
+
+    def __str__(self) -> str:
+        return f"{self.of} up to the next of {self.stored}"
+
+
+ROW, FIRST, LAST = "row", "first", "last"
+"""The fields of these items."""
+DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsUpToNext
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
@@ -104,6 +133,10 @@ class Lookup:
     fields: tuple[tuple[FieldPath, FieldPath], ...]
     """Leaves of the stored items, each with the leaf of the other's items that it equals. Without
     any all items are found, where there is another.
+    """
+    between: FieldPath | None = None
+    """A leaf of the stored items that is a place between the first and the last of the other's; all
+    that stand between the first and the last of a key may be found.
     """
 
     @staticmethod
@@ -130,7 +163,8 @@ class Lookup:
         return steps_to(self.by)
 
     def __str__(self) -> str:
-        fields = (f"{_name(mine)}={_name(theirs)}" for mine, theirs in self.fields)
+        fields = [f"{_name(mine)}={_name(theirs)}" for mine, theirs in self.fields]
+        fields += [] if self.between is None else [f"{_name(self.between)} between"]
         return f"{self.by}: {', '.join(fields)}"
 
 
@@ -168,6 +202,8 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
             return (of, *sorted((one.by for one in partners), key=str))
         case RowsSinceLate(of, tails):
             return (of, tails)
+        case RowsUpToNext(of, stored):
+            return (of, stored)
 
 
 def _name(path: FieldPath) -> str:

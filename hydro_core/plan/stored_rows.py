@@ -8,6 +8,7 @@ and their keys those of the other side.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from hydro_core.analysis.lineage import map_of
@@ -140,7 +141,11 @@ class StoredRows:
     def inner(self, node: Node, i: int, one: Lookup) -> Lookup:
         """A lookup in what an operator gives as one in an input; some fields may not be there."""
         mine = self.through(node, i, self.shared(node, one.mine))
-        return Lookup.of(one.by, mine, one.theirs)
+        found = Lookup.of(one.by, mine, one.theirs)
+        if one.between is None or not found.fields:
+            return found
+        (between,) = self.through(node, i, self.shared(node, (one.between,)))
+        return replace(found, between=between)
 
     def pairs(self, mine: KeyedStream, other: KeyedStream) -> list[tuple[FieldPath, FieldPath]]:
         """The leaves of the key by which the items of two streams meet, on both sides."""

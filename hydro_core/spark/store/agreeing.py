@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import Lookup, LookupSource
+from hydro_core.plan.found_rows import FIRST, LAST, Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
@@ -43,6 +43,7 @@ class Agreeing:
         others: Column,
         of_others: ItemType,
         fields: Iterable[tuple[FieldPath, FieldPath]],
+        between: FieldPath | None = None,
     ) -> None:
         """Looks at the others.
 
@@ -51,6 +52,8 @@ class Agreeing:
             others: the others, at least one, as a column.
             of_others: their type.
             fields: leaves of the items, each with the leaf of the others that it is to equal.
+            between: a leaf of the items that is a place between the first and the last of those
+                others with which an item agrees.
         """
         import numpy as np
 
@@ -70,6 +73,14 @@ class Agreeing:
             # A number for each combination of the fields so far.
             known, ids = np.unique(ids * len(distinct[path]) + codes, return_inverse=True)
             self._steps.append((path, distinct[path], known))
+        self._between = between if self._steps else None
+        if self._between is not None:
+            first, last = (leaf_of(others, of_others, (name,)).to_numpy() for name in (FIRST, LAST))
+            count = len(self._steps[-1][2])
+            self._first = np.full(count, np.iinfo(np.int64).max)
+            self._last = np.full(count, np.iinfo(np.int64).min)
+            np.minimum.at(self._first, ids, first)
+            np.maximum.at(self._last, ids, last)
 
     def places(self, leaves: Leaves, count: int) -> Numbers:
         """The places of the items that are found, in their order.
@@ -95,6 +106,11 @@ class Agreeing:
             ids = np.searchsorted(known, combined).clip(max=len(known) - 1)
             agree = known[ids] == combined
             found, ids = found[hits[agree]], ids[agree]
+        if self._between is not None and len(found):
+            leaf = leaves(self._between).take(pa.array(found))
+            is_place = leaf.is_valid().to_numpy(zero_copy_only=False)
+            place = place_numbers(leaf)
+            found = found[is_place & (self._first[ids] <= place) & (place <= self._last[ids])]
         return found
 
 
@@ -112,8 +128,8 @@ class Met:
             known: what arrives at the inputs, and all that is told from it.
             ticks: the first and the last tick whose rows may be met.
         """
-        asked = [(known[one.by], one.fields) for one in needed.found]
-        self.found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+        asked = [(known[one.by], (one.fields, one.between)) for one in needed.found]
+        self.found = [Agreeing(item, *batch, *how) for batch, how in asked if len(batch[0])]
         """What finds them: each of these some."""
         self.item = item
         """The type of their items."""
@@ -190,6 +206,13 @@ def _are_comparable(one: ItemType | None, other: ItemType | None) -> bool:
     if not isinstance(one, Scalar | Decimal) or other is None:
         return False
     return one == other or (is_integer(one) and is_integer(other))
+
+
+def place_numbers(column: Column) -> Numbers:
+    """The numbers by which places are compared, times or integers; some number where none is."""
+    wide = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    numbers: Numbers = column.cast(wide).cast(pa.int64()).fill_null(0).to_numpy()
+    return numbers
 
 
 def comparable(column: Column) -> Column:

@@ -13,6 +13,7 @@ from hydro_core.plan.found_rows import (
     MeetingRows,
     PassingRows,
     RowsSinceLate,
+    RowsUpToNext,
     derived_rows,
 )
 from hydro_core.plan.lookups import Needed
@@ -20,6 +21,7 @@ from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.agreeing import Column, KnownItems, Met, agreeing_items
 from hydro_core.spark.store.late_items import late_items
+from hydro_core.spark.store.next_rows import up_to_next
 from hydro_core.spark.store.passing import passing_items
 from hydro_core.types.item import ItemType
 
@@ -89,6 +91,8 @@ class StoredSearch:
                 if of not in known or tails not in known or not self._is_tick:
                     return known.get(of)
                 return late_items(rows, *known[of], *known[tails])
+            case RowsUpToNext(of, stored):
+                return up_to_next(rows, *known[of], known.get(stored)) if of in known else None
 
     def _take_whole(
         self,

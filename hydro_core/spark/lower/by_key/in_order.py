@@ -12,19 +12,19 @@ from hydro_core.spark.lower.by_key.summaries import summary_of
 from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.items.keyed import accumulator_type, keys_of, keyed_value
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import told
+from hydro_core.spark.lower.relations.changes import rows_or_changes
 
 
 @lowers("sorted_fold_keyed", "sorted_reduce_keyed")
 def folded_in_order(step: Step) -> Relation:
     """The fold of each key, or its reduction."""
-    return told(step, lambda: _folds(step), lambda: changes_by_key(step, _folds))
+    return rows_or_changes(step, lambda: _folds(step), lambda: changes_by_key(step, _folds))
 
 
 @lowers("sorted_scan_keyed")
 def scanned_in_order(step: Step) -> Relation:
     """The accumulator of its key after each item."""
-    return told(step, lambda: _scans(step), lambda: changes_by_key(step, _scans))
+    return rows_or_changes(step, lambda: _scans(step), lambda: changes_by_key(step, _scans))
 
 
 def _folds(step: Step) -> Relation:
