@@ -12,10 +12,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog import in_order, lineage_rules, type_rules
 from hydro_core.catalog.classes import ByKey, OrderedByKey, PerItem, Running
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
-from hydro_core.catalog import in_order
 from hydro_core.catalog.inputs import LINEAR, WHOLE
 from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.registry import lookup

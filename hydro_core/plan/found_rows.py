@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from hydro_core.functions.fn import Fn
 from hydro_core.types.item import FieldPath
 
+ZERO: FieldPath = ("\0",)
+"""In place of a leaf: the long 0, which a column is in each row. No column has this name."""
 MOST_STEPS = 8
 """A search goes through so many slots at most, and reads all rows of the next one."""
 
@@ -145,7 +147,9 @@ class Lookup:
     ) -> Lookup:
         """The lookup by the fields that are known on both sides."""
         pairs = zip(mine, theirs, strict=True)
-        return Lookup(by, tuple((m, t) for m, t in pairs if m is not None and t is not None))
+        known = ((m, t) for m, t in pairs if m is not None and t is not None)
+        # what is 0 in all stored items tells none from another
+        return Lookup(by, tuple((m, t) for m, t in known if m != ZERO))
 
     @property
     def mine(self) -> tuple[FieldPath, ...]:
@@ -207,4 +211,4 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
 
 
 def _name(path: FieldPath) -> str:
-    return ".".join(path) or "item"
+    return "0" if path == ZERO else ".".join(path) or "item"

@@ -21,7 +21,8 @@ from tests.spark.pipelines import SETTINGS
 
 pytestmark = pytest.mark.spark
 
-PROGRAM = """l = source("k long, at {place}, n long"); r = source("k long, since {place}, price long")
+PROGRAM = """l = source("k long, at {place}, n long")
+r = source("k long, since {place}, price long")
 rs = r -> persist()
 l -> persist() -> {filtered}join_asof(right=rs, on="k", {how}) -> changes() -> out
 """

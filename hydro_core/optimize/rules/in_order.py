@@ -89,7 +89,7 @@ def made_of_sorted(loaded: Loaded) -> Iterator[Found]:
     for sort in sorts:
         item = loaded.typed.types[sort.inputs[0]].item
         order = _order(sort, item)
-        by = sort.args if sort.args else Args((("f", order), ("descending", False)))
+        by = sort.args or Args((("f", order), ("descending", False)))
         if not sort.args:
             yield "itself", (by,)
         for taker in takers:

@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.found_rows import FIRST, LAST, Lookup, LookupSource
+from hydro_core.plan.found_rows import FIRST, LAST, ZERO, Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
+from hydro_core.types.item import (
+    LONG,
+    Decimal,
+    FieldPath,
+    ItemType,
+    Scalar,
+    at,
+    children,
+    is_integer,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +70,7 @@ class Agreeing:
         values = {
             mine: comparable(leaf_of(others, of_others, theirs))
             for mine, theirs in fields
-            if _are_comparable(at(item, mine), at(of_others, theirs))
+            if _are_comparable(at(item, mine), LONG if theirs == ZERO else at(of_others, theirs))
         }
         self.values: Mapping[FieldPath, Column] = values
         """What the fields of an item are to equal, by these: a row of each column."""
@@ -193,6 +202,8 @@ def agreeing_items(
 
 def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
     """What stands at a path in each of the items."""
+    if path == ZERO:
+        return pa.repeat(pa.scalar(0, pa.int64()), len(items))
     places = []
     for step in path:
         names = [name for name, _ in children(item)]

@@ -44,7 +44,9 @@ def _found(forward: bool, new: Any, stored: Any) -> list[int]:
     items += [{"k": None, "at": _day(at), "n": 0} for at in days]
     ticks = pa.array([0] * len(items), pa.int64())
     left = met.of(pa.table({"item": to_arrow(items, LEFT), "t": ticks}))
-    return [(row["at"] - _day(0)).days + (0 if row["k"] else 100) for row in left["item"].to_pylist()]
+    return [
+        (row["at"] - _day(0)).days + (0 if row["k"] else 100) for row in left["item"].to_pylist()
+    ]
 
 
 @pytest.mark.parametrize(

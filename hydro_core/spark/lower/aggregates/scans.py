@@ -1,6 +1,6 @@
 """Scans with functions of the program: the accumulator after each item of a group, in its order.
 
-A group's items are gathered into an array, with what they are sorted by, and Python goes through it.
+A group's items are gathered into an array, with what they are sorted by; Python goes through it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from hydro_core.spark.lower.by_key.group import changes_by_key, in_stretches
 from hydro_core.spark.lower.by_key.places import in_own_order
 from hydro_core.spark.lower.by_key.summaries import summary_of
 from hydro_core.spark.lower.items.columns import key_of
-from hydro_core.spark.lower.items.keyed import accumulator_type, keys_of, keyed_value
+from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value, keys_of
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.changes import rows_or_changes
 
