@@ -117,7 +117,7 @@ class RowsUpToNext:
         return f"{self.of} up to the next of {self.stored}"
 
 
-ROW, FIRST, LAST = "row", "first", "last"
+ROW, FIRST, LAST = "row", "from", "up_to"
 """The fields of these items."""
 DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsUpToNext
 """Rows that are told from others."""
