@@ -17,12 +17,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hydro_core.errors import Code, Diagnostic, HydroError, InfrastructureError
+from hydro_core.storage.problems import is_of_store, problem
 
 _LIBRARIES = frozenset(
     {"_internal", "alembic", "dagster", "deltalake", "py4j", "pyarrow", "pyspark", "sqlalchemy"}
     | {"sqlite3"}
 )
 """Whose errors have the operating system's words in their text; `_internal` is delta-rs."""
+_STORE = re.compile(r"\b[a-z0-9]+://([^/\s]+)[^\s]*")
+"""The URL of what was at work, and its bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,9 @@ def fault_of(
                 told = InfrastructureError(Diagnostic(fault.code, message, help=fault.cure))
                 told.__cause__ = error
                 return told
+        in_store = _STORE.search(where)
+        if in_store and _of_library(found) and is_of_store(str(found)):
+            return problem(str(found), in_store[0], in_store[1], "write")
     return None
 
 
@@ -140,9 +146,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _is(error: BaseException, fault: _Fault) -> bool:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in fault.numbers
-    of_a_library = type(error).__module__.partition(".")[0] in _LIBRARIES
-    told = isinstance(error, OSError) or of_a_library
+    told = isinstance(error, OSError) or _of_library(error)
     return told and fault.words.search(str(error)) is not None
+
+
+def _of_library(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] in _LIBRARIES
 
 
 def _rooms(file: str, scratch: Mapping[Path, str]) -> str:

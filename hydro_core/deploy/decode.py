@@ -14,6 +14,7 @@ from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Aggregate, Args, OverFunction
 from hydro_core.deploy.functions import ReferenceCall
+from hydro_core.deploy.older import before_operations
 from hydro_core.deploy.records import NODES, SYNTAX
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.functions.call import TextCall
@@ -117,7 +118,10 @@ class Decoder:
         if name == "Const":
             return Const(self.value(parts[0]), tuple(place))
         given = [self._part(part) for part in parts]
-        return Spread(*given) if name == "Spread" else NODES[name](*given, tuple(place))
+        if name == "Spread":
+            return Spread(*given)
+        made = NODES.get(name) or before_operations(name)
+        return made(*given, place=tuple(place))
 
     def _part(self, record: Any) -> Any:
         match record:

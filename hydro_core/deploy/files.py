@@ -2,7 +2,8 @@
 
 `plan.json` is the program and the plan as data, `explanation.json` the steps that led there,
 `program.json` the files that the program was read from, `deployment.json` the rest. A directory is
-written beside and renamed, so it is there as a whole or not at all.
+written beside and renamed, so it is there as a whole or not at all; in a store `deployment.json` is
+written last, if it is absent, and what has none is not there.
 """
 
 from __future__ import annotations
@@ -29,18 +30,25 @@ from hydro_core.deploy.deployment import (
 from hydro_core.deploy.encode import Encoder
 from hydro_core.deploy.records import FORMAT, READ
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.storage.places import remove_tree
+from hydro_core.storage.remote import DataPlace, Remote
 
 FOLDER = "deployments"
 _PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
     *("plan.json", "explanation.json", "deployment.json"),
     "program.json",
 )
+_IN = "in"
+"""What the file of a deployment in a store says of where the others are."""
 
 
-def numbers(directory: Path) -> tuple[int, ...]:
+def numbers(directory: DataPlace) -> tuple[int, ...]:
     """The numbers of the deployments that are written, in order."""
     folder = directory / FOLDER
-    names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+    if isinstance(folder, Remote):
+        names = [file.parent.name for file in folder.files() if file.name == _ABOUT]
+    else:
+        names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
     return tuple(sorted(int(name) for name in names if name.isdecimal()))
 
 
@@ -53,7 +61,7 @@ class WrittenDeployment:
     deployment: Deployment
 
 
-def newest(directory: Path, name: str | None = None) -> WrittenDeployment | None:
+def newest(directory: DataPlace, name: str | None = None) -> WrittenDeployment | None:
     """The deployment that was written last, or the last of that name; None where there is none.
 
     Raises:
@@ -66,12 +74,15 @@ def newest(directory: Path, name: str | None = None) -> WrittenDeployment | None
     return None
 
 
-def remove(directory: Path, number: int) -> None:
+def remove(directory: DataPlace, number: int) -> None:
     """Removes a deployment that nothing needs any more."""
-    shutil.rmtree(directory / FOLDER / str(number), ignore_errors=True)
+    folder = directory / FOLDER / str(number)
+    if isinstance(folder, Remote):
+        (folder / _ABOUT).unlink(missing_ok=True)
+    remove_tree(folder, ignore_errors=True)
 
 
-def name_at(directory: Path, number: int) -> str | None:
+def name_at(directory: DataPlace, number: int) -> str | None:
     """The name of the deployment of that number; None where it cannot be read."""
     try:
         about = json.loads((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
@@ -86,7 +97,7 @@ def name_of(deployment: Deployment) -> str:
     return _name(_files(deployment))
 
 
-def write(directory: Path, deployment: Deployment) -> int:
+def write(directory: DataPlace, deployment: Deployment) -> int:
     """Writes a deployment as the next one of the pipeline, and gives its number.
 
     It does not make it the current one.
@@ -98,6 +109,8 @@ def write(directory: Path, deployment: Deployment) -> int:
     files = _files(deployment)
     files[_ABOUT] = _json({**json.loads(files[_ABOUT]), "name": _name(files)})
     folder = directory / FOLDER
+    if isinstance(folder, Remote):
+        return _put(files, folder, directory)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Who else may read it, or write beside it, says the umask, as of all that is stored.
@@ -116,7 +129,29 @@ def write(directory: Path, deployment: Deployment) -> int:
         ) from None
 
 
-def _placed(made: Path, folder: Path, directory: Path) -> int:
+def _put(files: Mapping[str, str], folder: Remote, directory: DataPlace) -> int:
+    """In a store: under the first number that nobody has, and read by nobody before the end."""
+    number = max(numbers(directory), default=0)
+    while True:
+        number += 1
+        place = folder / str(number)
+        # Others that write this number meanwhile have files of the same names: each writes its own.
+        mine = place / uuid.uuid4().hex[:8]
+        about = {**json.loads(files[_ABOUT]), _IN: mine.name}
+        for name, text in files.items():
+            if name != _ABOUT:
+                (mine / name).write_bytes(text.encode())
+        target = place / _ABOUT
+        content = _json(about).encode()
+        if target.store.write_if_absent(target.key, content) is not None:
+            return number
+        if target.read_bytes() == content:
+            # It was written, and the answer got lost.
+            return number
+        remove_tree(mine)
+
+
+def _placed(made: Path, folder: Path, directory: DataPlace) -> int:
     while True:
         number = max(numbers(directory), default=0) + 1
         try:
@@ -128,7 +163,7 @@ def _placed(made: Path, folder: Path, directory: Path) -> int:
         return number
 
 
-def read(directory: Path, number: int) -> Deployment:
+def read(directory: DataPlace, number: int) -> Deployment:
     """The deployment of that number.
 
     Raises:
@@ -136,7 +171,7 @@ def read(directory: Path, number: int) -> Deployment:
     """
     folder = directory / FOLDER / str(number)
     try:
-        texts = {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
+        texts = _texts(folder)
         about = json.loads(texts[_ABOUT])
     except (OSError, KeyError, ValueError) as problem:
         there = ", ".join(map(str, numbers(directory))) or "none"
@@ -151,7 +186,16 @@ def read(directory: Path, number: int) -> Deployment:
     return _deployment(texts, about)
 
 
-def unread(directory: Path, number: int) -> str:
+def _texts(folder: DataPlace) -> dict[str, str]:
+    if not isinstance(folder, Remote):
+        return {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
+    about = json.loads((folder / _ABOUT).read_text("utf-8"))
+    within = folder / about.pop(_IN)
+    parts = (_PLAN, _EXPLANATION, _PROGRAM)
+    return {_ABOUT: _json(about), **{name: (within / name).read_text("utf-8") for name in parts}}
+
+
+def unread(directory: DataPlace, number: int) -> str:
     """Why this version does not read a deployment; empty if it does."""
     try:
         read(directory, number)

@@ -7,13 +7,14 @@ Whoever reads a file that others may have written opens it here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydro_core.storage.arrow import opened
+from hydro_core.storage.arrow import file_system, names_of, opened
 from hydro_core.storage.remote import DataPlace
 
 if TYPE_CHECKING:
@@ -37,6 +38,16 @@ def parquet_format() -> ParquetFileFormat:
     return ParquetFileFormat(coerce_int96_timestamp_unit=_UNIT)
 
 
+def files_as_dataset(files: Iterable[DataPlace], schema: pa.Schema | None) -> Dataset:
+    """The rows of files; None: with the columns that the first of them has."""
+    from pyarrow.dataset import dataset
+
+    found = list(files)
+    names, system = names_of(found), file_system(found)
+    rows: Any = dataset(names, schema=schema, format=parquet_format(), filesystem=system)
+    return rows  # type: ignore[no-any-return]
+
+
 def delta_rows(table: DeltaTable) -> Dataset:
     """The rows of a Delta table."""
     from pyarrow.dataset import ParquetReadOptions
@@ -51,6 +62,18 @@ def copy_parquet(file: Path, to: Path, schema: pa.Schema) -> None:
     with opened_parquet(file) as rows, pq.ParquetWriter(to, schema) as writer:
         for batch in rows.iter_batches():
             writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+
+
+def write_parquet_file(rows: pa.Table, file: DataPlace) -> int:
+    """Writes rows into a file, and gives its bytes."""
+    if isinstance(file, Path):
+        pq.write_table(rows, file)
+        return file.stat().st_size
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink)
+    content = sink.getvalue()
+    file.write_bytes(content.to_pybytes())
+    return content.size
 
 
 def has_int96(file: Path) -> bool:

@@ -6,18 +6,16 @@ and who reads the copy knows that nothing of it was damaged since.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from hydro_core.storage.places import second_name
+
 _CHUNK = 1 << 20
-_NO_LINKS = (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK)
-"""What the operating system says where a file system has no second names for files."""
 
 
 class Put(Protocol):
@@ -30,16 +28,6 @@ class Put(Protocol):
 def put(file: Path, to: Path, *, fixed: bool = False) -> None:
     """Copies a file, with its times and rights."""
     shutil.copy2(file, to)
-
-
-def link(file: Path, to: Path) -> None:
-    """Gives a file a second name; where the file system has none, copies it."""
-    try:
-        os.link(file, to)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copyfile(file, to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ class Transfer:
         if self.earlier is not None and known is not None:
             kept = self.earlier.directory / name
             if _is_same(file, kept, known, fixed=fixed):
-                link(kept, to)
+                second_name(kept, to)
                 self.hashes[name] = known
                 self.fresh.pop(name, None)
                 return

@@ -7,80 +7,38 @@ moment.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import InvalidOperation
 from typing import Any, get_args
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.constant_limits import Budget, LimitError
-from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.entry import LibraryFunction
+from hydro_core.functions.library.operations import OPERATIONS
 from hydro_core.functions.library.registry import OF_TYPES
-from hydro_core.functions.scope import FLATTEN
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Const,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
-    Opaque,
+    Op,
     Param,
-    Slice,
+    Part,
     Spread,
-    Unary,
 )
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
 _ALWAYS = "nothing of it depends on the item: write a constant that has a value"
-_HANDS_ON = (Param, Attribute, Index, IfElse, BoolOp, Let)
-"""What makes no value of its own."""
-_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-    "is": operator.is_,
-    "is not": operator.is_not,
-}
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-_UNARY: Mapping[str, Callable[[Any], Any]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-    "not": operator.not_,
-}
-_CONVERSIONS: Mapping[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+_HANDS_ON = (Param, Part, IfElse, Let)
+_PICKS = ("and", "or", "index")
+"""What makes no value of its own: the nodes, and the families of operations."""
 _FAILURES = (
     *(TypeError, ValueError, ArithmeticError, LookupError, AttributeError, InvalidOperation),
     *(RecursionError, MemoryError, OverflowError),
@@ -127,7 +85,8 @@ class _Evaluation:
         if tree.place != (0, 0):
             self.place = tree.place
         found = self.rules[type(tree)](tree, names)
-        return found if isinstance(tree, _HANDS_ON) else self.limits.made(found)
+        hands_on = isinstance(tree, _HANDS_ON) or (isinstance(tree, Op) and tree.family in _PICKS)
+        return found if hands_on else self.limits.made(found)
 
     def _const(self, tree: Const, _: Constants) -> Any:
         return tree.value
@@ -135,56 +94,53 @@ class _Evaluation:
     def _param(self, tree: Param, names: Constants) -> Any:
         return names[tree.name]
 
-    def _attribute(self, tree: Attribute, names: Constants) -> Any:
-        return attribute(self.value(tree.base, names), tree.name)
+    def _part(self, tree: Part, names: Constants) -> Any:
+        base = self.value(tree.base, names)
+        self.place = tree.place if tree.place != (0, 0) else self.place
+        return attribute(base, str(tree.step)) if tree.by_name else base[tree.step]
 
-    def _index(self, tree: Index, names: Constants) -> Any:
-        return self.value(tree.base, names)[self.value(tree.index, names)]
+    def _op(self, tree: Op, names: Constants) -> Any:
+        match tree.family:
+            case "and" | "or" as op:
+                return self._first(tree.args, names, op)
+            case "comparison":
+                return self._compared(tree, names)
+            case "method":
+                return self._method(tree, names)
+            case "unread":
+                said = f"`{tree.name[1:].strip('()')}` is not computed before the program runs"
+                raise TypeError(said)
+            case _:
+                return self._called(OPERATIONS[tree.name], tree, names)
 
-    def _slice(self, tree: Slice, names: Constants) -> Any:
-        parts = (
-            None if p is None else self.value(p, names) for p in (tree.low, tree.high, tree.step)
-        )
-        return self.value(tree.base, names)[slice(*parts)]
-
-    def _unary(self, tree: Unary, names: Constants) -> Any:
-        return _UNARY[tree.op](self.value(tree.operand, names))
-
-    def _binary(self, tree: Binary, names: Constants) -> Any:
-        left, right = self.value(tree.left, names), self.value(tree.right, names)
-        self.limits.before_binary(tree.op, left, right)
-        return _BINARY[tree.op](left, right)
-
-    def _compare(self, tree: Compare, names: Constants) -> Any:
-        left = self.value(tree.first, names)
-        result: Any = True
-        for op, operand in tree.rest:
-            right = self.value(operand, names)
-            self.limits.read(left, right)
-            result = _COMPARE[op](left, right)
-            if not result:
-                return result
-            left = right
-        return result
-
-    def _boolop(self, tree: BoolOp, names: Constants) -> Any:
+    def _first(self, operands: tuple[Expr, ...], names: Constants, op: str) -> Any:
         value: Any = None
-        for operand in tree.values:
+        for operand in operands:
             value = self.value(operand, names)
-            if bool(value) is (tree.op == "or"):
+            if bool(value) is (op == "or"):
                 return value
         return value
+
+    def _compared(self, tree: Op, names: Constants) -> Any:
+        left, *others = tree.args
+        value, result = self.value(left, names), True
+        for op, operand in zip(tree.name.split(","), others, strict=True):
+            right = self.value(operand, names)
+            self.limits.read(value, right)
+            result = OPERATIONS[op].function(value, right)
+            if not result:
+                return result
+            value = right
+        return result
 
     def _ifelse(self, tree: IfElse, names: Constants) -> Any:
         return self.value(tree.then if self.value(tree.test, names) else tree.otherwise, names)
 
-    def _call(self, tree: Call, names: Constants) -> Any:
+    def _called(self, entry: LibraryFunction, tree: Op, names: Constants) -> Any:
         args = [self._argument(a, names) for a in tree.args]
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
-        if tree.name == FLATTEN:
-            return [x for xs in args[0] for x in xs]
-        self.limits.read(*(a for a in args if not callable(a)))
-        entry = FUNCTIONS[tree.name]
+        if tree.family == "call":
+            self.limits.read(*(a for a in args if not callable(a)))
         if entry.cost is not None and args:
             entry.cost(self.limits, args)
         result: Any = entry.function(*args, **keywords)
@@ -204,23 +160,21 @@ class _Evaluation:
     def _inner(self, _: Inner, __: Constants) -> Any:
         raise TypeError("a function is not a constant")
 
-    def _method(self, tree: Method, names: Constants) -> Any:
-        base = self.value(tree.base, names)
-        args = [self._argument(a, names) for a in tree.args]
+    def _method(self, tree: Op, names: Constants) -> Any:
+        base = self.value(tree.args[0], names)
+        name = tree.name[1:]
+        args = [self._argument(a, names) for a in tree.args[1:]]
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
         self.limits.read(base, *(a for a in args if not callable(a)))
-        entry = OF_TYPES.get(type(base), {}).get(tree.name)
+        entry = OF_TYPES.get(type(base), {}).get(name)
         if entry is not None and entry.cost is not None:
             entry.cost(self.limits, base, args)
-        result = attribute(base, tree.name)(*args, **keywords)
+        result = attribute(base, name)(*args, **keywords)
         return (
             list(result)
             if isinstance(result, type({}.items()) | type({}.keys()) | type({}.values()))
             else result
         )
-
-    def _opaque(self, tree: Opaque, _: Constants) -> Any:
-        raise TypeError(f"`{tree.name.strip('()')}` is not computed before the program runs")
 
     def _parts(self, parts: tuple[Any, ...], names: Constants) -> list[Any]:
         found: list[Any] = []
@@ -255,20 +209,6 @@ class _Evaluation:
             if all(self.value(c, inner) for c in tree.conditions):
                 found.append(self.value(tree.element, inner))
         return set(found) if tree.kind == "set" else found
-
-    def _fstring(self, tree: FString, names: Constants) -> Any:
-        texts = []
-        for part in tree.parts:
-            if isinstance(part, str):
-                texts.append(part)
-                continue
-            expr, conversion, spec = part
-            value: Any = self.value(expr, names)
-            self.limits.before_format(value, spec)
-            if conversion:
-                value = _CONVERSIONS[conversion](value)
-            texts.append(self.limits.made(format(value, spec)))
-        return "".join(texts)
 
     def _let(self, tree: Let, names: Constants) -> Any:
         return self.value(tree.body, {**names, tree.name: self.value(tree.value, names)})

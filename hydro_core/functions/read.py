@@ -37,8 +37,9 @@ from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
 from hydro_core.functions.statements import FunctionReader
-from hydro_core.functions.tree import Call, Expr, Opaque, Param
+from hydro_core.functions.tree import Expr, Op, Param
 from hydro_core.functions.unrepeatable import Unrepeatable, is_changing, uses_of
+from hydro_core.functions.walk import children
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)
@@ -111,7 +112,7 @@ def read_callable(
     own = name or str(getattr(f, "__name__", type(f).__name__))
     match binding_of(own, f, define):
         case Builtin(builtin):
-            tree: Expr = Call(builtin, (Param("x"),))
+            tree: Expr = Op(builtin, (Param("x"),))
             return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)
         case Definition() as definition:
             return _defined(f, own, definition, returns, algebra, span)
@@ -172,17 +173,14 @@ def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = pl
         raise TypeProblem("the constant is too large", place=locate(tree)) from None
 
 
-def has_effects(tree: Any) -> bool:
+def has_effects(tree: Expr) -> bool:
     """Whether something of the tree is not known to leave its arguments unchanged."""
     todo = [tree]
     while todo:
         part = todo.pop()
-        if isinstance(part, Opaque) and not part.name.startswith("("):
+        if isinstance(part, Op) and part.name[:1] == "?" and part.name[:2] != "?(":
             return True
-        if isinstance(part, tuple):
-            todo.extend(part)
-        elif hasattr(part, "__dataclass_fields__"):
-            todo.extend(getattr(part, slot) for slot in part.__slots__)
+        todo += children(part)
     return False
 
 

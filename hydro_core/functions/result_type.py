@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions import typing_operators as operators
 from hydro_core.functions import typing_parts as parts
 from hydro_core.functions.failing_constants import check_constants, constant_value
 from hydro_core.functions.fn import Fn
@@ -22,12 +21,10 @@ from hydro_core.functions.kinds import (
     NULL,
     DictOf,
     ExprType,
-    MatchOf,
     Mixed,
     SetOf,
     as_item,
     computed_of,
-    constant_of,
     elements,
     is_open,
     join,
@@ -37,34 +34,25 @@ from hydro_core.functions.kinds import (
     part,
 )
 from hydro_core.functions.library.entry import CallSite
+from hydro_core.functions.library.operators import merged
 from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Const,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
-    Opaque,
+    Op,
     Param,
-    Slice,
+    Part,
     Spread,
-    Unary,
 )
 from hydro_core.functions.typing_calls import call, method
 from hydro_core.types.item import (
-    BOOLEAN,
     OPEN,
     STRING,
     Array,
@@ -237,54 +225,39 @@ class _Typer:
     def _param(self, expr: Param, names: NamedTypes) -> ExprType:
         return names[expr.name]
 
-    def _attribute(self, expr: Attribute, names: NamedTypes) -> ExprType:
-        return parts.attribute(self.kind(expr.base, names), expr.name, expr.place)
+    def _part(self, expr: Part, names: NamedTypes) -> ExprType:
+        return parts.part_of(self.kind(expr.base, names), expr)
 
-    def _index(self, expr: Index, names: NamedTypes) -> ExprType:
-        base, key = self.kind(expr.base, names), self.kind(expr.index, names)
-        return parts.index(base, key, constant_of(expr.index), expr.place)
-
-    def _slice(self, expr: Slice, names: NamedTypes) -> ExprType:
-        bounds = (expr.low, expr.high, expr.step)
-        for bound in bounds:
-            if bound is not None:
-                self.kind(bound, names)
-        low, high, step = (None if b is None else constant_of(b) for b in bounds)
-        return parts.sliced(self.kind(expr.base, names), (low, high, step), expr.place)
-
-    def _unary(self, expr: Unary, names: NamedTypes) -> ExprType:
-        return operators.unary(expr.op, self.kind(expr.operand, names), expr.place)
-
-    def _binary(self, expr: Binary, names: NamedTypes) -> ExprType:
-        left, right = self.kind(expr.left, names), self.kind(expr.right, names)
-        return operators.binary(expr.op, left, right, (expr.left, expr.right), expr.place)
-
-    def _compare(self, expr: Compare, names: NamedTypes) -> ExprType:
-        left = self.kind(expr.first, names)
-        for op, operand in expr.rest:
-            right = self.kind(operand, names)
-            operators.compare(op, left, right, expr.place)
-            left = right
-        return BOOLEAN
-
-    def _boolop(self, expr: BoolOp, names: NamedTypes) -> ExprType:
-        kinds = [self.kind(v, names) for v in expr.values]
-        if expr.op == "and":
-            # Every match is true: what is handed on of one that was sought is None.
-            kinds[:-1] = [NULL if isinstance(k, MatchOf) else k for k in kinds[:-1]]
-        return joined(kinds, expr.place)
+    def _op(self, expr: Op, names: NamedTypes) -> ExprType:
+        match expr.family:
+            case "unread":
+                return self._unread(expr, names)
+            case "method":
+                return method(self.kind(expr.args[0], names), self._site(expr, names))
+            case _:
+                return call(self._site(expr, names))
 
     def _ifelse(self, expr: IfElse, names: NamedTypes) -> ExprType:
         self.kind(expr.test, names)
         then, otherwise = self.kind(expr.then, names), self.kind(expr.otherwise, names)
         return join(then, otherwise, expr.place)
 
-    def _site(self, expr: Call | Method, names: NamedTypes) -> CallSite:
+    def _site(self, expr: Op, names: NamedTypes) -> CallSite:
         functions: dict[str | int, Inner] = {}
+        is_operator = expr.family not in ("method", "call")
+        is_method = expr.family == "method"
+        given = expr.args[is_method:]
         args: list[ExprType] = []
-        for i, arg in enumerate(expr.args):
-            args.append(self._argument(arg, i, names, functions))
-        keywords = {k: self._argument(a, k, names, functions) for k, a in expr.keywords}
+        for i, arg in enumerate(given):
+            value = is_operator or not self._is_function(arg, names)
+            args.append(self.kind(arg, names) if value else FUNCTION)
+            if isinstance(arg, Inner):
+                functions[i] = arg
+        keywords: dict[str, ExprType] = {}
+        for k, arg in expr.keywords:
+            keywords[k] = FUNCTION if self._is_function(arg, names) else self.kind(arg, names)
+            if isinstance(arg, Inner):
+                functions[k] = arg
 
         def apply(which: str | int, given: tuple[ExprType, ...]) -> ExprType:
             function = functions.get(which)
@@ -295,31 +268,18 @@ class _Typer:
             )
 
         return CallSite(
-            *(expr.name, tuple(args), expr.args, keywords, apply, expr.place, self.kinds),
+            *(expr.name[is_method:], tuple(args), given, keywords, apply, expr.place, self.kinds),
             value_of=constant_value,
         )
 
-    def _argument(
-        self, expr: Expr, which: str | int, names: NamedTypes, functions: dict[str | int, Inner]
-    ) -> ExprType:
-        if isinstance(expr, Inner):
-            functions[which] = expr
-            return FUNCTION
-        if isinstance(expr, Attribute) and self._is_method(expr, names):
-            return FUNCTION
-        return self.kind(expr, names)
+    def _is_function(self, expr: Expr, names: NamedTypes) -> bool:
+        """Whether it stands for a function: of a method that is not called, too."""
+        if isinstance(expr, Part) and expr.by_name:
+            return parts.is_method(self.kind(expr.base, names), str(expr.step))
+        return isinstance(expr, Inner)
 
-    def _is_method(self, expr: Attribute, names: NamedTypes) -> bool:
-        return parts.is_method(self.kind(expr.base, names), expr.name)
-
-    def _call(self, expr: Call, names: NamedTypes) -> ExprType:
-        return call(self._site(expr, names))
-
-    def _method(self, expr: Method, names: NamedTypes) -> ExprType:
-        return method(self.kind(expr.base, names), self._site(expr, names))
-
-    def _opaque(self, expr: Opaque, names: NamedTypes) -> ExprType:
-        for arg in (*expr.args, *(a for _, a in expr.keywords)):
+    def _unread(self, expr: Op, names: NamedTypes) -> ExprType:
+        for arg in expr.operands:
             # Nothing is known of what is called: it may take functions.
             if not isinstance(arg, Inner):
                 self.kind(arg, names)
@@ -358,7 +318,7 @@ class _Typer:
                 place = item.value.place
                 raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
         # Of a spread that is no row it is not known which columns it has.
-        return operators.merged(*rows) if len(rows) == len(expr.parts) else ANY
+        return merged(*rows) if len(rows) == len(expr.parts) else ANY
 
     def _makelist(self, expr: MakeList, names: NamedTypes) -> ExprType:
         kinds = [
@@ -388,12 +348,6 @@ class _Typer:
             self.kind(condition, inner)
         found = self.kind(expr.element, inner)
         return SetOf(found) if expr.kind == "set" else Array(part(found))
-
-    def _fstring(self, expr: FString, names: NamedTypes) -> ExprType:
-        for item in expr.parts:
-            if not isinstance(item, str):
-                self.kind(item[0], names)
-        return STRING
 
     def _let(self, expr: Let, names: NamedTypes) -> ExprType:
         return self.kind(expr.body, {**names, expr.name: self.kind(expr.value, names)})

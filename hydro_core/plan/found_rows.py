@@ -91,6 +91,27 @@ class RowsSinceLate:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsBefore:
+    """Of each key the numbers before the least one that its rows have, each with such a row."""
+
+    of: FoundRows
+    keys: tuple[FieldPath, ...]
+    """The leaves of a key."""
+    number: FieldPath
+    """Where a row has its number, from 1 on."""
+    count: int
+    """How many numbers."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through."""
+        return self.of.steps
+
+    def __str__(self) -> str:
+        return f"{self.count} before {self.of}"
+
+
+@dataclass(frozen=True, slots=True)
 class RowsUpToNext:
     """Right rows of an as-of join, each with the places of the left rows that may find it.
 
@@ -119,10 +140,19 @@ class RowsUpToNext:
 
 ROW, FIRST, LAST = "row", "from", "up_to"
 """The fields of these items."""
-DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsUpToNext
+DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsBefore | RowsUpToNext
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotBefore:
+    """Those items alone that do not come before all rows with which they agree."""
+
+    orders: tuple[tuple[FieldPath, FieldPath], ...]
+    """What items are ordered by, each leaf with that of the others."""
+    descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +166,8 @@ class Lookup:
     """Leaves of the stored items, each with the leaf of the other's items that it equals. Without
     any all items are found, where there is another.
     """
+    since: NotBefore | None = None
+    """Which of these items alone; None: all."""
     between: FieldPath | None = None
     """A leaf of the stored items that is a place between the first and the last of the other's; all
     that stand between the first and the last of a key may be found.
@@ -168,6 +200,9 @@ class Lookup:
 
     def __str__(self) -> str:
         fields = [f"{_name(mine)}={_name(theirs)}" for mine, theirs in self.fields]
+        if self.since is not None:
+            sign = "<=" if self.since.descending else ">="
+            fields += [f"{_name(mine)}{sign}{_name(theirs)}" for mine, theirs in self.since.orders]
         fields += [] if self.between is None else [f"{_name(self.between)} between"]
         return f"{self.by}: {', '.join(fields)}"
 
@@ -200,7 +235,7 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
     match rows:
         case FoundRows(_, found):
             return (found.by,)
-        case PassingRows(of):
+        case PassingRows(of) | RowsBefore(of):
             return (of,)
         case MeetingRows(of, partners):
             return (of, *sorted((one.by for one in partners), key=str))

@@ -42,9 +42,17 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
+from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import FoundRows, Lookup, Lookups, RowsSinceLate
+from hydro_core.plan.found_rows import (
+    FoundRows,
+    Lookup,
+    Lookups,
+    NotBefore,
+    RowsBefore,
+    RowsSinceLate,
+)
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.nearest_rows import next_partners
@@ -52,6 +60,7 @@ from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, group_key
+from hydro_core.types.item import ItemType, at, leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,8 @@ class _Analysis:
         return _united((own, wanted and _Rows(wanted.found)))
 
     def _of_tails(self, node: Node, slot: StateSlot, key: Key) -> Wanted:
-        """The last stored rows of the keys of what is new, and all of the keys of late rows.
+        """The last stored rows of the keys of what is new, of the keys of late rows those behind
+        these, and as many before them as rows look back at.
 
         None where a new row does not tell what it is ordered by.
         """
@@ -155,7 +165,9 @@ class _Analysis:
             if not of_key or {own for own, _ in of_order} != set(order):
                 return None
             step, descending = FoundRows(slot.id, tail), args["descending"]
-            found.add(Lookup(RowsSinceLate(tail.by, step, of_key, of_order, descending), of_key))
+            late = RowsSinceLate(tail.by, step, of_key, of_order, descending)
+            behind = Lookup(late, of_key, NotBefore(of_order, descending))
+            found |= {behind, _before(FoundRows(slot.id, behind), args, slot.item)}
         return _Rows(frozenset(found))
 
     def _want(self, stream: NodeId, wanted: Wanted) -> bool:
@@ -278,6 +290,15 @@ class _Analysis:
         """The items with the key of what is new in another stream."""
         found = self._origins.lookups(mine, other)
         return None if found is None else _Rows(frozenset(found))
+
+
+def _before(rows: FoundRows, args: Args, item: ItemType) -> Lookup:
+    """The stored rows that stand before those found of their keys."""
+    parts = {path: at(item, path) for path in key_paths(args["by"])}
+    key = tuple((*path, *end) for path, of in parts.items() if of for end, _ in leaves(of))
+    number = (args["number"],)
+    before = RowsBefore(rows, key, number, args["keep"])
+    return Lookup(before, ((number, ("0",)), *((path, ("1", *path)) for path in key)))
 
 
 def _united(parts: Iterable[Wanted]) -> Wanted:

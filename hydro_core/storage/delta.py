@@ -12,6 +12,7 @@ from hydro_core.storage.problems import is_of_store, problem
 from hydro_core.storage.remote import DataPlace, Remote, RemoteStat
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from deltalake import DeltaTable
 
 
@@ -24,7 +25,27 @@ _LOCK = Lock()
 
 
 def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
-    """A Delta table at a version, or as it is.
+    """A Delta table at a version, or as it is, to be read.
+
+    Raises:
+        DeltaError: there is none, or none that can be read.
+        InfrastructureError: the store does not let it be read.
+    """
+    if not isinstance(place, Remote):
+        return opened_table(place, version)
+    known = _LAST.get(place)
+    if known is not None and version is not None and known.version() == version:
+        return known
+    opened = opened_table(place, version)
+    with _LOCK:
+        while len(_LAST) >= _MOST:
+            del _LAST[next(iter(_LAST))]
+        _LAST[place] = opened
+    return opened
+
+
+def opened_table(place: DataPlace, version: int | None = None) -> DeltaTable:
+    """The same, to be read and written: nobody else has the object.
 
     Raises:
         DeltaError: there is none, or none that can be read.
@@ -35,12 +56,8 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
 
     if not isinstance(place, Remote):
         return DeltaTable(str(place), version=version)
-    known = _LAST.get(place)
-    if known is not None and version is not None and known.version() == version:
-        return known
-    options = place.for_delta
     try:
-        opened = DeltaTable(_url(place), version=version, storage_options=options)
+        return DeltaTable(_url(place), version=version, storage_options=place.for_delta)
     except TableNotFoundError:
         raise
     except (DeltaError, OSError) as error:
@@ -49,11 +66,40 @@ def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
             (place / "_delta_log").is_dir()
             raise problem(str(error), str(place), place.bucket, "read") from None
         raise
-    with _LOCK:
-        while len(_LAST) >= _MOST:
-            del _LAST[next(iter(_LAST))]
-        _LAST[place] = opened
-    return opened
+
+
+def created_table(
+    place: DataPlace,
+    schema: pa.Schema,
+    name: str | None = None,
+    configuration: Mapping[str, str | None] | None = None,
+) -> DeltaTable:
+    """A new Delta table without rows.
+
+    Raises:
+        DeltaError: there is one.
+    """
+    from deltalake import DeltaTable
+
+    options = place.for_delta if isinstance(place, Remote) else None
+    return DeltaTable.create(
+        _url(place) if isinstance(place, Remote) else str(place),
+        schema,
+        mode="error",
+        name=name,
+        configuration=configuration,
+        storage_options=options,
+    )
+
+
+def entry_of(place: DataPlace, version: int) -> DataPlace:
+    """The file of a Delta table's log that made a version."""
+    return place / "_delta_log" / f"{version:020}.json"
+
+
+def is_table(place: DataPlace) -> bool:
+    """Whether there is anything at the place of a table."""
+    return (place / "_delta_log").is_dir() if isinstance(place, Remote) else place.exists()
 
 
 def _url(place: Remote) -> str:

@@ -148,6 +148,25 @@ class Remote:
             if not found.name.endswith("/"):
                 yield replace(self, key=found.name, listed=_stat(found))
 
+    def iterdir(self) -> Iterator[Remote]:
+        """The folders in it, and the files."""
+        folders, files = self.store.folder(self.key)
+        for name in folders:
+            yield replace(self, key=name.rstrip("/"), listed=None)
+        for found in files:
+            yield replace(self, key=found.name, listed=_stat(found))
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """A folder is there when a file is below it."""
+
+    def write_bytes(self, content: bytes) -> None:
+        """Writes the file whole."""
+        self.store.write(self.key, content)
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Removes the file; whether there was one is not told."""
+        self.store.delete([self.key])
+
     def read_bytes(self) -> bytes:
         """All of the file."""
         return self.store.read(self.key)

@@ -27,6 +27,8 @@ class StorageSettings:
     """The profile of the shared files of AWS that has the credentials."""
     anonymous: bool = False
     """Whether nothing is signed: public buckets."""
+    derived: str | None = None
+    """The directory of this machine for what can be made again of what is in stores."""
     patience: int = PATIENCE
     """Seconds in which a store that does not answer as it should is asked again."""
 

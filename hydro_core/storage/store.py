@@ -88,6 +88,21 @@ class FileStore:
         with self._told(name, "read"):
             return bytes(self._obstore.get(self._ask, name).bytes())
 
+    def read_marked(self, name: str) -> tuple[bytes, str] | None:
+        """All of a file, and the ETag that it has with that; None: it is not there."""
+        with self._told(name, "read"):
+            try:
+                found = self._obstore.get(self._ask, name)
+                return bytes(found.bytes()), found.meta["e_tag"] or ""
+            except FileNotFoundError:
+                return None
+
+    def folder(self, name: str) -> tuple[Sequence[str], Sequence[StoredFile]]:
+        """The folders in a folder, and the files."""
+        with self._told(name, "list"):
+            found = self._obstore.list_with_delimiter(self._ask, name or None)
+            return tuple(found["common_prefixes"]), tuple(map(_stored, found["objects"]))
+
     def read_range(self, name: str, start: int, length: int) -> bytes:
         """Some bytes of a file.
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import dagster as dg
 
+from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.processes import host_of
 
@@ -272,5 +273,4 @@ def _say(text: str) -> None:
     if are_json():
         log("dev", text)
         return
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    output.print_text(text)

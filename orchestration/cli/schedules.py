@@ -93,7 +93,8 @@ def simulate_schedules(options: argparse.Namespace) -> int:
     if options.format == "json":
         output.print_json(told.as_json(options.seed))
     else:
-        sys.stdout.writelines(f"{line}\n" for line in told.lines(options.seed))
+        for line in told.lines(options.seed):
+            output.print_text(line)
     return 0 if story is None else 1
 
 

@@ -74,8 +74,8 @@ def simulate(arguments: Sequence[str]) -> int:
     if options.format == "json":
         output.print_json(_as_json(subject.program, done, name, options.seed))
     else:
-        lines = _as_text(subject.program, done, name, options)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        for line in _as_text(subject.program, done, name, options):
+            output.print_text(line)
     return 0 if done.failed is None else 1
 
 

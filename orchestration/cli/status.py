@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.cli import output
 from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.errors import HydroError, shown_file
 from hydro_core.processes import has_ended
@@ -167,11 +167,11 @@ def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) ->
     if style == "json":
         told = {"flows": [asdict(flow) for flow in found]}
         wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
-        sys.stdout.write(json.dumps({**told, "broken": wrong}, indent=2) + "\n")
+        output.print_text(json.dumps({**told, "broken": wrong}, indent=2))
         return
-    sys.stdout.write(_table(found))
+    output.write(_table(found))
     for flow in broken:
-        sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
+        output.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
 
 
 def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:

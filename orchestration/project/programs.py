@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
     from hydro_core.optimize.statistics import Statistics
+    from hydro_core.storage.remote import DataPlace
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
@@ -49,7 +50,7 @@ class KnownData:
     """By which the plan was made that serves."""
 
 
-def known_data(directory: Path, serving: Deployment) -> KnownData:
+def known_data(directory: DataPlace, serving: Deployment) -> KnownData:
     """What the pipeline of a flow in a directory says of its data, by the plan that serves."""
     from hydro_core.optimize.statistics import Statistics
     from hydro_core.spark.pipeline.statistics import recorded_statistics

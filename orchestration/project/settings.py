@@ -215,7 +215,7 @@ def _storage(said: FileSettings) -> StorageSettings:
         said.storage_region,
         said.storage_profile,
         said.storage_anonymous or False,
-        said.storage_patience or PATIENCE,
+        patience=said.storage_patience or PATIENCE,
     )
 
 

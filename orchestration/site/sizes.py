@@ -24,17 +24,17 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
 
     What its last commit names is read at the version that it names: it alone has happened.
     """
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     from hydro_core.spark.store.delta_actions import data_files
+    from hydro_core.storage.delta import opened_table
 
     commit, found = ledger.last, {}
     if commit is None:
         return {}
     for name, record in commit.tables.items():
         try:
-            table = DeltaTable(ledger.directory / name, version=commit.versions.get(name))
+            table = opened_table(ledger.directory / name, commit.versions.get(name))
         except DeltaError:
             # A table that is not there is told by what runs next.
             continue

@@ -291,6 +291,9 @@ class Run:
         relation = self.stream(slot.stream)
         if slot.mode is Mode.CHANGES:
             changes = changes_of(relation, self.first).frame
+            if self.first < self.last and not has_few_rows(self.setting.job.spark):
+                # Where an item comes and goes again in one file, lookups do not find it.
+                changes = changes.repartition(F.col(ITEM))
             return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
         if slot.mode is Mode.LAST:
             events = relation.at(self.last)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -18,6 +17,7 @@ from hydro_core.spark.session.internal import internal_error
 from hydro_core.spark.session.of_stores import store_error
 from hydro_core.spark.session.scratch import scratch_directories
 from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.storage.remote import DataPlace, Remote
 
 _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
 """Spark's names for files that are not what they should be."""
@@ -25,7 +25,7 @@ _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND"
 
 @contextmanager
 def failures_as_errors(
-    typed: Typed | None = None, directory: Path | None = None, tick: int | None = None
+    typed: Typed | None = None, directory: DataPlace | None = None, tick: int | None = None
 ) -> Iterator[None]:
     """Failures within become errors for people.
 
@@ -45,8 +45,13 @@ def failures_as_errors(
         raise _told(error, typed, directory, tick) from error
 
 
+def _named(directory: DataPlace) -> str:
+    """The name by which Spark tells of it."""
+    return directory.for_spark if isinstance(directory, Remote) else str(directory)
+
+
 def _told(
-    error: Exception, typed: Typed | None, directory: Path | None, tick: int | None
+    error: Exception, typed: Typed | None, directory: DataPlace | None, tick: int | None
 ) -> DataError | InternalSparkError:
     # First of all: of what is gone, nothing else can be asked.
     ended = ended_jvm(error)
@@ -59,7 +64,7 @@ def _told(
         return refused
     text = str(error)
     # A stored file that cannot be read is not the program's fault.
-    if directory and str(directory) in text and any(name in text for name in _BROKEN_FILES):
+    if directory and _named(directory) in text and any(name in text for name in _BROKEN_FILES):
         return state_error(
             f"a file of the pipeline in {directory} cannot be read",
             RESTORE,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +18,7 @@ from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.guards import FailedGuards
 from hydro_core.spark.lower.registry import Times
+from hydro_core.storage.remote import DataPlace
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -77,7 +77,7 @@ class Storage(Protocol[T_co]):
         """The limits of the jobs."""
 
     @property
-    def directory(self) -> Path | None:
+    def directory(self) -> DataPlace | None:
         """Where the files of the past are, if there are any."""
 
     def job(self, first: int, last: int) -> Job:

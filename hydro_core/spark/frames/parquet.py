@@ -8,7 +8,6 @@ session may be the user's own; so they are set before each write, and footers ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,15 +15,19 @@ from pyspark.sql import DataFrame
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.frames.stores import written_to
 from hydro_core.spark.session.session import PARQUET
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.places import entries_in
+from hydro_core.storage.remote import DataPlace
 
 _SMALL_GROUP = MEBIBYTE
 """The bytes of a row group: those of some ten thousand rows."""
 
 
 def write_parquet(
-    frame: DataFrame, folder: Path, declared: pa.Schema, *, in_small_groups: bool = False
-) -> Mapping[Path, int]:
+    frame: DataFrame, folder: DataPlace, declared: pa.Schema, *, in_small_groups: bool = False
+) -> Mapping[DataPlace, int]:
     """Writes the rows into files of a folder, and gives how many each has.
 
     Args:
@@ -43,14 +46,15 @@ def write_parquet(
     writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     if in_small_groups:
         writer = writer.option("parquet.block.size", str(_SMALL_GROUP))
-    writer.option("compression", "snappy").parquet(str(folder))
-    footers = {file: pq.read_metadata(file) for file in sorted(folder.glob("*.parquet"))}
+    writer.option("compression", "snappy").parquet(written_to(frame.sparkSession, folder))
+    files = [file for file in entries_in(folder) if file.suffix == ".parquet"]
+    footers = {file: pq.read_metadata(opened(file)) for file in files}
     for file, footer in footers.items():
         _refuse_others(file, footer.schema.to_arrow_schema(), declared)
     return {file: footer.num_rows for file, footer in footers.items()}
 
 
-def _refuse_others(file: Path, found: pa.Schema, declared: pa.Schema) -> None:
+def _refuse_others(file: DataPlace, found: pa.Schema, declared: pa.Schema) -> None:
     """Refuses a file that has other columns, or other types, than those that are declared."""
     is_there = {field.name: _bare(field.type) for field in found}
     wanted = {field.name: _bare(field.type) for field in declared}

@@ -45,6 +45,14 @@ def unpatterned(session: SparkSession, place: DataPlace) -> str:
     return place.for_spark
 
 
+def written_to(session: SparkSession, place: DataPlace) -> str:
+    """The name of a folder that Spark writes to; from then on the session reaches its store."""
+    if not isinstance(place, Remote):
+        return str(place)
+    reach(session, place)
+    return place.for_spark
+
+
 def uri_of(place: DataPlace) -> str:
     """The URI by which Spark tells of a file that it has read."""
     if isinstance(place, Remote):

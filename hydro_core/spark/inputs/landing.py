@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -111,7 +110,7 @@ class InputBatches:
         spark: Callable[[], SparkSession],
         small: int = 100_000,
         calendar: Calendar | None = None,
-        directory: Path | None = None,
+        directory: DataPlace | None = None,
     ) -> None:
         self._spark, self._small = spark, small
         self._directory = directory

@@ -7,21 +7,21 @@ from anybody.
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pyarrow as pa
 
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
-from hydro_core.processes import FileLock
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import Rework, staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.ledger_lock import lock_at
+from hydro_core.storage.places import entries_in, remove_tree
+from hydro_core.storage.remote import DataPlace
 
 COMPARED = "_compared"
 """The directory, within a pipeline's, in which programs are compared, each in one of its own."""
@@ -58,17 +58,16 @@ def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:
 
 
 @contextmanager
-def _scratch(place: Path) -> Iterator[Path]:
+def _scratch(place: DataPlace) -> Iterator[DataPlace]:
     """A directory for this process; those of processes that were killed are removed."""
-    for left in place.glob("*"):
-        lock = FileLock(left / _RUNNING)
-        if not lock.is_held:
-            shutil.rmtree(left, ignore_errors=True)
+    for left in entries_in(place):
+        if not lock_at(left / _RUNNING).is_held:
+            remove_tree(left, ignore_errors=True)
     directory = place / uuid.uuid4().hex[:8]
-    lock = FileLock(directory / _RUNNING)
+    lock = lock_at(directory / _RUNNING)
     lock.take()
     try:
         yield directory / "tables"
     finally:
         lock.release()
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_tree(directory, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 
 from hydro_core.plan.tick_plan import TickPlan
@@ -13,6 +12,7 @@ from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import output_tables, state_tables
 from hydro_core.spark.store.ledger import Commit
+from hydro_core.storage.remote import DataPlace
 
 _AS_NEW: Mapping[str, str] = MappingProxyType({})
 
@@ -25,7 +25,7 @@ def places_in(commit: Commit | None, name: str) -> Mapping[str, str]:
 
 
 def pipeline_of(
-    directory: Path,
+    directory: DataPlace,
     plan: TickPlan,
     name: str,
     settings: Settings,

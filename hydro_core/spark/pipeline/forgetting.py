@@ -8,11 +8,9 @@ ledger, and these are set back.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from hydro_core.analysis.partition.keyed import PathSet, keyed_streams
@@ -32,7 +30,11 @@ from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.seams import seams
 from hydro_core.spark.store.standing import FORGOTTEN
 from hydro_core.spark.store.table import StoredTable
+from hydro_core.storage.places import files_in, remove_tree
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, at
+
+_FILES = ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,10 @@ def rows_before(pipeline: Pipeline, found: TheirRows) -> int:
     return sum(rows.count(tables[n], _replaced(tables[n])) for n, rows in found.rows.items())
 
 
-def _replaced(table: StoredTable) -> list[Path]:
+def _replaced(table: StoredTable) -> list[DataPlace]:
     held = {file.path for file in table.files()}
-    return [file for file in table.path.rglob("part-*.parquet") if file not in held]
+    parts = (f for f in files_in(table.path) if f.name.startswith("part-") and f.suffix == _FILES)
+    return [file for file in parts if file not in held]
 
 
 def take_out(
@@ -142,7 +145,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     now = _recovered(pipeline)
     directory, moment = pipeline.directory, datetime.now(UTC)
     for scratch in (STAGING, COMPARED):
-        shutil.rmtree(directory / scratch, ignore_errors=True)
+        remove_tree(directory / scratch, ignore_errors=True)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
     pipeline.store.lookup_files.remove_all()
@@ -216,7 +219,7 @@ def _counted(tables: Mapping[str, StoredTable]) -> Iterator[tuple[str, int]]:
         yield name, table.rows if table.spec.mode is Mode.LAST else table.rows_since(0)
 
 
-def _erase_lists(directory: Path, needed: set[str]) -> None:
-    for file in (directory / LISTINGS).glob("*"):
+def _erase_lists(directory: DataPlace, needed: set[str]) -> None:
+    for file in files_in(directory / LISTINGS):
         if file.stem not in needed:
             file.unlink()

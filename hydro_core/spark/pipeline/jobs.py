@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,6 +53,7 @@ from hydro_core.spark.store.write import (
     output_frame,
     write_all,
 )
+from hydro_core.storage.remote import DataPlace
 
 _FEW_ARRIVALS = 20_000
 """Of more rows that arrive, what is not compiled costs more than stages do."""
@@ -283,7 +283,7 @@ class _Range:
         return self.of.settings
 
     @property
-    def directory(self) -> Path:
+    def directory(self) -> DataPlace:
         """The pipeline's directory."""
         return self.of.store.directory
 

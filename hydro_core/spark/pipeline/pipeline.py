@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +27,7 @@ from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
-from hydro_core.spark.pipeline.publishing import Published
+from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
 from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
     fingerprint,
@@ -42,6 +42,7 @@ from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
 from hydro_core.spark.store.store import OnStep, Store
+from hydro_core.storage.remote import DataPlace
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""
@@ -58,7 +59,7 @@ class Pipeline:
 
     def __init__(
         self,
-        directory: Path,
+        directory: DataPlace,
         plan: TickPlan,
         settings: Settings | None = None,
         spark: SparkSession | None = None,
@@ -69,7 +70,6 @@ class Pipeline:
         self.directory = directory
         self.plan = plan
         self.settings = settings or Settings()
-        self.lock = WriterLock(directory)
         self.step: OnStep = lambda _: None
         self._spark = spark
         named = tables or Tables(state_tables(plan), output_tables(plan))
@@ -87,8 +87,15 @@ class Pipeline:
             lookup_bytes=self.settings.spark.lookup_bytes,
         )
         self.ledger = Ledger(directory, self.store.forget)
+        self.lock = WriterLock(directory, self.ledger.fence)
+        self.ledger.writer = lambda: self.lock.number
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
-        self.published = Published(self)
+        self.published = Published(
+            directory,
+            self.ledger,
+            (self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)),
+            lambda done: self.step(done),  # noqa: PLW0108 - it may be another one later
+        )
         self.ledger.appended = self.published.follow
 
     @property
@@ -375,13 +382,8 @@ def _not_next(message: str, cure: str) -> TransientError:
 
 
 def _negative(hours: int) -> DataError:
-    return DataError(
-        Diagnostic(
-            code="config",
-            message=f"files cannot be kept for {hours} hours",
-            help="give a number of hours, 0 or more: what was replaced within them is kept",
-        )
-    )
+    cure = "give a number of hours, 0 or more: what was replaced within them is kept"
+    return DataError(Diagnostic("config", f"files cannot be kept for {hours} hours", help=cure))
 
 
 def _ticks(first: int, last: int) -> str:

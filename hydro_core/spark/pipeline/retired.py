@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from hydro_core.spark.store.ledger import Commit
+from hydro_core.storage.delta import is_table
+from hydro_core.storage.places import remove_tree
+from hydro_core.storage.remote import DataPlace
 
 
 def retired_since(commits: Sequence[Commit]) -> dict[str, datetime]:
@@ -24,7 +25,7 @@ def retired_since(commits: Sequence[Commit]) -> dict[str, datetime]:
 
 
 def drop_retired(
-    directory: Path, commits: Sequence[Commit], now: datetime, keep: timedelta
+    directory: DataPlace, commits: Sequence[Commit], now: datetime, keep: timedelta
 ) -> tuple[str, ...]:
     """Removes the tables of a pipeline that were given up longer ago than `keep`.
 
@@ -33,7 +34,7 @@ def drop_retired(
     """
     gone = []
     for name, since in retired_since(commits).items():
-        if now - since >= keep and (directory / name).exists():
-            shutil.rmtree(directory / name)
+        if now - since >= keep and is_table(directory / name):
+            remove_tree(directory / name)
             gone.append(name)
     return tuple(gone)

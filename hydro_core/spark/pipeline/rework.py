@@ -11,12 +11,10 @@ are set back like those of any tick, and the directory is removed by whoever com
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +33,8 @@ from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.seams import SEAMS
 from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
+from hydro_core.storage.places import remove_tree
+from hydro_core.storage.remote import DataPlace
 
 STAGING = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
@@ -236,7 +236,7 @@ class Rework:
 
     def _end(self) -> None:
         self._decided = True
-        shutil.rmtree(self.staging.directory, ignore_errors=True)
+        remove_tree(self.staging.directory, ignore_errors=True)
         self.serving.lock.release()
 
 
@@ -301,7 +301,7 @@ def staging_for(
     target: Pipeline,
     work: tuple[Bootstrap, WantedTables, Mapping[str, int]],
     now: Commit,
-    directory: Path,
+    directory: DataPlace,
 ) -> Rework:
     """The tables that another program wants, to be made in a directory, as of a commit.
 
@@ -366,9 +366,9 @@ def _locked(pipeline: Pipeline, work: str) -> Iterator[None]:
         raise
 
 
-def _emptied(pipeline: Pipeline) -> Path:
+def _emptied(pipeline: Pipeline) -> DataPlace:
     directory = pipeline.directory / STAGING
-    shutil.rmtree(directory, ignore_errors=True)
+    remove_tree(directory, ignore_errors=True)
     return directory
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger, state_error
 from hydro_core.spark.store.standing import reading, standing_counts
+from hydro_core.storage.remote import DataPlace
 
 _ENOUGH = 10
 """Fewer ticks than these tell nothing that a plan should rest on."""
@@ -25,7 +25,7 @@ _Arrived = dict[int, float]
 """The rows that came with each tick; those of a commit with its first one."""
 
 
-def deployed_statistics(directory: Path) -> Statistics:
+def deployed_statistics(directory: DataPlace) -> Statistics:
     """The statistics of the pipeline in a directory: its inputs, and the streams that it stores.
 
     Raises:
@@ -65,7 +65,7 @@ def _arrived(commits: Sequence[Commit]) -> Mapping[str, _Arrived]:
     return {name: {t: rows for t, rows in of.items() if t <= last} for name, of in found.items()}
 
 
-def recorded_statistics(directory: Path) -> Statistics | None:
+def recorded_statistics(directory: DataPlace) -> Statistics | None:
     """What earlier ticks say of the data, for who plans the next ones; None: too few have run.
 
     A pipeline that is young or small is planned as one that has grown: only how its inputs compare
@@ -124,7 +124,7 @@ def _each(found: Mapping[str, _Arrived], since: int, ticks: int) -> Mapping[str,
     }
 
 
-def _no_pipeline(directory: Path) -> DataError:
+def _no_pipeline(directory: DataPlace) -> DataError:
     return state_error(
         f"no tick was committed in {directory}, so nothing is known of its data",
         "run some ticks first, or give a file of statistics",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Node
@@ -21,6 +20,7 @@ from hydro_core.spark.store.schema import (
     output_table,
     state_table,
 )
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order, StreamType
 
@@ -110,7 +110,7 @@ def fingerprint(tables: Iterable[TableSpec]) -> str:
 
 
 def refuse_another_program(
-    directory: Path, plan: str, tables: Iterable[TableSpec], commit: Commit
+    directory: DataPlace, plan: str, tables: Iterable[TableSpec], commit: Commit
 ) -> None:
     """Raises unless the last commit is of the same program.
 
@@ -135,7 +135,7 @@ def _differences(
     ]
 
 
-def _another_program(directory: Path, differences: list[str]) -> DataError:
+def _another_program(directory: DataPlace, differences: list[str]) -> DataError:
     listed = "; ".join(differences) or "its tables are the same, their order is not"
     return state_error(
         f"the pipeline in {directory} was run by another program: {listed}",

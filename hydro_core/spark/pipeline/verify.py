@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.files.parquet import has_int96, parquet_format
+from hydro_core.files.parquet import files_as_dataset, has_int96
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.pipeline.publishing import compared
-from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.delta_actions import data_files, summed_to
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
-from hydro_core.spark.store.table import summed_to
+from hydro_core.storage.delta import is_table, opened_table
+from hydro_core.storage.places import entries_in
+from hydro_core.storage.remote import DataPlace
 
 _ATTEMPTS = 5
 
@@ -50,7 +50,7 @@ Measure = Callable[[pa.Table, TableSpec], tuple[int, int]]
 """The number and the sum of the hashes of some rows of a table, modulo 2**64."""
 
 
-def verify(directory: Path, measure: Measure | None = None) -> Verified:
+def verify(directory: DataPlace, measure: Measure | None = None) -> Verified:
     """Reads every file of the pipeline in a directory, and compares it with the ledger.
 
     `measure`: how the hash sums of state tables came about that the ledger keeps; with it, values
@@ -65,7 +65,7 @@ def verify(directory: Path, measure: Measure | None = None) -> Verified:
     return found
 
 
-def _last(directory: Path) -> int | None:
+def _last(directory: DataPlace) -> int | None:
     try:
         commit = Ledger(directory).last
     except DataError:
@@ -73,10 +73,10 @@ def _last(directory: Path) -> int | None:
     return -1 if commit is None else commit.last
 
 
-def _verify(directory: Path, measure: Measure | None) -> Verified:
+def _verify(directory: DataPlace, measure: Measure | None) -> Verified:
     ledger = Ledger(directory)
     if not ledger.exists:
-        left = [p for part in ("state", "outputs") for p in sorted(directory.glob(f"{part}/*"))]
+        left = [p for part in ("state", "outputs") for p in entries_in(directory / part)]
         lost = f"{directory} has tables but no ledger: {', '.join(p.name for p in left)}"
         return Verified(-1, problems=(lost,) if left else ())
     try:
@@ -118,7 +118,7 @@ def _whole(owners: Iterable[Commit | None]) -> list[Commit]:
 
 
 def _gaps(
-    directory: Path, commits: Sequence[Commit], owners: Sequence[Commit | None]
+    directory: DataPlace, commits: Sequence[Commit], owners: Sequence[Commit | None]
 ) -> Iterator[str]:
     """Commits and ticks that the ledger should have and has not."""
     place = directory / LEDGER
@@ -134,7 +134,9 @@ def _gaps(
 class _Table:
     """One table of a pipeline, as its log and its files are."""
 
-    def __init__(self, directory: Path, name: str, commit: Commit, measure: Measure | None) -> None:
+    def __init__(
+        self, directory: DataPlace, name: str, commit: Commit, measure: Measure | None
+    ) -> None:
         self.path, self._name = directory / name, name
         self._record, self._last = commit.tables.get(name, {}), commit.last
         self._tick = TICK if self._record.get("role") == "state" else OUTPUT_TICK
@@ -147,15 +149,15 @@ class _Table:
 
     def check(self, version: int, commits: Iterable[Commit]) -> Iterator[str]:
         """What is wrong with the table at this version, whose rows these commits added."""
-        if not self.path.exists():
+        if not is_table(self.path):
             yield f"the table {self.path} is missing; the ledger has it at version {version}"
             return
         try:
-            newest = DeltaTable(self.path).version()
+            newest = opened_table(self.path).version()
             if newest < version:
                 yield f"the table {self.path} ends at version {newest}, the ledger at {version}"
                 return
-            table = DeltaTable(self.path, version=version)
+            table = opened_table(self.path, version)
             least = f"min.{self._tick}"
             files = data_files(table, "path", "size_bytes", "num_records", least)
             summed = summed_to(table, (file[least] for file in files))
@@ -205,7 +207,7 @@ class _Table:
             return f"the file {path} has {size:,} bytes, its table says {file['size_bytes']:,}"
         try:
             found = self._ticks(path)
-            self._int96 += has_int96(path)
+            self._int96 += isinstance(path, Path) and has_int96(path)
         except (OSError, pa.ArrowException, KeyError) as error:
             return f"the file {path} cannot be read: {_first_line(error)}"
         rows, known = found.total(), file["num_records"]
@@ -215,13 +217,13 @@ class _Table:
         self.counted.update(files=1, rows=rows, bytes=size)
         return None
 
-    def _ticks(self, path: Path) -> Counter[int]:
+    def _ticks(self, path: DataPlace) -> Counter[int]:
         """How many rows of each tick a file has; all its columns are read."""
         import numpy as np
 
         spec = recorded_table(self._name, self._record) if self._measure else None
         schema = None if spec is None else spec.arrow_schema
-        data = ds.dataset(str(path), schema=schema, format=parquet_format())
+        data = files_as_dataset([path], schema)
         found: Counter[int] = Counter()
         for batch in data.to_batches():
             ticks = batch.column(self._tick).fill_null(-1).to_numpy(zero_copy_only=False)

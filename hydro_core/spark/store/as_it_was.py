@@ -11,21 +11,20 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from hydro_core.errors import DataError, InfrastructureError
-from hydro_core.files.parquet import parquet_format
-from hydro_core.files.transfer import link
+from hydro_core.files.parquet import files_as_dataset, write_parquet_file
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.seams import last_seam
 from hydro_core.spark.store.store import Store
-from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.table import DataFile, StoredTable, are_there
+from hydro_core.storage.places import has_second_name, second_name
+from hydro_core.storage.remote import DataPlace, name_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
             raise
         except DataError:
             return None
-        if not all(file.path.exists() for file in files):
+        if not are_there(files):
             return None
         held[name] = tuple(files)
     return held
@@ -143,30 +142,30 @@ def begin(beside: Store, ledger: Ledger, base: Base, plan: str) -> None:
     )
 
 
-def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> DataFile | None:
+def _up_to(tick: int, file: DataFile, table: StoredTable, serving: DataPlace) -> DataFile | None:
     """The rows of a file up to a tick, below the table: the very file, if it has no others."""
     if not file.may_hold(0, tick):
         return None
-    here = table.path / file.path.relative_to(serving)
+    here = table.path / name_below(file.path, serving)
     here.parent.mkdir(parents=True, exist_ok=True)
     if file.last is not None and file.last <= tick:
-        link(file.path, here)
+        second_name(file.path, here)
         return replace(file, path=here)
-    here = here.with_name(f"{uuid.uuid4()}.parquet")
+    here = here.parent / f"{uuid.uuid4()}.parquet"
     column = table.spec.tick
-    whole = ds.dataset(file.path, table.spec.arrow_schema, format=parquet_format())
+    whole = files_as_dataset([file.path], table.spec.arrow_schema)
     rows = whole.to_table(filter=ds.field(column) <= tick)
     if rows.num_rows == 0:
         return None
-    pq.write_table(rows, here)
+    size = write_parquet_file(rows, here)
     ends: Any = pc.min_max(rows[column]).as_py()
-    return DataFile(here, here.stat().st_size, rows.num_rows, ends["min"], ends["max"])
+    return DataFile(here, size, rows.num_rows, ends["min"], ends["max"])
 
 
-def moved(file: Path, here: Path, there: Path) -> Path:
+def moved(file: DataPlace, here: DataPlace, there: DataPlace) -> DataPlace:
     """The file below the directory `there`; one that is linked there already stays."""
-    target = there / file.relative_to(here)
-    if not target.exists() or not target.samefile(file):
+    target = there / name_below(file, here)
+    if not has_second_name(file, target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        link(file, target)
+        second_name(file, target)
     return target

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
+
+from hydro_core.storage.remote import DataPlace, file_known
+
+SUMMED_TO = "hydrotick.summedTo"
+"""What an entry of a log says of the tick up to which the rows are one."""
 
 
 def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
@@ -19,3 +25,19 @@ def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
     there = [name for name in columns if name in found.column_names]
     absent = dict.fromkeys(columns)
     return [{**absent, **row} for row in found.select(there).to_pylist()]
+
+
+def stored_file(table: DataPlace, row: Mapping[str, Any]) -> DataPlace:
+    """The file of a row that has `path` and `size_bytes`, of which a store need not be asked."""
+    # A file of a Delta table never changes.
+    return file_known(table, row["path"], row["size_bytes"], 0)
+
+
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none.
+
+    `firsts` are the first ticks of its files, as far as they are known.
+    """
+    recorded = [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
+    known = [first for first in firsts if first is not None]
+    return max([*recorded, min(known, default=0) - 1])

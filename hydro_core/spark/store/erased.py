@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
-from hydro_core.files.parquet import parquet_format
+from hydro_core.files.parquet import files_as_dataset, write_parquet_file
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.storage.delta import opened_table
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import FieldPath, at, children
 
@@ -52,7 +50,7 @@ class KeyedRows:
             return pa.array(np.zeros(len(column), np.bool_))
         return pc.equal(found, wanted).fill_null(False)
 
-    def count(self, table: StoredTable, files: Collection[Path] | None = None) -> int:
+    def count(self, table: StoredTable, files: Collection[DataPlace] | None = None) -> int:
         """How many there are, in the files of the version that was seen last, or in others."""
         held = [file.path for file in table.files()] if files is None else files
         return sum(pc.sum(self.mask(rows)).as_py() or 0 for rows in self._columns(held))
@@ -89,11 +87,9 @@ class KeyedRows:
         if left.num_rows == 0:
             return None
         made = table.path / f"part-{uuid.uuid4()}.parquet"
-        pq.write_table(left, made)
+        size = write_parquet_file(left, made)
         ticks = left[self.spec.tick].to_numpy()
-        return DataFile(
-            made, made.stat().st_size, left.num_rows, int(ticks.min()), int(ticks.max())
-        )
+        return DataFile(made, size, left.num_rows, int(ticks.min()), int(ticks.max()))
 
     def _places_of(self, files: Sequence[DataFile], place: str | None) -> dict[int, Column]:
         """The positions, by tick and in order, that are taken away."""
@@ -104,7 +100,7 @@ class KeyedRows:
         ticks, places = rows[self.spec.tick].to_numpy(), rows[place].to_numpy()
         return {int(tick): np.sort(places[ticks == tick]) for tick in np.unique(ticks)}
 
-    def _columns(self, files: Collection[Path]) -> Iterator[pa.Table]:
+    def _columns(self, files: Collection[DataPlace]) -> Iterator[pa.Table]:
         for file in files:
             yield _read([file], self.spec, [self._column])
 
@@ -119,12 +115,12 @@ def erase_files(table: StoredTable) -> int:
     return table.version
 
 
-def erase_log(path: Path, version: int) -> None:
+def erase_log(path: DataPlace, version: int) -> None:
     """Removes the entries of a Delta table's log before a version, which a checkpoint replaces.
 
     What came after that version stays.
     """
-    DeltaTable(path, version=version).create_checkpoint()
+    opened_table(path, version).create_checkpoint()
     for file in (path / _LOG).iterdir():
         number = file.name.partition(".")[0]
         if number.isdecimal() and int(number) < version:
@@ -141,10 +137,10 @@ def _numbered_anew(rows: pa.Table, names: tuple[str, str], gone: dict[int, Colum
     return rows.set_column(index, rows.schema.field(index), pa.chunked_array([pa.array(places)]))
 
 
-def _read(files: Collection[Path], spec: TableSpec, columns: list[str] | None = None) -> pa.Table:
-    paths = [str(file) for file in files]
-    data = ds.dataset(paths, schema=spec.arrow_schema, format=parquet_format())
-    return data.to_table(columns=columns)
+def _read(
+    files: Collection[DataPlace], spec: TableSpec, columns: list[str] | None = None
+) -> pa.Table:
+    return files_as_dataset(files, spec.arrow_schema).to_table(columns=columns)
 
 
 def _place(spec: TableSpec, path: FieldPath) -> tuple[str, list[int]]:

@@ -6,16 +6,19 @@ are read in which a row is met; so the files of state are written in small ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from hydro_core.files.parquet import files_as_dataset
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.held import Held
+from hydro_core.storage.arrow import name_of
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, ItemType, children
 
 if TYPE_CHECKING:
@@ -27,28 +30,41 @@ _SEARCHED_AT_ONCE = 1 << 20
 """So many rows of a table are searched at once."""
 
 
-def met_in(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
-    """The rows (item, t, …) of a table that are met, held in memory where they fit.
+def met_in(
+    files: Sequence[DataPlace],
+    schema: pa.Schema,
+    met: Met,
+    held: Held,
+    *,
+    summed: bool = False,
+) -> Iterator[pa.Table]:
+    """The rows (item, t, …) of files of a table that are met, held in memory where they fit.
 
     Args:
-        base: the directory of the table.
-        files: the table, as Arrow reads its files.
+        files: the files.
+        schema: their columns.
         met: which rows are met.
         held: what holds rows, or the columns that are compared.
+        summed: whether changes that cancel out within a file may be left out.
     """
-    rows = held.rows(Path(base).joinpath, files, files.schema.names)
-    if rows is files:
-        yield from met_in_files(base, files, met, held)
+    named = {name_of(file): file for file in files}
+    stored = files_as_dataset(files, schema)
+    some = without_cancelled if summed else None
+    rows = held.rows(named.__getitem__, stored, schema.names, some)
+    if rows is stored:
+        yield from met_in_files(named, stored, met, held)
         return
     for batch in rows.to_batches(batch_size=_SEARCHED_AT_ONCE):
         yield met.of(pa.table(batch))
 
 
-def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator[pa.Table]:
+def met_in_files(
+    named: Mapping[str, DataPlace], files: ds.Dataset, met: Met, held: Held
+) -> Iterator[pa.Table]:
     """The rows (item, t, …) that are met, of each file that has some.
 
     Args:
-        base: the directory of the table.
+        named: the files by the names that Arrow has for them.
         files: the table, as Arrow reads its files.
         met: which rows are met.
         held: what holds the columns that are compared.
@@ -56,9 +72,9 @@ def met_in_files(base: str, files: ds.Dataset, met: Met, held: Held) -> Iterator
     schema = files.schema
     fragments: list[Any] = list(files.get_fragments())
     for fragment in fragments:
-        file = Path(base, fragment.path)
+        file = named[fragment.path]
 
-        def leaf(path: FieldPath, file: Path = file) -> pa.Array[Any]:
+        def leaf(path: FieldPath, file: DataPlace = file) -> pa.Array[Any]:
             return held.column(file, *stored_leaf(schema, met.item, path))
 
         ticks = held.column(file, (TICK,), schema.field(TICK).type).to_numpy()

@@ -8,10 +8,9 @@ far as here one fails.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,13 +24,25 @@ from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.functions.reruns import RERUN_COLUMNS, Rerun, rerun_of, row_of_rerun
-from hydro_core.spark.store.delta_actions import data_files
-from hydro_core.spark.store.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
+from hydro_core.spark.functions.reruns import Rerun
+from hydro_core.spark.store.delta_actions import data_files, stored_file
+from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger_rows import (
+    LEDGER_SCHEMA,
+    commit_fields,
+    ledger_rows,
+    without_zones,
+)
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
+from hydro_core.storage.places import Identity, identity_of
+from hydro_core.storage.remote import DataPlace, Remote
 
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
+_WRITER = "hydrotick.writer"
+"""The application by which the log of a ledger in a store has the number of whoever wrote last."""
 _FILES_BEFORE_COMPACTION = 100
 RESTORE = (
     "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; "
@@ -82,36 +93,17 @@ class Commit:
         return self.tables.get(table, {}).get("mode") == Mode.LAST.value
 
 
-_TIME = pa.timestamp("us", tz="UTC")
-_COLUMNS: dict[str, pa.DataType] = {
-    "sequence": pa.int64(),
-    "first": pa.int64(),
-    "last": pa.int64(),
-    "plan": pa.string(),
-    "versions": pa.map_(pa.string(), pa.int64()),
-    "rows": pa.map_(pa.string(), pa.int64()),
-    "inputs": pa.list_(pa.struct(INPUT_COLUMNS)),
-    "start": _TIME,
-    "end": _TIME,
-    "started": _TIME,
-    "committed": _TIME,
-    "checks": pa.string(),
-    "tables": pa.string(),
-    "reruns": pa.list_(pa.struct(RERUN_COLUMNS)),
-    "back": pa.bool_(),
-}
-_SCHEMA = pa.schema(_COLUMNS)
-
-
 class Ledger:
     """The commits of the pipeline in `directory`, as read first; `refresh` looks again."""
 
-    def __init__(self, directory: Path, replaced: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, directory: DataPlace, replaced: Callable[[], None] = lambda: None) -> None:
         """`replaced` is called where another ledger is found in the place of the one read first."""
         self.directory = directory
         self._replaced = replaced
         self.appended: Callable[[Commit], None] = lambda _: None
-        self._identity: tuple[int, int] | None = None
+        self.writer: Callable[[], int | None] = lambda: None
+        """The number by which whoever commits has the right to it; None where locks see to that."""
+        self._identity: Identity | None = None
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
         self._last: Commit | None = None
@@ -119,7 +111,7 @@ class Ledger:
     @property
     def exists(self) -> bool:
         """Whether there is a ledger; there is one before any other table of the pipeline."""
-        return self._path.exists()
+        return is_table(self._path)
 
     @property
     def version(self) -> int:
@@ -132,16 +124,42 @@ class Ledger:
         if self.exists:
             return
         refuse_path(self.directory)
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f"{LEDGER}-", dir=self.directory) as part:
-            made = Path(part) / LEDGER
-            DeltaTable.create(made, _SCHEMA, name=LEDGER, mode="error")
+        if isinstance(self.directory, Path):
+            self._created_beside(self.directory)
+        else:
             try:
-                made.rename(self._path)
+                created_table(self._path, LEDGER_SCHEMA, LEDGER)
+            except DeltaError as error:
+                if not self.exists:  # as below
+                    raise _unreadable(self._path, error) from error
+        note_format(self.directory)
+
+    def _created_beside(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f"{LEDGER}-", dir=directory) as part:
+            made = Path(part) / LEDGER
+            created_table(made, LEDGER_SCHEMA, LEDGER)
+            try:
+                made.rename(directory / LEDGER)
             except OSError:
                 if not self.exists:  # another writer was first otherwise, and the lock will tell
                     raise
-        note_format(self.directory)
+
+    def fence(self, number: int) -> None:
+        """Sees to it that nobody commits any more who has a lesser number."""
+        table = self._open()
+        if table is None:
+            return
+        try:
+            table.create_write_transaction(
+                [],
+                "append",
+                table.schema(),
+                commit_properties=CommitProperties(app_transactions=[Transaction(_WRITER, number)]),
+            )
+        except DeltaError as error:
+            raise _unreadable(self._path, error) from error
+        self._table = None
 
     @property
     def last(self) -> Commit | None:
@@ -176,7 +194,7 @@ class Ledger:
             return self._last
         known = table.version()
         # An entry of the log follows another, and the oldest ones are removed first.
-        if self._entry(known).exists() and not self._entry(known + 1).exists():
+        if self._entry(known).is_file() and not self._entry(known + 1).is_file():
             return self._last
         try:
             table.update_incremental()
@@ -248,23 +266,46 @@ class Ledger:
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
         # This handle has seen the row before; one of another writer since then conflicts.
         properties = CommitProperties(
-            app_transactions=[Transaction(_APPLICATION, commit.sequence)],
+            app_transactions=[Transaction(_APPLICATION, commit.sequence), *self._right(commit)],
             custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
         )
         try:
             write_deltalake(
                 table,
-                _rows([commit]),
+                ledger_rows([commit]),
                 mode="append",
                 # A ledger that an earlier version made has fewer columns.
                 schema_mode="merge",
                 commit_properties=properties,
             )
         except CommitFailedError as error:
-            raise _overtaken(self.directory, commit) from error
+            # It may be there, and the answer that it is got lost.
+            if not self._is_there(commit):
+                raise overtaken(self.directory, _ticks(commit)) from error
         self._last = commit
         self._compact(table)
         self.appended(commit)
+
+    def _right(self, commit: Commit) -> list[Transaction]:
+        """By what a commit in a store is known to be of whoever has the right to it: it conflicts
+        with whatever another has written since this ledger was read.
+        """
+        number, table = self.writer(), self._table
+        if number is None or table is None:
+            return []
+        known = table.transaction_version(_WRITER)
+        if known is not None and known > number:
+            raise overtaken(self.directory, _ticks(commit))
+        return [Transaction(_WRITER, number)]
+
+    def _is_there(self, commit: Commit) -> bool:
+        if not isinstance(self.directory, Remote):
+            return False
+        self._table = self._last = None
+        found = self.last
+        return found is not None and (found.sequence, found.started, found.committed) == (
+            *(commit.sequence, commit.started, commit.committed),
+        )
 
     def _compact(self, table: DeltaTable) -> None:
         """One file of the many small ones, now and then: reading a file costs some milliseconds."""
@@ -280,22 +321,21 @@ class Ledger:
             refuse_newer(self.directory)
             self._identity = self._first_entry()
             try:
-                self._table = DeltaTable(self._path)
+                self._table = opened_table(self._path)
             except DeltaError as error:
                 raise _unreadable(self._path, error) from error
             self._last = self._read_last(self._table)
         return self._table
 
-    def _first_entry(self) -> tuple[int, int] | None:
+    def _first_entry(self) -> Identity | None:
         """The file that the log begins with, which no other has; None where it is not kept."""
         try:
-            found = self._entry(0).stat()
+            return identity_of(self._entry(0))
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns
 
-    def _entry(self, version: int) -> Path:
-        return self._path / "_delta_log" / f"{version:020}.json"
+    def _entry(self, version: int) -> DataPlace:
+        return entry_of(self._path, version)
 
     def _read_last(self, table: DeltaTable) -> Commit | None:
         files = self._files(table)
@@ -306,20 +346,22 @@ class Ledger:
         found = self._read([*unknown, *([newest[0]] if newest else [])])
         return max(found, key=lambda commit: commit.sequence, default=None)
 
-    def _files(self, table: DeltaTable) -> list[tuple[str, int | None, int | None]]:
+    def _files(self, table: DeltaTable) -> list[tuple[DataPlace, int | None, int | None]]:
         """The data files, with their largest sequence and tick where the statistics have them."""
-        names = ("path", "max.sequence", "max.last")
-        return [tuple(row[name] for name in names) for row in data_files(table, *names)]
+        rows = data_files(table, "path", "size_bytes", "max.sequence", "max.last")
+        return [
+            (stored_file(self._path, row), row["max.sequence"], row["max.last"]) for row in rows
+        ]
 
-    def _read(self, files: Iterable[str]) -> list[Commit]:
+    def _read(self, files: Iterable[DataPlace]) -> list[Commit]:
         rows: list[dict[str, Any]] = []
         for file in files:
             try:
-                found = pq.ParquetFile(self._path / file).read()
-                rows += _without_zones(found).to_pylist(maps_as_pydicts="strict")
+                found = pq.ParquetFile(opened(file)).read()
+                rows += without_zones(found).to_pylist(maps_as_pydicts="strict")
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
-        return [_commit(row) for row in rows]
+        return [Commit(**commit_fields(row)) for row in rows]
 
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
@@ -327,58 +369,7 @@ def state_error(message: str, help: str) -> DataError:  # noqa: A002
     return DataError(Diagnostic(code="state", message=message, help=help))
 
 
-def _without_zones(rows: pa.Table) -> pa.Table:
-    """The rows with instants that have no zone: of those with one pyarrow makes pandas' own.
-
-    They are looked at anew, not cast: to cast, it loads all its functions.
-    """
-    local = pa.timestamp("us")
-    for place, column in enumerate(rows.schema):
-        if column.type == _TIME:
-            seen = [chunk.view(local) for chunk in rows.column(place).chunks]
-            rows = rows.set_column(place, column.with_type(local), pa.chunked_array(seen, local))
-    return rows
-
-
-def _rows(commits: Iterable[Commit]) -> pa.Table:
-    rows = [
-        {
-            "sequence": c.sequence,
-            "first": c.first,
-            "last": c.last,
-            "plan": c.plan,
-            "versions": sorted(c.versions.items()),
-            "rows": sorted(c.rows.items()),
-            "inputs": [row_of(read) for read in c.inputs],
-            "start": c.start,
-            "end": c.end,
-            "started": c.started,
-            "committed": c.committed,
-            "checks": json.dumps(c.checks, sort_keys=True),
-            "tables": json.dumps(c.tables, sort_keys=True),
-            "reruns": [row_of_rerun(one) for one in c.reruns],
-            "back": c.back,
-        }
-        for c in commits
-    ]
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
-
-
-def _commit(row: Mapping[str, Any]) -> Commit:
-    known: dict[str, Any] = {field.name: row[field.name] for field in _SCHEMA if field.name in row}
-    known["inputs"] = tuple(read_of(found) for found in known["inputs"])
-    # A ledger of an earlier version has none.
-    known["reruns"] = tuple(rerun_of(found) for found in known.get("reruns") or ())
-    known.setdefault("back", None)
-    known["checks"] = json.loads(known["checks"])
-    known["tables"] = json.loads(known["tables"])
-    for name, moment in known.items():
-        if isinstance(moment, datetime):
-            known[name] = moment.replace(tzinfo=UTC)
-    return Commit(**known)
-
-
-def _unreadable(path: Path, error: Exception) -> HydroError:
+def _unreadable(path: DataPlace, error: Exception) -> HydroError:
     told = fault_of(error, str(path))
     if told is not None:
         return told
@@ -389,12 +380,17 @@ def _unreadable(path: Path, error: Exception) -> HydroError:
     )
 
 
-def _overtaken(directory: Path, commit: Commit) -> TransientError:
+def _ticks(commit: Commit) -> str:
+    return f"ticks {commit.first} to {commit.last} ran"
+
+
+def overtaken(directory: DataPlace, what: str = "this ran") -> TransientError:
+    """The error of who finds that another has written to a pipeline, or a table, meanwhile."""
     return TransientError(
         Diagnostic(
             "state",
-            f"another writer committed to the pipeline in {directory} while ticks {commit.first} "
-            f"to {commit.last} ran; nothing of this run counts",
+            f"another writer committed to the pipeline in {directory} while {what}; "
+            "nothing of this run counts",
             help="let one process at a time run the ticks of a pipeline, then start this one again",
         )
     )

@@ -1,18 +1,20 @@
 """The lock of a pipeline: one writer at a time, and a clean message for the second.
 
-Two writers that get past it (on a file system whose locks do not reach from one machine to another)
-still meet at the ledger, whose transaction lets one of them through.
+In a directory it is the operating system's, in a store a lease. Two writers that get past it (on a
+file system whose locks do not reach from one machine to another; where a lease ran out while its
+owner stood still) still meet at the ledger, whose transaction lets one of them through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from hydro_core.errors import Diagnostic, TransientError
-from hydro_core.processes import FileLock, host_of, number_of
+from hydro_core.processes import FileLock, has_ended, host_of, number_of, this_process
+from hydro_core.storage.lease import Lease, LeaseFile
+from hydro_core.storage.remote import DataPlace, Remote
 
 LOCK_FILE = "_lock"
 _WORK = "work"
@@ -21,10 +23,14 @@ _WORK = "work"
 class WriterLock:
     """The right to write to one pipeline directory; re-entrant within one object."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: DataPlace, fence: Callable[[int], None] = lambda _: None) -> None:
+        """`fence` sees to it that who had a lesser number commits nothing any more."""
         self._directory = directory
-        self._lock = FileLock(directory / LOCK_FILE)
+        self._lock = lock_at(directory / LOCK_FILE)
+        self._fence = fence
         self._depth = 0
+        self.in_doubt = False
+        """Whether something was asked of a store that has not been answered."""
 
     def __enter__(self) -> WriterLock:
         self.acquire()
@@ -37,6 +43,20 @@ class WriterLock:
     def held(self) -> bool:
         """Whether this object holds the lock."""
         return self._depth > 0
+
+    @property
+    def number(self) -> int | None:
+        """The number by which this writer commits in a store; None in a directory."""
+        return self._lock.number if isinstance(self._lock, Lease) else None
+
+    def refuse_lost(self) -> None:
+        """Raises where another has taken over, before something is done that cannot be undone.
+
+        Raises:
+            TransientError: it is so (code `state`).
+        """
+        if isinstance(self._lock, Lease) and self._lock.is_lost:
+            raise _taken_over(self._directory)
 
     @contextmanager
     def at_work(self, on: str) -> Iterator[None]:
@@ -60,19 +80,43 @@ class WriterLock:
         if not self.held and not self._lock.take(**({_WORK: on} if on else {})):
             raise _another_writer(self._directory, self._lock.holder())
         self._depth += 1
+        if self._depth == 1 and isinstance(self._lock, Lease):
+            self._settle(self._lock)
 
     def release(self) -> None:
         """Gives the lock back, when it has been released as often as it was acquired."""
         if not self.held:
             return
         self._depth -= 1
-        if self._depth == 0:
+        if self._depth:
+            return
+        if isinstance(self._lock, Lease):
+            self._lock.release(in_doubt=self.in_doubt)
+        else:
             self._lock.release()
+        self.in_doubt = False
+
+    def _settle(self, lease: Lease) -> None:
+        if not lease.doubtful or lease.number is None:
+            return
+        try:
+            self._fence(lease.number)
+        except BaseException:
+            self.release()
+            raise
+        lease.settled()
 
 
-def long_work(directory: Path) -> str:
+def lock_at(place: DataPlace) -> FileLock | Lease:
+    """What one process at a time may hold, by its file."""
+    if isinstance(place, Remote):
+        return Lease(LeaseFile(place.store, place.key), this_process(), has_ended)
+    return FileLock(place)
+
+
+def long_work(directory: DataPlace) -> str:
     """The work on a pipeline that ticks wait for, and whose it is, in words; "": there is none."""
-    lock = FileLock(directory / LOCK_FILE)
+    lock = lock_at(directory / LOCK_FILE)
     holder = lock.holder()
     if not holder.get(_WORK) or not lock.is_held:
         return ""
@@ -84,7 +128,19 @@ def _who(holder: Mapping[str, Any]) -> str:
     return f"process {number_of(process)} on {host_of(process)}, since {holder.get('since')}"
 
 
-def _another_writer(directory: Path, holder: Mapping[str, Any]) -> TransientError:
+def _taken_over(directory: DataPlace) -> TransientError:
+    return TransientError(
+        Diagnostic(
+            code="state",
+            message=f"another writer has taken over the pipeline in {directory} from this one, "
+            "which did not say for long that it is at work; nothing of this run counts",
+            help="start it again; if that happens often, see what keeps this machine, or the "
+            "way to the store, from answering",
+        )
+    )
+
+
+def _another_writer(directory: DataPlace, holder: Mapping[str, Any]) -> TransientError:
     who = f": {_who(holder)}" if holder else ""
     return TransientError(
         Diagnostic(

@@ -25,7 +25,8 @@ import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.store.agreeing import Column, Met
+from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import remaining_of_file
 from hydro_core.spark.store.checked_file import (
     CheckedFile,
     DamagedError,
@@ -38,11 +39,16 @@ from hydro_core.spark.store.rows_copy import (
     column_read,
     copied,
     is_copied,
+    leaf_at,
     leaf_of_file,
     rows_at,
     schema_width,
 )
 from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.values import Column
+from hydro_core.storage.places import derived_place
+from hydro_core.storage.remote import DataPlace, name_below
+from hydro_core.types.item import FieldPath
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,19 +77,23 @@ _Asked = Mapping[tuple[_Leaf, ...], "Hashes"]
 class LookupFiles:
     """The files of a pipeline by which its data files are looked up."""
 
-    def __init__(self, pipeline: Path, most: int) -> None:
+    def __init__(self, pipeline: DataPlace, most: int) -> None:
         """None is made before it is asked for.
 
         Args:
             pipeline: the directory of the pipeline.
             most: the bytes that all of them may take; with 0 there are none.
         """
-        self._pipeline, self._directory, self._most = pipeline, pipeline / LOOKUPS, most
+        here = derived_place(pipeline)
+        self._pipeline, self._most = pipeline, most if here is not None else 0
+        self._is_here, self._directory = here is not None, (here or Path()) / LOOKUPS
         self._open: dict[Path, CheckedFile] = {}
-        self._refused: set[Path] = set()
+        self._refused: set[DataPlace] = set()
+        self._last_left: tuple[DataPlace, Numbers] | None = None
+        """Of the file that was asked for last what is left; several hashes are made of it."""
 
     def met(
-        self, files: Sequence[DataFile], schema: pa.Schema, met: Met
+        self, files: Sequence[DataFile], schema: pa.Schema, met: Met, *, summed: bool = False
     ) -> tuple[pa.Table, Sequence[DataFile]]:
         """The rows of data files that are met, and the files that are to be gone through for more.
 
@@ -91,17 +101,18 @@ class LookupFiles:
             files: the files.
             schema: their columns.
             met: which rows are met.
+            summed: whether changes that cancel out within a file may be left out.
         """
         large = [file for file in files if self._is_looked_up(file)]
         asked = _asked(met, schema) if large and is_copied(schema) else None
         if asked is None:
             return schema.empty_table(), files
-        found = {file.path: self._read(file, schema, asked, met) for file in large}
+        found = {file.path: self._read(file, schema, (asked, summed), met) for file in large}
         rows = [table for table in found.values() if table is not None]
         rest = [file for file in files if found.get(file.path) is None]
         if not any(table.num_rows for table in rows):
             return schema.empty_table(), rest
-        return met.of(pa.concat_tables(rows).combine_chunks()), rest
+        return pa.concat_tables(rows), rest
 
     def gone_through(self, table: StoredTable) -> int:
         """How many rows of a table are looked at by whoever looks for some of them."""
@@ -114,17 +125,20 @@ class LookupFiles:
         rows = file.rows or 0
         return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused
 
-    def _read(self, file: DataFile, schema: pa.Schema, asked: _Asked, met: Met) -> pa.Table | None:
-        """The rows that may be met, and some others; None where the file is to be gone through."""
-        rows = file.rows or 0
+    def _read(
+        self, file: DataFile, schema: pa.Schema, wanted: tuple[_Asked, bool], met: Met
+    ) -> pa.Table | None:
+        """The rows that are met; None where the file is to be gone through."""
+        rows, (asked, summed) = file.rows or 0, wanted
         try:
             copy = self._copy(file, schema)
             places = [
-                _found(self._keys(file, leaves), rows, wanted) for leaves, wanted in asked.items()
+                _found(self._keys(file, leaves, schema if summed else None), some)
+                for leaves, some in asked.items()
             ]
             if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
                 places.append(_of_tick(copy, schema, met.whole_tick))
-            return rows_at(copy, schema, rows, _united(places))
+            return rows_at(copy, schema, rows, _of_these(_united(places), copy, rows, schema, met))
         except DamagedError:
             self._remove(self._names(file))
         except (OSError, pa.ArrowInvalid):
@@ -138,7 +152,7 @@ class LookupFiles:
 
     def keep(self, files: Iterable[DataFile]) -> None:
         """Removes what belongs to other data files than these, or was never finished."""
-        if not self._directory.exists():
+        if not self._is_here or not self._directory.exists():
             return
         names = {self._name(file) for file in files}
         others = (one for one in self._directory.glob("[!.]*") if _belongs_to(one) not in names)
@@ -151,7 +165,7 @@ class LookupFiles:
             OSError: some stay.
         """
         self._open.clear()
-        if self._directory.exists():
+        if self._is_here and self._directory.exists():
             shutil.rmtree(self._directory)
 
     def _copy(self, file: DataFile, schema: pa.Schema) -> CheckedFile:
@@ -161,12 +175,24 @@ class LookupFiles:
 
         return self._opened(file, ["rows", str(schema)], made, 2 * schema_width(schema))
 
-    def _keys(self, file: DataFile, leaves: tuple[_Leaf, ...]) -> CheckedFile:
-        def made() -> Iterable[pa.Buffer | bytes]:
-            with opened_parquet(file.path) as data:
-                yield from _buckets([leaf_of_file(data, *leaf) for leaf in leaves])
+    def _keys(
+        self, file: DataFile, leaves: tuple[_Leaf, ...], log: pa.Schema | None
+    ) -> CheckedFile:
+        """The hashes of a file's rows; of a log with these columns those of what is left of it."""
 
-        return self._opened(file, ["keys", *map(str, leaves)], made, 10)
+        def made() -> Iterable[pa.Buffer | bytes]:
+            some = None if log is None else self._left(file, log)
+            with opened_parquet(file.path) as data:
+                yield from _buckets([leaf_of_file(data, *leaf) for leaf in leaves], some)
+
+        what = "keys" if log is None else "keys left"
+        return self._opened(file, [what, *map(str, leaves)], made, 10)
+
+    def _left(self, file: DataFile, log: pa.Schema) -> Numbers:
+        """The places of the rows of a log's file that do not cancel out."""
+        if self._last_left is None or self._last_left[0] != file.path:
+            self._last_left = file.path, remaining_of_file(file, log)
+        return self._last_left[1]
 
     def _opened(
         self,
@@ -200,7 +226,7 @@ class LookupFiles:
         return _digest(f"{self._relative(file)} {file.size}")
 
     def _relative(self, file: DataFile) -> str:
-        return str(file.path.relative_to(self._pipeline))
+        return name_below(file.path, self._pipeline)
 
     def _remove(self, files: Iterable[Path]) -> None:
         for one in files:
@@ -232,13 +258,18 @@ def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     return {leaves: np.unique(np.concatenate(some)) for leaves, some in found.items()}
 
 
-def _buckets(columns: Sequence[Column]) -> Iterable[bytes]:
-    """Where each bucket of hashes begins, the hashes in order, and whose they are."""
+def _buckets(columns: Sequence[Column], some: Numbers | None) -> Iterable[bytes]:
+    """Where each bucket of hashes begins, the hashes in order, and whose they are.
+
+    `some` are the places of the rows that are to be found; None: all.
+    """
     import numpy as np
 
     of_rows = hashes(columns)
-    order = np.argsort(of_rows, kind="stable").astype(np.uint32)
-    in_order = of_rows[order]
+    places = np.arange(len(of_rows)) if some is None else some
+    of_rows = of_rows[places]
+    by_hash = np.argsort(of_rows, kind="stable")
+    in_order, order = of_rows[by_hash], places[by_hash].astype(np.uint32)
     bits = _bits(len(of_rows))
     bounds = np.arange((1 << bits) + 1, dtype=np.uint64) << np.uint64(32 - bits)
     yield np.searchsorted(in_order, bounds).astype(np.uint32).tobytes()
@@ -250,15 +281,16 @@ def _bits(rows: int) -> int:
     return (rows // _ROWS_OF_A_BUCKET).bit_length()
 
 
-def _found(keys: CheckedFile, rows: int, wanted: Hashes) -> Numbers:
+def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     """The places of the rows that have one of some hashes."""
     import numpy as np
 
-    starts = np.frombuffer(keys.whole(0), np.uint32)
-    if len(starts) != (1 << _bits(rows)) + 1:
+    starts, bits = np.frombuffer(keys.whole(0), np.uint32), _bits(keys.size(1) // 4)
+    if len(starts) != (1 << bits) + 1:
         raise AssertionError("the buckets are those of another number of rows")
-    bucket = wanted >> np.uint32(32 - _bits(rows))
-    first, last = (starts[bucket + np.uint32(i)].astype(np.int64) for i in (0, 1))
+    # In 64 bits, since of no bits all hashes are one bucket.
+    bucket = wanted.astype(np.uint64) >> np.uint64(32 - bits)
+    first, last = (starts[bucket + np.uint64(i)].astype(np.int64) for i in (0, 1))
     keys.check(1, first * 4, last * 4)
     counts = last - first
     places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -267,6 +299,18 @@ def _found(keys: CheckedFile, rows: int, wanted: Hashes) -> Numbers:
     keys.check(2, hits * 4, hits * 4 + 4)
     found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
     return found
+
+
+def _of_these(
+    places: Numbers, copy: CheckedFile, rows: int, schema: pa.Schema, met: Met
+) -> Numbers:
+    """Those of the places of some rows at which one is met: of others single columns are read."""
+
+    def leaf(path: FieldPath) -> Column:
+        return leaf_at(copy, schema, rows, places, stored_leaf(schema, met.item, path)[0])
+
+    ticks = leaf_at(copy, schema, rows, places, (TICK,)).to_numpy(zero_copy_only=False)
+    return places[met.places(leaf, ticks)]
 
 
 def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:

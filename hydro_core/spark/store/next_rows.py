@@ -5,17 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hydro_core.plan.found_rows import FIRST, LAST, ROW, RowsUpToNext
-from hydro_core.spark.store.agreeing import leaf_of, place_numbers
+from hydro_core.spark.store.between import place_numbers
+from hydro_core.spark.store.values import Column, leaf_of
 from hydro_core.types.item import LONG, Field, FieldPath, ItemType, Row
 from hydro_core.types.values import Struct, canonical
-
-if TYPE_CHECKING:
-    from hydro_core.spark.store.agreeing import Column
 
 COMPARED = 20_000
 """Of more rows all places are taken: comparing one takes some microseconds."""

@@ -9,10 +9,8 @@ of it is another, all of it is. Delta's change data feed tells the changes.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -21,8 +19,8 @@ import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from hydro_core.files.parquet import parquet_format
-from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.files.parquet import files_as_dataset
+from hydro_core.spark.store.delta_actions import data_files, stored_file
 from hydro_core.spark.store.erased import erase_log
 from hydro_core.spark.store.net_changes import (
     NetChanges,
@@ -35,6 +33,9 @@ from hydro_core.spark.store.net_changes import (
     net_changes,
 )
 from hydro_core.spark.store.schema import TableSpec, stored
+from hydro_core.storage.delta import created_table, is_table, opened_table
+from hydro_core.storage.places import remove_tree
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
@@ -53,7 +54,7 @@ _OP, _DELETE, _INSERT = "hydrotick_op", "delete", "insert"
 _CHANGES = "_change_data"
 
 
-def published_path(directory: Path, spec: TableSpec) -> Path:
+def published_path(directory: DataPlace, spec: TableSpec) -> DataPlace:
     """Where the table of an output is, by the spec of its log."""
     return directory / PUBLISHED / spec.name.removeprefix("outputs/")
 
@@ -61,7 +62,7 @@ def published_path(directory: Path, spec: TableSpec) -> Path:
 class PublishedTable:
     """The table of one output."""
 
-    def __init__(self, directory: Path, spec: TableSpec, key: Sequence[str] = ()) -> None:
+    def __init__(self, directory: DataPlace, spec: TableSpec, key: Sequence[str] = ()) -> None:
         """`key`: columns of which it has a row at most for each value; none: that is not known."""
         self.path = published_path(directory, spec)
         self.spec = spec
@@ -82,10 +83,10 @@ class PublishedTable:
 
     def opened(self) -> DeltaTable | None:
         """The table as it is; None where there is none that can be read."""
-        if not self.path.exists():
+        if not is_table(self.path):
             return None
         try:
-            return DeltaTable(self.path)
+            return opened_table(self.path)
         except DeltaError:
             return None
 
@@ -227,9 +228,9 @@ class PublishedTable:
         """Writes all of it anew, in one version; it is made where it is not there."""
         table = self.opened()
         if table is None:
-            shutil.rmtree(self.path, ignore_errors=True)
+            remove_tree(self.path, ignore_errors=True)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            table = DeltaTable.create(self.path, self.schema, configuration=_CONFIGURATION)
+            table = created_table(self.path, self.schema, configuration=_CONFIGURATION)
         self._write(table, rows, commit, "overwrite")
 
     def _write(
@@ -275,12 +276,12 @@ class PublishedTable:
         if table is None:
             return
         table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
-        shutil.rmtree(self.path / _CHANGES, ignore_errors=True)
-        erase_log(self.path, DeltaTable(self.path).version())
+        remove_tree(self.path / _CHANGES, ignore_errors=True)
+        erase_log(self.path, opened_table(self.path).version())
 
     def _read(self, table: DeltaTable, where: ds.Expression | None) -> pa.Table:
-        paths = [str(self.path / file["path"]) for file in data_files(table, "path")]
-        files = ds.dataset(paths, schema=self.schema, format=parquet_format())
+        rows = data_files(table, "path", "size_bytes")
+        files = files_as_dataset((stored_file(self.path, row) for row in rows), self.schema)
         return files.to_table(filter=where)
 
 
@@ -288,10 +289,10 @@ _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """What changes no row."""
 
 
-def shown_sequence(path: Path) -> int | None:
+def shown_sequence(path: DataPlace) -> int | None:
     """The commit of the ledger that a published table shows; None where it shows none."""
     try:
-        return _sequence_of(DeltaTable(path))
+        return _sequence_of(opened_table(path))
     except DeltaError:
         return None
 

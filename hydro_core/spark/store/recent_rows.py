@@ -14,12 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from hydro_core.files.parquet import files_as_dataset
 from hydro_core.plan.bound import TimeBound
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.remote import DataPlace, Remote
 
 _DAY = 86_400_000_000
 _NEVER = -(1 << 62)
@@ -38,12 +40,12 @@ class Alive:
 
     def places(self, file: DataFile) -> tuple[int, ...]:
         """The numbers of the row groups of a file that may hold such rows."""
-        groups = _times(str(file.path), file.size, self.bound.column)
+        groups = _times(file.path, file.size, self.bound.column)
         return tuple(i for i, (_, low, high) in enumerate(groups) if self._may_hold(low, high))
 
     def rows(self, file: DataFile) -> int:
         """How many rows those row groups have."""
-        groups = _times(str(file.path), file.size, self.bound.column)
+        groups = _times(file.path, file.size, self.bound.column)
         return sum(groups[i][0] for i in self.places(file))
 
     def of(self, rows: pa.Table) -> pa.Table:
@@ -75,7 +77,7 @@ def read_alive(files: Iterable[DataFile], schema: pa.Schema, alive: Alive) -> pa
     for file in files:
         places = alive.places(file)
         if places:
-            [fragment] = ds.dataset(str(file.path), schema=schema).get_fragments()
+            [fragment] = files_as_dataset([file.path], schema).get_fragments()
             part: Any = fragment.subset(row_group_ids=list(places))
             found.append(alive.of(part.to_table(schema=schema)))
     return pa.concat_tables(found)
@@ -91,7 +93,7 @@ def take_out(table: StoredTable, tick: int, end: datetime | None) -> None:
     if bound is None or end is None or tick < 0:
         return
     alive = Alive(bound, bound.since(end))
-    files = [file for file in table.files() if file.path.exists()]
+    files = [f for f in table.files() if isinstance(f.path, Remote) or f.path.exists()]
     # What is being written stays until it is committed: it is compared with what was to be written.
     old = [file for file in files if file.last is not None and file.last <= tick]
     gone = {file for file in old if not alive.places(file)}
@@ -101,12 +103,12 @@ def take_out(table: StoredTable, tick: int, end: datetime | None) -> None:
 
 
 @lru_cache(4096)
-def _times(path: str, size: int, column: str) -> list[tuple[int, int | None, int | None]]:
+def _times(path: DataPlace, size: int, column: str) -> list[tuple[int, int | None, int | None]]:
     """Of each row group of a file its rows, and their least and greatest time where it tells them.
 
     A file of a Delta table never changes.
     """
-    metadata = pq.read_metadata(path)
+    metadata = pq.read_metadata(opened(path))
     found = []
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from hydro_core.files.parquet import parquet_format
+from hydro_core.files.parquet import files_as_dataset
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
 from hydro_core.spark.store.table import StoredTable
@@ -40,9 +40,8 @@ def join_at(tick: int, served: StoredTable, made: StoredTable) -> None:
 
 
 def _rows(table: StoredTable, where: ds.Expression | None = None) -> pa.Table:
-    files = [str(file.path) for file in table.files()]
-    schema = table.spec.arrow_schema
-    return ds.dataset(files, schema=schema, format=parquet_format()).to_table(filter=where)
+    files = files_as_dataset((file.path for file in table.files()), table.spec.arrow_schema)
+    return files.to_table(filter=where)
 
 
 def _as(spec: TableSpec, rows: pa.Table) -> pa.Table:

@@ -12,6 +12,7 @@ from hydro_core.plan.found_rows import (
     LookupSource,
     MeetingRows,
     PassingRows,
+    RowsBefore,
     RowsSinceLate,
     RowsUpToNext,
     derived_rows,
@@ -19,10 +20,12 @@ from hydro_core.plan.found_rows import (
 from hydro_core.plan.lookups import Needed
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
-from hydro_core.spark.store.agreeing import Column, KnownItems, Met, agreeing_items
+from hydro_core.spark.store.agreeing import KnownItems, Met, agreeing_items
 from hydro_core.spark.store.late_items import late_items
 from hydro_core.spark.store.next_rows import up_to_next
 from hydro_core.spark.store.passing import passing_items
+from hydro_core.spark.store.rows_before import rows_before
+from hydro_core.spark.store.values import Column
 from hydro_core.types.item import ItemType
 
 Search = Callable[[StateSlot, Met], "pa.Table | None"]
@@ -43,6 +46,8 @@ class StoredSearch:
     ) -> None:
         self._plan, self._needed, self._search, self._ticks = plan, needed, search, ticks
         self._is_tick = False
+        self._tables: dict[FoundRows, pa.Table] = {}
+        """What steps have found."""
         self._derived = derived_rows(one for wanted in needed.values() for one in wanted.found)
 
     def rows(
@@ -80,17 +85,19 @@ class StoredSearch:
                 table = self._of_step(rows, known, found)
                 if table is None:
                     return None
+                self._tables[rows] = table
                 return table[ITEM].combine_chunks(), self._plan.slot(slot).item
+            case RowsBefore(of):
+                return rows_before(rows, self._tables[of], known[of][1]) if of in known else None
             case PassingRows(of, filters):
                 return passing_items(filters, *known[of]) if of in known else None
             case MeetingRows(of, partners):
-                if of not in known or any(one.by not in known for one in partners):
-                    return known.get(of)
-                return agreeing_items(*known[of], partners, known)
+                by = [of, *(one.by for one in partners)]
+                all_known = known.keys() >= set(by)
+                return agreeing_items(*known[of], partners, known) if all_known else known.get(of)
             case RowsSinceLate(of, tails):
-                if of not in known or tails not in known or not self._is_tick:
-                    return known.get(of)
-                return late_items(rows, *known[of], *known[tails])
+                told = of in known and tails in known and self._is_tick
+                return late_items(rows, *known[of], *known[tails]) if told else known.get(of)
             case RowsUpToNext(of, stored):
                 return up_to_next(rows, *known[of], known.get(stored)) if of in known else None
 
@@ -123,6 +130,11 @@ class StoredSearch:
 
     def _met(self, name: str, needed: Needed, known: KnownItems) -> pa.Table | None:
         slot = self._plan.slot(name)
+        asked = [one for one in needed.found if len(known[one.by][0])]
+        if len(asked) == 1 and not needed.last_tick:
+            there = self._tables.get(FoundRows(name, asked[0]))
+            if there is not None:
+                return there
         return self._search(slot, Met(needed, slot.item, known, self._ticks(slot)))
 
 

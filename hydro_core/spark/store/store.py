@@ -21,12 +21,13 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.files.parquet import opened_parquet, parquet_format
+from hydro_core.files.parquet import files_as_dataset, opened_parquet
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.paths import literal
+from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
@@ -36,6 +37,7 @@ from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import DataFile, StoredTable
 from hydro_core.spark.store.write import WrittenRows
+from hydro_core.storage.remote import DataPlace
 
 _WRITERS = 4
 
@@ -57,7 +59,7 @@ class Store:
 
     def __init__(
         self,
-        directory: Path,
+        directory: DataPlace,
         specs: Iterable[TableSpec],
         *,
         checkpoint_interval: int = 100,
@@ -91,7 +93,8 @@ class Store:
                 if table.exists:
                     table.drop()
                     done.append(f"removed {name}: no commit names it")
-                table.create()
+                if not table.exists:
+                    table.create()
             elif not table.exists:
                 raise _missing(table, version)
             elif not table.is_at(version):
@@ -223,7 +226,7 @@ class Store:
         if not files:
             return None
         # Spark need not ask Delta for what is known here: its log, files and statistics.
-        paths = [literal(file.path) for file in files]
+        paths = [spark_name(spark, file.path) for file in files]
         frame = spark.read.schema(spec.spark_schema).parquet(*paths)
         tick = F.col(spec.tick)
         if not all(file.last is not None and file.last <= last for file in files):
@@ -260,12 +263,11 @@ class Store:
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
         schema = table.spec.arrow_schema
-        looked_up, rest = self.lookup_files.met(files, schema, met)
-        found = [looked_up]
-        base, stored = str(table.path), _dataset(table, rest)
+        summed = table.spec.is_log and may_cancel(schema, files, met)
+        looked_up, rest = self.lookup_files.met(files, schema, met, summed=summed)
         with _told(table):
-            found += met_in(base, stored, met, HELD)
-        return pa.concat_tables(found)
+            gone_through = met_in([f.path for f in rest], schema, met, HELD, summed=summed)
+            return pa.concat_tables([looked_up, *gone_through])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
@@ -354,7 +356,8 @@ def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
     """
     files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
     for file in files:
-        if not file.path.exists():
+        # A store is not asked for each: what is not there is told by whoever reads it.
+        if isinstance(file.path, Path) and not file.path.exists():
             raise state_error(
                 f"the table {table.path} has lost its file {file.path.name}",
                 RESTORE,
@@ -370,8 +373,7 @@ def _rows(
 
 
 def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
-    paths = [str(file.path) for file in files]
-    return ds.dataset(paths, schema=table.spec.arrow_schema, format=parquet_format())
+    return files_as_dataset((file.path for file in files), table.spec.arrow_schema)
 
 
 @contextmanager
@@ -387,10 +389,8 @@ def _told(table: StoredTable) -> Iterator[None]:
         if getattr(error, "errno", None) is not None:  # the disk failed, not the file
             raise
         first_line = str(error).partition("\n")[0]
-        raise state_error(
-            f"a file of the table {table.path} cannot be read: {first_line}",
-            RESTORE,
-        ) from error
+        problem = f"a file of the table {table.path} cannot be read: {first_line}"
+        raise state_error(problem, RESTORE) from error
 
 
 def _missing(table: StoredTable, version: int) -> Exception:

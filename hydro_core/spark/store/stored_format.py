@@ -8,14 +8,14 @@ directory to the format of the version at hand, a number at a time.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from types import MappingProxyType
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.storage.places import write_whole
+from hydro_core.storage.remote import DataPlace
 
 FORMAT = 1
 """What this version writes. 0: the same, in directories that do not say it yet."""
@@ -41,10 +41,10 @@ class Migration:
     """
 
     says: str
-    do: Callable[[Path], None]
+    do: Callable[[DataPlace], None]
 
 
-def _nothing(_: Path) -> None:
+def _nothing(_: DataPlace) -> None:
     """The files are the same ones."""
 
 
@@ -54,7 +54,7 @@ MIGRATIONS: Mapping[int, Migration] = MappingProxyType(
 """How each format is reached."""
 
 
-def format_of(directory: Path) -> StoredFormat:
+def format_of(directory: DataPlace) -> StoredFormat:
     """The format of a pipeline's directory.
 
     Raises:
@@ -71,7 +71,7 @@ def format_of(directory: Path) -> StoredFormat:
         raise DataError(Diagnostic("state", message, help=cure)) from None
 
 
-def refuse_newer(directory: Path) -> None:
+def refuse_newer(directory: DataPlace) -> None:
     """Refuses a directory that a newer version has written.
 
     Raises:
@@ -86,18 +86,13 @@ def refuse_newer(directory: Path) -> None:
         raise DataError(Diagnostic("state", message, help=cure))
 
 
-def note_format(directory: Path, number: int = FORMAT) -> None:
+def note_format(directory: DataPlace, number: int = FORMAT) -> None:
     """Has a directory say its format: as a whole, since others may read it meanwhile."""
-    part = directory / f"{NOTE}.part"
     told = {"format": number, "hydrotick": this_version()}
-    with part.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(told) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(directory / NOTE)
+    write_whole(directory / NOTE, json.dumps(told) + "\n")
 
 
-def migrations_of(directory: Path) -> tuple[tuple[int, Migration], ...]:
+def migrations_of(directory: DataPlace) -> tuple[tuple[int, Migration], ...]:
     """What takes a directory to the format of this version, in order; none where it has it.
 
     Raises:
@@ -108,7 +103,7 @@ def migrations_of(directory: Path) -> tuple[tuple[int, Migration], ...]:
     return tuple((number, MIGRATIONS[number]) for number in range(now + 1, FORMAT + 1))
 
 
-def migrate(directory: Path) -> None:
+def migrate(directory: DataPlace) -> None:
     """Takes a directory to the format of this version; who calls it holds the right to write.
 
     Raises:

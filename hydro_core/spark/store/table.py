@@ -7,7 +7,6 @@ already written below the table's directory; either way it is one small commit o
 from __future__ import annotations
 
 import json
-import shutil
 import time
 import uuid
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
@@ -29,18 +29,20 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
 from hydro_core.faults import fault_of
-from hydro_core.files.parquet import copy_parquet, has_int96, parquet_format
+from hydro_core.files.parquet import copy_parquet, files_as_dataset, has_int96
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.delta_actions import data_files
-from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.spark.store.delta_actions import SUMMED_TO, data_files, stored_file, summed_to
+from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
+from hydro_core.storage.places import remove_tree
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
 
-
-_SUMMED_TO = "hydrotick.summedTo"
 
 _TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
 """Files are joined with those of their own tier, so each byte is written again a few times only.
@@ -54,7 +56,7 @@ wait for the next one.
 class DataFile:
     """A file of a table at a version, with what the log tells of its ticks."""
 
-    path: Path
+    path: DataPlace
     size: int
     rows: int | None
     first: int | None
@@ -67,10 +69,18 @@ class DataFile:
         )
 
 
+def are_there(files: Iterable[DataFile]) -> bool:
+    """Whether files are all there; a store is asked once for each folder that they are in."""
+    found = [file.path for file in files]
+    folders = {path.parent for path in found if isinstance(path, Remote)}
+    there: set[DataPlace] = {file for folder in folders for file in folder.files()}
+    return all(path in there if isinstance(path, Remote) else path.exists() for path in found)
+
+
 class StoredTable:
     """The table of a spec, below the directory of a pipeline."""
 
-    def __init__(self, directory: Path, spec: TableSpec, *, checkpoint_interval: int) -> None:
+    def __init__(self, directory: DataPlace, spec: TableSpec, *, checkpoint_interval: int) -> None:
         self.spec = spec
         self.path = directory / spec.name
         self._checkpoint_interval = checkpoint_interval
@@ -80,7 +90,7 @@ class StoredTable:
     @property
     def exists(self) -> bool:
         """Whether there is anything at its place."""
-        return self.path.exists()
+        return (self._table is not None and isinstance(self.path, Remote)) or is_table(self.path)
 
     @property
     def version(self) -> int:
@@ -89,10 +99,10 @@ class StoredTable:
 
     def is_at(self, version: int) -> bool:
         """Whether the table stands at this version, neither before nor beyond."""
-        if self._log(version + 1).exists():
+        if entry_of(self.path, version + 1).is_file():
             return False
         known = self._table is not None and self._table.version() == version
-        if known and self._log(version).exists():
+        if known and entry_of(self.path, version).is_file():
             return True
         self.forget()
         return self._open().version() == version
@@ -102,7 +112,7 @@ class StoredTable:
         if self.is_at(version):
             return
         try:
-            self._table = DeltaTable(self.path, version=version)
+            self._table = opened_table(self.path, version)
         except DeltaError as error:
             raise self._lost(f"has lost its version {version}", error) from error
         self._listed = None
@@ -110,9 +120,7 @@ class StoredTable:
     def create(self) -> None:
         """Makes the table, without rows."""
         interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}
-        self._table = DeltaTable.create(
-            self.path, self.spec.arrow_schema, mode="error", configuration=interval
-        )
+        self._table = created_table(self.path, self.spec.arrow_schema, configuration=interval)
 
     def forget(self) -> None:
         """Looks at the table anew when it is next asked for."""
@@ -121,7 +129,7 @@ class StoredTable:
     def drop(self) -> None:
         """Takes the table away."""
         self.forget()
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path, ignore_errors=True)
 
     def restore(self, version: int) -> None:
         """Makes the table hold again what it held at `version`.
@@ -133,11 +141,12 @@ class StoredTable:
         table = self._open()
         if table.version() < version:
             raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
-        if table.version() == version:
+        before = table.version()
+        if before == version:
             return
         try:
             table.restore(version)
-            table.update_incremental()
+            self._seen(table, before)
         except DeltaError as error:
             if "missing file" not in str(error):
                 raise self._lost(f"cannot be set back to version {version}", error) from error
@@ -155,22 +164,22 @@ class StoredTable:
         table = self._open()
         before = table.version()
         write_rows(table, rows, self.spec, self._mode)
-        if table.version() == before:
-            table.update_incremental()
+        self._seen(table, before)
 
-    def append_files(self, files: Iterable[Path], first: int, last: int) -> None:
+    def append_files(self, files: Iterable[DataPlace], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
         adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
         if not adds and self.spec.mode is not Mode.LAST:
             return
         table = self._open()
+        before = table.version()
         table.create_write_transaction(
             adds,
             self._mode,
             table.schema(),
             post_commithook_properties=PostCommitHookProperties(),
         )
-        table.update_incremental()
+        self._seen(table, before)
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
@@ -183,7 +192,7 @@ class StoredTable:
         tick = self.spec.tick
         names = ("path", "size_bytes", "num_records", f"min.{tick}", f"max.{tick}")
         rows = data_files(table, *names)
-        return [DataFile(self.path / row["path"], *(row[n] for n in names[1:])) for row in rows]
+        return [DataFile(stored_file(self.path, row), *(row[n] for n in names[1:])) for row in rows]
 
     def files_at(self, version: int) -> list[DataFile]:
         """The data files of an earlier version; they may have been removed from the disk since.
@@ -192,7 +201,7 @@ class StoredTable:
             DataError: the version is not known any more (code `state`).
         """
         try:
-            return self._list(DeltaTable(self.path, version=version))
+            return self._list(opened_table(self.path, version))
         except DeltaError as error:
             raise self._lost(f"has lost its version {version}", error) from error
 
@@ -203,10 +212,11 @@ class StoredTable:
         tell apart from those before it.
         """
         table = self._open()
+        before = table.version()
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
-        note = {_SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
+        note = {SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
         adds: list[AddAction | RemoveAction] = [
             self._adding(file) for path, file in wanted.items() if path not in held
         ]
@@ -224,7 +234,7 @@ class StoredTable:
             commit_properties=CommitProperties(custom_metadata=note),
             post_commithook_properties=PostCommitHookProperties(),
         )
-        table.update_incremental()
+        self._seen(table, before)
 
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
@@ -235,15 +245,16 @@ class StoredTable:
         table = self._open()
         for tier in _TIERS:
             if self._of_tier(tier) >= least:
+                before = table.version()
                 table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
-                table.update_incremental()
+                self._seen(table, before)
 
     def _of_tier(self, size: int) -> int:
         return sum(2 * file.size < size for file in self.files())
 
     def has_int96(self) -> bool:
         """Whether a file has timestamps as INT96."""
-        return any(file.path.exists() and has_int96(file.path) for file in self.files())
+        return bool(self._with_int96())
 
     def without_int96(self) -> None:
         """Puts files of microseconds in the place of those that have timestamps as INT96.
@@ -252,13 +263,14 @@ class StoredTable:
         joins files, takes them for other times, as other readers do.
         """
         table = self._open()
-        old = [file for file in self.files() if file.path.exists() and has_int96(file.path)]
+        before = table.version()
+        old = self._with_int96()
         if not old:
             return
         actions: list[AddAction | RemoveAction] = []
-        for file in old:
-            made = self.path / f"part-{uuid.uuid4()}.parquet"
-            copy_parquet(file.path, made, self.spec.arrow_schema)
+        for file, path in old:
+            made = Path(str(self.path), f"part-{uuid.uuid4()}.parquet")
+            copy_parquet(path, made, self.spec.arrow_schema)
             made_file = replace(file, path=made, size=made.stat().st_size)
             actions += [
                 self._adding(made_file, changes=False),
@@ -270,31 +282,39 @@ class StoredTable:
             table.schema(),
             post_commithook_properties=PostCommitHookProperties(),
         )
-        table.update_incremental()
+        self._seen(table, before)
+
+    def _with_int96(self) -> list[tuple[DataFile, Path]]:
+        # Of what is in stores none is as old as that.
+        here = [(file, file.path) for file in self.files() if isinstance(file.path, Path)]
+        return [(file, path) for file, path in here if path.exists() and has_int96(path)]
 
     def sum_up(self, rows: pa.Table, tick: int) -> None:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
-        write_rows(table, rows, self.spec, "overwrite", {_SUMMED_TO: str(tick)})
-        table.update_incremental()
+        before = table.version()
+        write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
+        self._seen(table, before)
 
     def note_summed(self, tick: int) -> None:
         """Says once more in the log up to which tick its changes are one."""
         table = self._open()
+        before = table.version()
         table.create_write_transaction(
             [],
             "append",
             table.schema(),
-            commit_properties=CommitProperties(custom_metadata={_SUMMED_TO: str(tick)}),
+            commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
             post_commithook_properties=PostCommitHookProperties(),
         )
-        table.update_incremental()
+        self._seen(table, before)
 
     def rewrite(self, rows: pa.Table) -> None:
         """Puts the rows in the place of all others."""
         table = self._open()
+        before = table.version()
         write_rows(table, rows, self.spec, "overwrite")
-        table.update_incremental()
+        self._seen(table, before)
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
@@ -315,32 +335,47 @@ class StoredTable:
 
     def rows_since(self, tick: int) -> int:
         """The number of rows of a tick and those after it."""
-        files = [str(f.path) for f in self.files() if f.last is None or f.last >= tick]
-        rows = ds.dataset(files, schema=self.spec.arrow_schema, format=parquet_format())
+        files = [f.path for f in self.files() if f.last is None or f.last >= tick]
+        rows = files_as_dataset(files, self.spec.arrow_schema)
         return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
+
+    def last_tick(self, until: int) -> int | None:
+        """The last tick up to one of which there are rows; the column of ticks alone is read."""
+        tick, files = self.spec.tick, [f.path for f in self.files() if f.may_hold(0, until)]
+        stored = files_as_dataset(files, self.spec.arrow_schema)
+        found: int | None = pc.max(stored.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
+        return found
 
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
         found: Any = self._open().schema().to_arrow()
         return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
 
+    def _seen(self, table: DeltaTable, before: int) -> None:
+        """Sees the one version that was written after another.
+
+        Raises:
+            TransientError: somebody else has written as well, maybe rows (code `state`).
+        """
+        if table.version() == before:
+            table.update_incremental()
+        if table.version() > before + 1:
+            raise overtaken(self.path)
+
     @property
     def _mode(self) -> Literal["append", "overwrite"]:
         return "overwrite" if self.spec.mode is Mode.LAST else "append"
 
-    def _log(self, version: int) -> Path:
-        return self.path / "_delta_log" / f"{version:020}.json"
-
     def _open(self) -> DeltaTable:
         if self._table is None:
             try:
-                self._table = DeltaTable(self.path)
+                self._table = opened_table(self.path)
             except DeltaError as error:
                 raise self._lost("cannot be read", error) from error
         return self._table
 
-    def _add(self, file: Path, first: int, last: int) -> AddAction:
-        rows = pq.read_metadata(file).num_rows
+    def _add(self, file: DataPlace, first: int, last: int) -> AddAction:
+        rows = pq.read_metadata(opened(file)).num_rows
         return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
 
     def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
@@ -351,7 +386,7 @@ class StoredTable:
         if file.first is not None and file.last is not None:
             statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
         return AddAction(
-            str(file.path.relative_to(self.path)),
+            name_below(file.path, self.path),
             file.size,
             {},
             int(time.time() * 1000),
@@ -360,7 +395,7 @@ class StoredTable:
         )
 
     def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
-        path = str(file.path.relative_to(self.path))
+        path = name_below(file.path, self.path)
         return RemoveAction(path, changes, int(time.time() * 1000), file.size)
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
@@ -372,16 +407,6 @@ class StoredTable:
             f"the table {self.path} {what}: {first_line}",
             RESTORE,
         )
-
-
-def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
-    """The last tick that a log may not tell apart from those before it; -1: none.
-
-    `firsts` are the first ticks of its files, as far as they are known.
-    """
-    recorded = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
-    known = [first for first in firsts if first is not None]
-    return max([*recorded, min(known, default=0) - 1])
 
 
 def _named(schema: pa.Schema) -> list[tuple[str, str]]:

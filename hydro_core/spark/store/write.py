@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -24,11 +23,13 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
 from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.paths import literal, quoted
+from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
+from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.spark.store.table import STAGED, StoredTable
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import Row, Tuple
 
 _JOBS = 2
@@ -46,7 +47,7 @@ class WrittenRows:
     rows: int
     table: pa.Table | None
     """The rows themselves, where they are few."""
-    files: tuple[Path, ...] = ()
+    files: tuple[DataPlace, ...] = ()
     """The Parquet files that hold them, where they are many."""
 
     def arrow(self) -> pa.Table:
@@ -61,7 +62,7 @@ class WrittenRows:
         """The rows as a DataFrame with the columns of the stored table."""
         if self.table is not None or not self.files:
             return table_frame(spark, self.arrow(), self.spec.spark_schema)
-        paths = [literal(file) for file in self.files]
+        paths = [spark_name(spark, file) for file in self.files]
         return spark.read.schema(self.spec.spark_schema).parquet(*paths)
 
     def discard(self) -> None:

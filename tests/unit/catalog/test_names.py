@@ -105,7 +105,7 @@ WORDS_OF_AGGREGATES: Words = {
     },
     "spark/store/as_it_was.py": {"max": "a column's statistics", "min": "a column's statistics"},
     "spark/store/input_reads.py": {"first": "a key of a record", "last": "a key of a record"},
-    "spark/store/ledger.py": {"first": COLUMN, "last": COLUMN},
+    "spark/store/ledger_rows.py": {"first": COLUMN, "last": COLUMN},
     "ticks/calendar.py": {"every": "a word of a calendar"},
 }
 """By module: words that are an aggregate's name, too."""

@@ -12,7 +12,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.result_type import result_type, type_tree
-from hydro_core.functions.tree import Binary, Const
+from hydro_core.functions.tree import Const, Op
 from hydro_core.types.ddl import parse_ddl, to_ddl
 from hydro_core.types.item import LONG, OPEN, STRING, UNKNOWN, Scalar
 from hydro_core.types.values import RowItem, Struct, canonical, conform, to_item
@@ -380,9 +380,9 @@ class TestDefinitions:
     def test_every_expression_has_a_type(self) -> None:
         fn = text("lambda a, b: a + 1")
         typing = type_tree(fn, (parse_ddl("(long, string)"),))
-        assert isinstance(fn.tree, Binary)
+        assert isinstance(fn.tree, Op)
         assert typing.of(fn.tree) == LONG
-        assert typing.of(fn.tree.right) == LONG
+        assert typing.of(fn.tree.args[1]) == LONG
         assert typing.of(Const(1)) == OPEN
 
     def test_differences_of_times_are_marked(self) -> None:

@@ -15,7 +15,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +26,8 @@ from hydro_core.spark.inputs.arrivals.difference import Mask, joined, unmatched
 from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
 from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers
 
 RowIndices = npt.NDArray[np.signedinteger[Any]]
@@ -234,7 +235,7 @@ class Deviations:
         waited = len(self.waiting) - len(self.again_from(first).waiting)
         return waited - int((self.gone.arrived >= first).sum())
 
-    def saved(self, directory: Path) -> str | None:
+    def saved(self, directory: DataPlace) -> str | None:
         """Puts the list below a pipeline's directory, and gives its name; None: nothing differs."""
         if self.is_nothing:
             return None
@@ -264,7 +265,7 @@ _KINDS = ("late", "gone", "waiting")
 _KNOWN = b"deviations"
 
 
-def saved_deviations(directory: Path, name: str | None) -> Deviations:
+def saved_deviations(directory: DataPlace, name: str | None) -> Deviations:
     """A list that was saved below a pipeline's directory.
 
     Raises:
@@ -274,7 +275,7 @@ def saved_deviations(directory: Path, name: str | None) -> Deviations:
         return NO_DEVIATIONS
     place = directory / LISTINGS / f"{name}.parquet"
     try:
-        table = pq.ParquetFile(place).read()
+        table = pq.ParquetFile(opened(place)).read()
     except FileNotFoundError:
         raise state_error(
             f"{place} is gone, which tells what ticks have read otherwise than it is landed",

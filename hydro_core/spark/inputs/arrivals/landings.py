@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,7 +44,7 @@ class Landings:
     """
 
     sources: Mapping[str, LandingSource]
-    directory: Path | None
+    directory: DataPlace | None
 
     def look(
         self,
@@ -129,7 +128,7 @@ def look_again(seen: Mapping[str, Seen], first: int) -> Mapping[str, Seen]:
     return {name: again(one, first) for name, one in seen.items()}
 
 
-def _known(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding:
+def _known(source: LandingSource, read: InputRead, directory: DataPlace) -> KnownLanding:
     return known_of(source, read, directory) or KnownLanding(Snapshot(read.kind or ""))
 
 
@@ -143,7 +142,7 @@ def landings_of(
     items: Mapping[str, ItemType],
     spark: Callable[[], SparkSession],
     calendar: Calendar | None = None,
-    directory: Path | None = None,
+    directory: DataPlace | None = None,
 ) -> Landings:
     """The landings of a pipeline's inputs.
 

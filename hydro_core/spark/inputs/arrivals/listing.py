@@ -21,7 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hydro_core.files.parquet import write_parquet_file
 from hydro_core.settings import MEBIBYTE
+from hydro_core.storage.arrow import opened
+from hydro_core.storage.places import entries_in
 from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
 from hydro_core.ticks.tick_range import Numbers
 
@@ -141,7 +144,7 @@ class Listing:
             found[path] = one
         return replace(self, entries=found)
 
-    def saved(self, directory: Path) -> str:
+    def saved(self, directory: DataPlace) -> str:
         """Puts the list below a pipeline's directory, if it is not there; gives its name."""
         return save(self._table(), directory)
 
@@ -173,15 +176,19 @@ class Listing:
         return table.replace_schema_metadata({_READ_AS: self.read_as.encode()})
 
 
-def save(table: pa.Table, directory: Path) -> str:
+def save(table: pa.Table, directory: DataPlace) -> str:
     """Puts a list below a pipeline's directory, if it is not there; gives its name."""
     name = _digest(table)
     place = directory / LISTINGS / f"{name}.parquet"
-    if not place.exists():
+    if place.is_file():
+        return name
+    if isinstance(place, Path):
         place.parent.mkdir(parents=True, exist_ok=True)
         scratch = place.with_suffix(f".{os.getpid()}.tmp")
         pq.write_table(table, scratch)
         scratch.replace(place)
+    else:
+        write_parquet_file(table, place)
     return name
 
 
@@ -191,31 +198,31 @@ def listing_of(files: Sequence[DataPlace], base: DataPlace, read_as: str) -> Lis
     return Listing(base, {name: entry for name, entry in found if entry}, read_as)
 
 
-def saved_listing(directory: Path, name: str, base: DataPlace) -> Listing | None:
+def saved_listing(directory: DataPlace, name: str, base: DataPlace) -> Listing | None:
     """A list that was saved below a pipeline's directory; None: it is not there any more."""
     found = _saved(directory / LISTINGS / f"{name}.parquet")
     return None if found is None else replace(found, base=base)
 
 
-def clear_listings(directory: Path, needed: Collection[str | None]) -> None:
+def clear_listings(directory: DataPlace, needed: Collection[str | None]) -> None:
     """Removes the oldest lists where they take much, but for those that are needed."""
     lists = [
         (found.st_mtime_ns, found.st_size, file)
-        for file in (directory / LISTINGS).glob("*.parquet")
-        if file.stem not in needed
+        for file in entries_in(directory / LISTINGS)
+        if file.suffix == ".parquet" and file.stem not in needed
         for found in [file.stat()]
     ]
     taken = 0
-    for _, size, file in sorted(lists, reverse=True):
+    for _, size, file in sorted(lists, key=lambda one: (*one[:2], str(one[2])), reverse=True):
         taken += size
         if taken > _KEPT:
             file.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=16)
-def _saved(place: Path) -> Listing | None:
+def _saved(place: DataPlace) -> Listing | None:
     try:
-        table = pq.ParquetFile(place).read()
+        table = pq.ParquetFile(opened(place)).read()
     except FileNotFoundError:
         return None
     entries = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -166,7 +165,7 @@ class Look:
         return self._source.file.place / path
 
 
-def known_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding | None:
+def known_of(source: LandingSource, read: InputRead, directory: DataPlace) -> KnownLanding | None:
     """What was there when an input was read; None: nothing is known of it."""
     snapshot = _snapshot(source, read, read.version, read.listing, directory)
     if snapshot is None:
@@ -178,7 +177,9 @@ def known_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLa
     return KnownLanding(snapshot, off)
 
 
-def accepted_of(source: LandingSource, read: InputRead, directory: Path) -> KnownLanding | None:
+def accepted_of(
+    source: LandingSource, read: InputRead, directory: DataPlace
+) -> KnownLanding | None:
     """What was there when somebody accepted it, if that was after it had been read."""
     if read.accepted_version is None and read.accepted_listing is None:
         return None
@@ -193,7 +194,7 @@ def _snapshot(
     read: InputRead,
     version: int | None,
     listing: str | None,
-    directory: Path,
+    directory: DataPlace,
 ) -> Snapshot | None:
     if version is not None:
         return Snapshot(read.kind or "", version, read.table)

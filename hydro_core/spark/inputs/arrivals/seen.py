@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.files.arrived import Arrived
@@ -17,6 +16,7 @@ from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
 from hydro_core.spark.inputs.arrivals.look import KnownLanding, Look, accepted_of, known_of
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+from hydro_core.storage.remote import DataPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Seen:
         """The ticks whose rows are not what they were when they were read."""
         return self.arrivals.changed
 
-    def recorded(self, read: InputRead, directory: Path | None, *, first: int) -> InputRead:
+    def recorded(self, read: InputRead, directory: DataPlace | None, *, first: int) -> InputRead:
         """What the ledger is to keep of a reading that begins with the tick `first`."""
         listing = self.now.listing
         return replace(
@@ -58,7 +58,7 @@ class Seen:
             deviations=None if directory is None else self.off.saved(directory),
         )
 
-    def accepted(self, read: InputRead, directory: Path) -> InputRead:
+    def accepted(self, read: InputRead, directory: DataPlace) -> InputRead:
         """What the ledger is to keep where what is there now is accepted."""
         listing = self.now.listing
         return replace(
@@ -139,7 +139,7 @@ def seen(
     source: LandingSource,
     read: InputRead | None,
     until: int,
-    directory: Path | None,
+    directory: DataPlace | None,
     as_of: Snapshot | None = None,
     *,
     to_tell: bool = False,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from hydro_core.spark.inputs.arrivals.deviations import (
     NONE_OFF,
@@ -23,6 +22,7 @@ from hydro_core.spark.inputs.arrivals.difference import joined, unmatched
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.store.input_reads import ChangedRange, Counts, InputRead
+from hydro_core.storage.remote import DataPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Gone:
         yield from joined(ChangedRange(file.first, file.last) for file in self.files)
 
 
-def gone_since(seen: Seen, read: InputRead, directory: Path, theirs: Hashed | None) -> Gone:
+def gone_since(seen: Seen, read: InputRead, directory: DataPlace, theirs: Hashed | None) -> Gone:
     """What has gone since an input was read last, or somebody accepted what had.
 
     Args:
@@ -81,7 +81,7 @@ def gone_since(seen: Seen, read: InputRead, directory: Path, theirs: Hashed | No
 
 
 def unread(
-    seen: Seen, read: InputRead, directory: Path, gone: Gone | None, counts: Counts
+    seen: Seen, read: InputRead, directory: DataPlace, gone: Gone | None, counts: Counts
 ) -> InputRead:
     """What the ledger is to keep of an input that has been read without the rows that are gone.
 

@@ -56,9 +56,9 @@ class KeyPlaces:
     is_ordered: bool
     descending: bool
     by_ticks: bool = True
-    """Whether the rows of a key at different ticks are apart; else they stand one after another,
-    equal ones in the order of their ticks.
-    """
+    """Whether the rows of a key at different ticks are apart; else they stand one after another."""
+    ties: tuple[str, ...] = ()
+    """The columns by which equal rows of a key go."""
 
     def whole(self) -> WindowSpec:
         """All rows of the key."""
@@ -70,7 +70,7 @@ class KeyPlaces:
 
     def by_rows(self) -> WindowSpec:
         """The key's rows, one by one."""
-        return self.whole().orderBy(PLACE, ROW, *(() if self.by_ticks else (TICK,)))
+        return self.whole().orderBy(PLACE, ROW, *self.ties)
 
     def within(self, spark: SparkSession, distance: Distance, of: ItemType) -> WindowSpec:
         """The rows at most so far before each, and those equal to it."""

@@ -1,4 +1,4 @@
-"""The kinds that operators give: Python's arithmetic, comparisons and their likes.
+"""Operators as entries of the library: what they compute, their types, what they cost as constants.
 
 Integers of any width compute as 64 bits. Decimals compute as Python's do, with 28 digits; the type
 of a result has room for every result of exact operands, as far as 38 digits go: digits after the
@@ -8,20 +8,32 @@ least 6 of them.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
     TIMEDELTA,
     ExprType,
+    MatchOf,
     Mixed,
     SetOf,
+    computed_of,
+    constant_of,
     is_open,
     join,
+    joined,
     number,
     part,
 )
-from hydro_core.functions.tree import Const, Expr, Place
+from hydro_core.functions.library.entry import CallCost, CallSite, LibraryFunction
+from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
+from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, Place
+from hydro_core.functions.typing_parts import index, sliced, unpack
 from hydro_core.types.common import as_decimal, fit_decimal
 from hydro_core.types.item import (
     BINARY,
@@ -182,35 +194,34 @@ def merged(*rows: Row) -> Row:
     return Row(tuple(Field(name, kind) for name, kind in columns.items()))
 
 
-def unary(op: str, operand: ExprType, place: Place) -> ExprType:
-    """The kind of `op operand`."""
-    if op == "not":
-        return BOOLEAN
+def _unary(site: CallSite) -> ExprType:
+    """The kind of `-operand` and its like."""
+    (operand,) = site.args
     if is_open(operand):
-        return NULL if operand == NULL else ANY
+        return computed_of(operand)
     found = number(operand)
-    if op == "~":
+    if site.name == "~x":
         found = LONG if found == LONG else None
     elif operand == TIMEDELTA:
         found = TIMEDELTA
     if found is None:
-        raise TypeProblem(f"there is no `{op} {operand}`", place=place)
+        raise site.problem(f"there is no `{site.name[0]} {operand}`")
     return found
 
 
-def compare(op: str, left: ExprType, right: ExprType, place: Place) -> None:
+def _compare(op: str, left: ExprType, right: ExprType, site: CallSite) -> None:
     """Refuses a comparison that fails whatever the values are."""
     if is_open(left) or is_open(right) or op in ("==", "!=", "is", "is not"):
         return
     if op in ("in", "not in"):
         if not _may_hold(right, left):
             cure = "a string holds strings only: `str(x) in s`" if right == STRING else None
-            raise TypeProblem(f"there is no `{left} {op} {right}`", cure, place=place)
+            raise site.problem(f"there is no `{left} {op} {right}`", cure)
         return
     if not is_ordered(left, right):
         mixed = {left, right} == {TIMESTAMP, TIMESTAMP_NTZ}
         cure = "`.replace(tzinfo=timezone.utc)` gives a timestamp a zone" if mixed else None
-        raise TypeProblem(f"{left} and {right} have no order: `{op}` fails", cure, place=place)
+        raise site.problem(f"{left} and {right} have no order: `{op}` fails", cure)
 
 
 def _may_hold(container: ExprType, item: ExprType) -> bool:
@@ -238,3 +249,165 @@ def is_ordered(left: ExprType, right: ExprType) -> bool:
             return True
         case _:
             return left == right and (left in (*_TEXTS, *_MOMENTS, TIMEDELTA))
+
+
+def _comparison(site: CallSite) -> ExprType:
+    """The kind of `a < b <= c`."""
+    for op, (left, right) in zip(site.name.split(","), pairwise(site.args), strict=True):
+        _compare(op, left, right, site)
+    return BOOLEAN
+
+
+def _arithmetic(site: CallSite) -> ExprType:
+    left, right = site.args
+    return binary(site.name, left, right, (site.exprs[0], site.exprs[1]), site.place)
+
+
+def _all_of(site: CallSite) -> ExprType:
+    # Every match is true: what is handed on of one that was sought is None.
+    *before, last = site.args
+    return joined([*(NULL if isinstance(k, MatchOf) else k for k in before), last], site.place)
+
+
+def _any_of(site: CallSite) -> ExprType:
+    return joined(site.args, site.place)
+
+
+def _index(site: CallSite) -> ExprType:
+    base, key = site.args
+    return index(base, key, constant_of(site.exprs[1]), site.place)
+
+
+def _sliced(site: CallSite) -> ExprType:
+    given = map(constant_of, site.exprs[1:])
+    low, high, step = (next(given) if letter in site.name else None for letter in "lhs")
+    return sliced(site.args[0], (low, high, step), site.place)
+
+
+def _unpacking(site: CallSite) -> ExprType:
+    count, star = site.constant(1), site.constant(2)
+    return unpack(site.args[0], count, star, site.place, sure=site.name == UNPACK)
+
+
+def _flattening(site: CallSite) -> ExprType:
+    match site.args[0]:
+        case Array(Array() as inner):
+            return inner
+        case Array(inner) if inner == NULL:
+            return Array(NULL)
+        case kind:
+            return computed_of(kind)
+
+
+# what they compute
+
+
+def formatted(value: Any, conversion: str, spec: str) -> str:
+    """A value of an f-string, by its conversion: `!r`, `!s`, `!a` or none.
+
+    >>> formatted(1.5, "", ">5"), formatted("a", "r", ">5")
+    ('  1.5', "  'a'")
+    """
+    return format(CONVERSIONS[conversion](value), spec)
+
+
+CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "": lambda value: value,
+    "r": repr,
+    "s": str,
+    "a": ascii,
+}
+
+
+def _cut(name: str) -> Callable[..., Any]:
+    def cut(value: Any, *bounds: Any) -> Any:
+        given = iter(bounds)
+        return value[slice(*(next(given) if letter in name else None for letter in "lhs"))]
+
+    return cut
+
+
+def _joined_texts(*texts: str) -> str:
+    return "".join(texts)
+
+
+def _unpacked(value: Any, count: int, star: int | None) -> tuple[Any, ...]:
+    """`a, b, *c = value`, as a tuple of the targets."""
+    parts = list(value)
+    if star is None:
+        if len(parts) != count:
+            raise ValueError(f"{len(parts)} values to unpack, where {count} are expected")
+        return tuple(parts)
+    if len(parts) < count - 1:
+        raise ValueError(f"{len(parts)} values to unpack, where at least {count - 1} are expected")
+    end = len(parts) - (count - star - 1)
+    return (*parts[:star], parts[star:end], *parts[end:])
+
+
+def _flat(lists: Any) -> list[Any]:
+    return [element for inner in lists for element in inner]
+
+
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+    "is": operator.is_,
+    "is not": operator.is_not,
+}
+
+
+def _before(name: str) -> CallCost:
+    return lambda limits, args: limits.before(name, *args)
+
+
+CHAIN = LibraryFunction(None, _comparison)
+"""A chain of comparisons: each operand is evaluated once, up to the first False."""
+OPERATORS: Mapping[str, LibraryFunction] = {
+    "-x": LibraryFunction(operator.neg, _unary),
+    "+x": LibraryFunction(operator.pos, _unary),
+    "~x": LibraryFunction(operator.invert, _unary),
+    "not": LibraryFunction(operator.not_, lambda _: BOOLEAN),
+    **{
+        name: LibraryFunction(function, _arithmetic, cost=_before(name))
+        for name, function in _ARITHMETIC.items()
+    },
+    **{
+        name: LibraryFunction(
+            _COMPARED[name], _comparison, cost=lambda limits, args: limits.read(*args)
+        )
+        for name in COMPARISONS
+    },
+    # These are no functions: not all of their operands are evaluated.
+    "and": LibraryFunction(None, _all_of),
+    "or": LibraryFunction(None, _any_of),
+    "[]": LibraryFunction(operator.getitem, _index),
+    **{name: LibraryFunction(_cut(name), _sliced) for name in SLICES},
+    "f-string": LibraryFunction(_joined_texts, lambda _: STRING),
+    "{}": LibraryFunction(
+        formatted, lambda _: STRING, cost=lambda limits, args: limits.before_format(*args[::2])
+    ),
+    UNPACK: LibraryFunction(_unpacked, _unpacking),
+    MATCHED: LibraryFunction(None, _unpacking),
+    FLATTEN: LibraryFunction(_flat, _flattening),
+}
+"""By the names that they have in trees."""

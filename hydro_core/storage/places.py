@@ -1,0 +1,101 @@
+"""What is done to files and folders, in a directory and in a store: the words that `Path` lacks."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from hydro_core.storage.remote import DataPlace, Remote
+
+_NO_LINKS = (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK)
+"""What the operating system says where a file system has no second names for files."""
+
+Identity = tuple[int, int]
+"""What tells a file from every other that ever has its name."""
+
+
+def remove_tree(place: DataPlace, *, ignore_errors: bool = False) -> None:
+    """Removes a folder with all that is in it."""
+    if isinstance(place, Remote):
+        place.store.delete_below(place.key)
+    else:
+        shutil.rmtree(place, ignore_errors=ignore_errors)
+
+
+def identity_of(file: DataPlace) -> Identity:
+    """What tells a file from every other that ever has its name.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    found = file.stat()
+    inode = found.st_size if isinstance(file, Remote) else file.stat().st_ino
+    return inode, found.st_mtime_ns
+
+
+def second_name(file: DataPlace, to: DataPlace) -> None:
+    """Has the bytes of a file under another name; a store, and a file system without links, writes
+    them once more.
+    """
+    match file, to:
+        case (Remote(), Remote()):
+            file.store.copy(file.key, to.key)
+        case (Path(), Path()):
+            try:
+                os.link(file, to)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                shutil.copyfile(file, to)
+        case _:
+            raise ValueError(f"{file} and {to} are in different stores")
+
+
+def has_second_name(file: DataPlace, to: DataPlace) -> bool:
+    """Whether `second_name` is done already, of a file that never changes."""
+    if isinstance(file, Path) and isinstance(to, Path):
+        return to.exists() and to.samefile(file)
+    return to.is_file() and to.stat().st_size == file.stat().st_size
+
+
+def write_whole(file: DataPlace, text: str) -> None:
+    """Writes a file that others may read meanwhile: they find it as it was, or as it is then."""
+    if isinstance(file, Remote):
+        file.write_bytes(text.encode())
+        return
+    part = file.with_name(f"{file.name}.part")
+    with part.open("w", encoding="utf-8") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(opened.fileno())
+    part.replace(file)
+
+
+def entries_in(folder: DataPlace) -> list[DataPlace]:
+    """The folders in a folder, and the files, by name; none where it is not there."""
+    if isinstance(folder, Remote):
+        return list(folder.iterdir())
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def derived_place(place: DataPlace) -> Path | None:
+    """A directory of this machine for what can be made again at any time of what is in a folder;
+    None: there is none.
+    """
+    if isinstance(place, Path):
+        return place
+    known = place.settings.derived
+    digest = hashlib.sha256(str(place).encode()).hexdigest()[:20]
+    return None if known is None else Path(known, f"{place.name}-{digest}")
+
+
+def files_in(folder: DataPlace) -> Iterator[DataPlace]:
+    """The files in a folder, and those in folders in it; none where it is not there."""
+    if isinstance(folder, Remote):
+        yield from folder.files()
+    else:
+        yield from (file for file in folder.rglob("*") if file.is_file())
