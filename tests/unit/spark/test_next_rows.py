@@ -37,7 +37,7 @@ def _found(forward: bool, new: Any, stored: Any) -> list[int]:
     """Which left rows are found, of one at each day of key 1, and one without a day."""
     rows = _rows(forward)
     known = {rows: up_to_next(rows, new, RIGHT, None if stored is None else (stored, RIGHT))}
-    one = Lookup(rows, ((("k",), ("row", "k")),), ("at",))
+    one = Lookup(rows, ((("k",), ("row", "k")),), between=("at",))
     met = Met(Needed(frozenset([one])), LEFT, known, (0, 9))
     days: list[int | None] = [*range(-5, 10), None]
     items = [{"k": 1, "at": _day(at), "n": 0} for at in days]
