@@ -56,6 +56,7 @@ from hydro_core.plan.found_rows import (
 )
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
+from hydro_core.plan.nearest_rows import next_partners
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.round_lookups import Place
 from hydro_core.plan.stored_rows import KeyedStream, sides
@@ -270,7 +271,10 @@ class _Analysis:
             return None
         mine, other = sides(node, i)
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
-        return _united((NEW_ROWS, self._on_side(node, i), self._met(mine, other), *earlier))
+        met = self._met(mine, other)
+        if isinstance(node.cls, AsOf) and i == 0 and met is not None:
+            met = _Rows(frozenset(next_partners(self._plan, self._origins, node, met.found)))
+        return _united((NEW_ROWS, self._on_side(node, i), met, *earlier))
 
     def _on_side(self, node: Node, i: int) -> Wanted:
         """What is wanted of the pairs, or matches, of two streams, as what is wanted of one.

@@ -317,13 +317,11 @@ class Run:
         if slot.mode is Mode.CHANGES:
             changes = changes_of(relation, self.first).frame
             if self.first < self.last and not has_few_rows(self.setting.job.spark):
-                # Where an item comes and goes again in one file, lookups do not find it.
+                # What comes and goes again in one file is not looked up.
                 changes = changes.repartition(F.col(ITEM))
             return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
-        if slot.mode is Mode.LAST:
-            events = relation.at(self.last)
-        else:
-            events = relation.events(self.first, self.last)
+        is_last = slot.mode is Mode.LAST
+        events = relation.at(self.last) if is_last else relation.events(self.first, self.last)
         frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
         return exactly(frame, slot.item)
 
