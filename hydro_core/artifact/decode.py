@@ -125,7 +125,7 @@ class Decoder:
 
     def _part(self, record: Any) -> Any:
         match record:
-            case None | str():
+            case None | bool() | int() | str():
                 return record
             case {"all": parts}:
                 return tuple(map(self._part, parts))

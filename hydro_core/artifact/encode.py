@@ -136,7 +136,7 @@ class Encoder:
 
     def _part(self, part: Any) -> Any:
         match part:
-            case None | str():
+            case None | bool() | int() | str():
                 return part
             case tuple():
                 return {"all": [self._part(p) for p in part]}

@@ -56,7 +56,9 @@ from hydro_core.plan.found_rows import (
 )
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
+from hydro_core.plan.nearest_rows import next_partners
 from hydro_core.plan.origins import NewRowOrigins
+from hydro_core.plan.round_lookups import Place
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, group_key
@@ -92,14 +94,17 @@ class Needed:
     """
 
 
-def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Needed]:
+def lookups(
+    plan: TickPlan, added: Collection[str], in_rounds: Collection[Place] = ()
+) -> Mapping[str, Needed]:
     """Which rows of slots are needed, by the slots' ids; of others all are.
 
     Args:
         plan: what runs.
         added: the outputs of which nobody reads more than what a range adds or changes.
+        in_rounds: the inputs of operators of which rounds of cycles look up what they meet.
     """
-    analysis = _Analysis(plan, added)
+    analysis = _Analysis(plan, added, in_rounds)
     found = ((slot, analysis.of_slot(slot)) for slot in plan.slots)
     return {slot.id: Needed(rows.found, rows.new) for slot, rows in found if rows is not None}
 
@@ -107,8 +112,11 @@ def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Needed]:
 class _Analysis:
     """The answers to both questions for the streams of a plan, by the nodes that give them."""
 
-    def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
+    def __init__(
+        self, plan: TickPlan, added: Collection[str], in_rounds: Collection[Place]
+    ) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
+        self._in_rounds = in_rounds
         self._origins = NewRowOrigins(plan)
         self._extremes = ExtremesRead(plan, self._origins)
         self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
@@ -181,7 +189,8 @@ class _Analysis:
         """What an operator looks at of its inputs; of events all are there."""
         for i, stream in enumerate(node.inputs):
             if self._kinds[stream.node] is not Kind.E:
-                yield stream, self._wants_of(node, i)
+                by_rounds = (node.id, i) in self._in_rounds
+                yield stream, NO_ROWS if by_rounds else self._wants_of(node, i)
 
     def _wants_of(self, node: Node, i: int) -> Wanted:
         new = NEW_ROWS if self._origins.adds(node.inputs[i].node) else None
@@ -262,7 +271,10 @@ class _Analysis:
             return None
         mine, other = sides(node, i)
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
-        return _united((NEW_ROWS, self._on_side(node, i), self._met(mine, other), *earlier))
+        met = self._met(mine, other)
+        if isinstance(node.cls, AsOf) and i == 0 and met is not None:
+            met = _Rows(frozenset(next_partners(self._plan, self._origins, node, met.found)))
+        return _united((NEW_ROWS, self._on_side(node, i), met, *earlier))
 
     def _on_side(self, node: Node, i: int) -> Wanted:
         """What is wanted of the pairs, or matches, of two streams, as what is wanted of one.

@@ -26,6 +26,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
 from hydro_core.project.quarantine import asks
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from hydro_core.project.cutting import served, sharding_of
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import params_given, program_of
 from hydro_core.project.reads import no_such_output, takes_back
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.columns import declared_columns
 
 from .programs import deployment_for, plan_as_written, said_instead, texts_of
@@ -47,7 +48,7 @@ COPIES = "copies"
 class Deployments:
     """The deployments of all flows of a project, each read once; none is made by looking."""
 
-    def __init__(self, pipelines: Path) -> None:
+    def __init__(self, pipelines: DataPlace) -> None:
         self._pipelines = pipelines
         self._ledgers: dict[str, Ledger] = {}
         self._serving: dict[str, WrittenDeployment] = {}
@@ -68,7 +69,7 @@ class Deployments:
 
     def output_of(
         self, flow: FlowAsset, name: str, columns: Collection[str] | None
-    ) -> tuple[Path, int | None]:
+    ) -> tuple[DataPlace, int | None]:
         """The table of another flow's output, which an input of this one is, and the version of it
         that the other flow's ledger names: what lies there beyond that has not happened.
 
@@ -297,7 +298,7 @@ def _named(flow: FlowAsset) -> str:
     return Path(program).name if program.endswith(PROGRAMS) else program
 
 
-def _lost(flow: FlowAsset, directory: Path) -> DataError:
+def _lost(flow: FlowAsset, directory: DataPlace) -> DataError:
     return DataError(
         Diagnostic(
             "state",

@@ -17,6 +17,7 @@ from hydro_core.plan.found_rows import (
     PassingRows,
     RowsBefore,
     RowsSinceLate,
+    RowsUpToNext,
     derived_rows,
 )
 from hydro_core.plan.lookups import Needed
@@ -25,6 +26,7 @@ from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.agreeing import KnownItems, Met, agreeing_items
 from hydro_core.spark.store.extremes import Leading, extreme_items
 from hydro_core.spark.store.late_items import late_items
+from hydro_core.spark.store.next_rows import up_to_next
 from hydro_core.spark.store.passing import passing_items
 from hydro_core.spark.store.rows_before import rows_before
 from hydro_core.spark.store.values import Column
@@ -107,6 +109,8 @@ class StoredSearch:
             case RowsSinceLate(of, tails):
                 told = of in known and tails in known and self._is_tick
                 return late_items(rows, *known[of], *known[tails]) if told else known.get(of)
+            case RowsUpToNext(of, stored):
+                return up_to_next(rows, *known[of], known.get(stored)) if of in known else None
             case ExtremeRows(slot, beside=beside):
                 items = self._extreme(rows, known) if _are_known(beside, known) else None
                 return None if items is None else (items, self._plan.slot(slot).item)
