@@ -45,7 +45,7 @@ unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the law
 	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
 
 # Two lanes for two cores; what the second one prints comes last.
-test: lint ## lint and every test but the slow ones; what CI runs
+test: $(SETUP) ## lint and every test but the slow ones; what CI runs
 	@log=$$(mktemp); \
 	$(MAKE) -s SETUP= second-lane >$$log 2>&1 & beside=$$!; \
 	$(PYTEST) -q -m "spark and not dagster and not slow" tests; status=$$?; \
@@ -55,6 +55,7 @@ test: lint ## lint and every test but the slow ones; what CI runs
 
 second-lane:
 	@status=0; \
+	$(MAKE) -s SETUP= lint || status=1; \
 	$(PYTEST) -q -m "dagster and not slow" $(DAGSTER) || status=1; \
 	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
 	exit $$status
