@@ -7,6 +7,7 @@ from typing import assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
@@ -144,6 +145,11 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: PLR0911 - a closed 
             return Advice(
                 f"a new row moves others in `{_called(shape)}`, and their key is no column",
                 "name the columns of a key, `by=…`, which `with_columns` may make before",
+            )
+        case AsOf(keyed=False):
+            return Advice(
+                "without a key each row of one side may be the nearest of each of the other",
+                "name columns of a key, `on=…`, so that the rows of the keys that come are looked up",
             )
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return _of_other(shape)
