@@ -146,11 +146,6 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: PLR0911 - a closed 
                 f"a new row moves others in `{_called(shape)}`, and their key is no column",
                 "name the columns of a key, `by=…`, which `with_columns` may make before",
             )
-        case AsOf(keyed=False):
-            return Advice(
-                "without a key each row of one side may be the nearest of each of the other",
-                "name columns of a key, `on=…`, so that the rows of the keys that come are looked up",
-            )
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return _of_other(shape)
         case _:
@@ -158,6 +153,11 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: PLR0911 - a closed 
 
 
 def _of_other(shape: Shape) -> Advice:
+    if isinstance(shape.cls, AsOf) and not shape.cls.keyed:
+        return Advice(
+            "without a key each row of one side may be the nearest of each of the other",
+            "name columns of a key, `on=…`: then rows of the keys that come are looked up",
+        )
     if any(shape.linear):
         return Advice("its input is not a history that only grows", IN_SMALLER_PARTS)
     return Advice(

@@ -63,6 +63,7 @@ SEVERAL = tuple(
     for key, order in product(KEYS, ORDERS[:2] + ORDERS[3:4])
 )
 STEP = "lambda acc, r: (acc * 2 + (r.v or 0)) % 5"
+NEXT = 'lambda a, b: {"k": b.k, "m": b.m, "v": ((a.v or 0) * 2 - (b.v or 0)) % 5}'
 ROW_OF_STEP = 'map(lambda r: {"k": r.k, "m": r.m, "v": r.value})'
 SORTED = tuple(
     f"{sort} -> {of_sorted}"
@@ -75,8 +76,7 @@ SORTED = tuple(
             'limit(2, by="k")', "limit(1)", 'unique_keyed(by="m")',
             f'scan_keyed(0, {STEP}, by=["k", "m"]) -> {ROW_OF_STEP}',
             f'fold_keyed(1, {STEP}, by=["k", "m"]) -> {ROW_OF_STEP}',
-            'reduce_keyed(lambda a, b: {"k": b.k, "m": b.m, "v": ((a.v or 0) * 2 - (b.v or 0)) % 5}'
-            ', by="k")',
+            f'reduce_keyed({NEXT}, by="k")',
         ),
     )
 )  # fmt: skip

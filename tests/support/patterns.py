@@ -23,7 +23,8 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
 from tests.support.ordered_patterns import (
-    first_of,
+    OF_ORDER,
+    known_of_order,
     one_key_of,
     steps_in_order,
     top_arguments,
@@ -205,8 +206,8 @@ def of_empty(rule: Rule) -> bool:
 OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
-    *("opposite", "first_of_key", "first_of_all", "itself", "steps_in_order", "one_key"),
+    *("parts", "moving", "moves", "distinct_of", "apart", "opposite", "itself"),
+    *OF_ORDER,
 }
 HOWS = {
     "opposite": ("semi", "anti"),
@@ -304,16 +305,10 @@ class Instance:
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
             found = [_join(how, None) for how in HOWS[condition.name]]
-        elif condition.name == "tails":
-            found = with_tails_of(self.rng)
         elif condition.name == "itself":
             return
-        elif condition.name in {"first_of_key", "first_of_all"}:
-            found = first_of(self.rng, condition.name, self.rule.name)
-        elif condition.name == "steps_in_order":
-            found = steps_in_order(self.rng, self.rule.name)
-        elif condition.name == "one_key":
-            found = one_key_of(self.rng)
+        elif condition.name in OF_ORDER:
+            found = known_of_order(self.rng, condition.name, self.rule.name)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name

@@ -45,7 +45,7 @@ def test_what_has_no_key_goes_on_from_the_last_rows_or_says_why_not() -> None:
     assert not _notes(ROWS + over.format('running(sum(lambda r: r["v"]))'))
     (note,) = _notes(ROWS + over.format("ntile(2)"))
     assert "moves others" in note.reason
-    assert _notes(ROWS + over.format('running(sum(lambda r: len(str(r))))')), "looks at whole rows"
+    assert _notes(ROWS + over.format("running(sum(lambda r: len(str(r))))")), "looks at whole rows"
     asof = 'h = a -> persist(); h -> join_asof(right=h, at="v", since="v", suffix="_r") -> out'
     (note,) = _notes(ROWS + asof)
     assert note.operator == "join_asof"

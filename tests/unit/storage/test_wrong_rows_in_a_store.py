@@ -1,4 +1,4 @@
-"""Rows that do not fit are read of a bucket as they are of a directory: which they are, and where."""
+"""Rows that do not fit are read of a bucket as they are of a directory: which, and where."""
 
 from __future__ import annotations
 
