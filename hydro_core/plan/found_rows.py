@@ -91,6 +91,30 @@ class RowsSinceLate:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtremeRows:
+    """The stored rows of a slot with the least or the greatest value of a leaf, nulls apart, of
+    those that lookups do not find.
+    """
+
+    slot: str
+    leaf: FieldPath
+    greatest: bool
+    key: tuple[FieldPath, ...]
+    """The leaves of a key of which the slot has one row at a tick."""
+    beside: frozenset[Lookup]
+    """What finds the others."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through, this one with it."""
+        return 1 + max((one.steps for one in self.beside), default=0)
+
+    def __str__(self) -> str:
+        which = "greatest" if self.greatest else "least"
+        return f"{self.slot} with the {which} {_name(self.leaf)}"
+
+
+@dataclass(frozen=True, slots=True)
 class RowsBefore:
     """Of each key the numbers before the least one that its rows have, each with such a row."""
 
@@ -140,7 +164,9 @@ class RowsUpToNext:
 
 ROW, FIRST, LAST = "row", "from", "up_to"
 """The fields of these items."""
-DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsBefore | RowsUpToNext
+DerivedRows = (
+    PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsBefore | RowsUpToNext | ExtremeRows
+)
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
@@ -241,6 +267,8 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
             return (of, *sorted((one.by for one in partners), key=str))
         case RowsSinceLate(of, tails):
             return (of, tails)
+        case ExtremeRows(beside=beside):
+            return sorted((one.by for one in beside), key=str)
         case RowsUpToNext(of, stored):
             return (of, stored)
 
