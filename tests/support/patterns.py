@@ -155,10 +155,8 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name in {"aggregate", "top", "over"}:
-            hows = [op.name, f"{op.name}:global"]
-        if op.name == "limit":
-            hows = [op.name, f"{op.name}:single"]
+        if op.name in VARIANTS:
+            hows = [op.name, f"{op.name}:{VARIANTS[op.name]}"]
         for how in hows:
             args = arguments(op, rng, how)
             if args is None:
@@ -170,8 +168,8 @@ def all_shapes() -> Mapping[str, Shape]:
                 made = Order.TOTAL if op.name.startswith("sort") else Order.NONE
                 shapes.append(shape_of(node, orders, made))
             if op.name in {"fold_keyed", "reduce_keyed"}:
-                in_order = node.with_(args=steps_in_order(rng, op.name)[0])
-                shapes.append(shape_of(in_order, (Order.TOTAL,), Order.NONE))
+                steps = node.with_(args=steps_in_order(rng, op.name)[0])
+                shapes.append(shape_of(steps, (Order.TOTAL,), Order.NONE))
             found |= {shape.name: shape for shape in shapes}
     return found
 
@@ -209,13 +207,9 @@ KNOWN_TOGETHER = {
     *("parts", "moving", "moves", "distinct_of", "apart", "opposite", "itself"),
     *OF_ORDER,
 }
-HOWS = {
-    "opposite": ("semi", "anti"),
-}
-
-
-def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
+HOWS = {"opposite": ("semi", "anti")}
+MORE = (("suffix", None), ("where", None))
+VARIANTS = {"aggregate": "global", "top": "global", "over": "global", "limit": "single"}
 
 
 def _known_of_aggregates(
@@ -304,7 +298,7 @@ class Instance:
         """Binds the arguments of which the fact speaks to some of which it is true."""
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
-            found = [_join(how, None) for how in HOWS[condition.name]]
+            found = [Args((("on", None), ("how", h), *MORE)) for h in HOWS[condition.name]]
         elif condition.name == "itself":
             return
         elif condition.name in OF_ORDER:
