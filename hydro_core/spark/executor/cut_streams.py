@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf
 from hydro_core.spark.frames.relation import ITEM, Relation
-from hydro_core.spark.store.agreeing import Column
+from hydro_core.spark.store.values import Column
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import ItemType
 
