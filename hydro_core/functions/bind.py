@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions import typing_parts as parts
 from hydro_core.functions.failing_constants import check_constants, constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import (
@@ -34,6 +33,7 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
+from hydro_core.functions.library import typing_parts as parts
 from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.library.operators import merged
 from hydro_core.functions.scope import FORMAT, RAISE
