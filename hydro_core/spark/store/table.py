@@ -6,8 +6,6 @@ already written below the table's directory; either way it is one small commit o
 
 from __future__ import annotations
 
-import json
-import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -30,13 +28,21 @@ from hydro_core.errors import DataError
 from hydro_core.faults import fault_of
 from hydro_core.files.parquet import copy_parquet, files_as_dataset, has_int96
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.delta_actions import SUMMED_TO, data_files, stored_file, summed_to
+from hydro_core.spark.store.delta_actions import (
+    SUMMED_TO,
+    FileFacts,
+    added,
+    data_files,
+    removed,
+    stored_file,
+    summed_to,
+)
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
-from hydro_core.storage.places import remove_tree
+from hydro_core.storage.places import are_there, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 STAGED = "staged"
@@ -66,14 +72,6 @@ class DataFile:
         return (self.last is None or self.last >= first) and (
             self.first is None or self.first <= last
         )
-
-
-def are_there(files: Iterable[DataFile]) -> bool:
-    """Whether files are all there; a store is asked once for each folder that they are in."""
-    found = [file.path for file in files]
-    folders = {path.parent for path in found if isinstance(path, Remote)}
-    there: set[DataPlace] = {file for folder in folders for file in folder.files()}
-    return all(path in there if isinstance(path, Remote) else path.exists() for path in found)
 
 
 class StoredTable:
@@ -143,18 +141,20 @@ class StoredTable:
         before = table.version()
         if before == version:
             return
+        if isinstance(self.path, Remote):
+            # While delta-rs sets a table back nothing else goes on in this process, a lease ends.
+            files = self.files_at(version)
+            if not are_there(file.path for file in files):
+                raise self._removed(version)
+            self.hold(files)
+            return
         try:
             table.restore(version)
             self._seen(table, before)
         except DeltaError as error:
             if "missing file" not in str(error):
                 raise self._lost(f"cannot be set back to version {version}", error) from error
-            raise state_error(
-                f"the table {self.path} cannot be set back to version {version}: "
-                "files of it were removed",
-                "go back less far, or restore the pipeline's directory from a backup; "
-                "`hydrotick compact --keep-hours` says how long files are kept",
-            ) from error
+            raise self._removed(version) from error
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
@@ -371,24 +371,20 @@ class StoredTable:
         return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
 
     def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
-        tick = self.spec.tick
-        statistics: dict[str, Any] = {"nullCount": {tick: 0}}
-        if file.rows is not None:
-            statistics["numRecords"] = file.rows
-        if file.first is not None and file.last is not None:
-            statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
-        return AddAction(
-            name_below(file.path, self.path),
-            file.size,
-            {},
-            int(time.time() * 1000),
-            changes,
-            json.dumps(statistics),
-        )
+        name = name_below(file.path, self.path)
+        of = FileFacts(name, file.size, file.rows, file.first, file.last)
+        return added(of, self.spec.tick, changes=changes)
 
     def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
-        path = name_below(file.path, self.path)
-        return RemoveAction(path, changes, int(time.time() * 1000), file.size)
+        return removed(name_below(file.path, self.path), file.size, changes=changes)
+
+    def _removed(self, version: int) -> DataError:
+        return state_error(
+            f"the table {self.path} cannot be set back to version {version}: "
+            "files of it were removed",
+            "go back less far, or restore the pipeline's directory from a backup; "
+            "`hydrotick compact --keep-hours` says how long files are kept",
+        )
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
         fault = fault_of(error, str(self.path)) if isinstance(error, Exception) else None
