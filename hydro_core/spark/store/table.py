@@ -7,7 +7,8 @@ already written below the table's directory; either way it is one small commit o
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from deltalake import (
     PostCommitHookProperties,
     Schema,
 )
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
@@ -47,7 +48,6 @@ from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
-
 
 _TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
 """Files are joined with those of their own tier, so each byte is written again a few times only.
@@ -138,8 +138,7 @@ class StoredTable:
         table = self._open()
         if table.version() < version:
             raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
-        before = table.version()
-        if before == version:
+        if table.version() == version:
             return
         if isinstance(self.path, Remote):
             # While delta-rs sets a table back nothing else goes on in this process, a lease ends.
@@ -149,8 +148,8 @@ class StoredTable:
             self.hold(files)
             return
         try:
-            table.restore(version)
-            self._seen(table, before)
+            with self._one_version(table):
+                table.restore(version)
         except DeltaError as error:
             if "missing file" not in str(error):
                 raise self._lost(f"cannot be set back to version {version}", error) from error
@@ -161,9 +160,8 @@ class StoredTable:
         if rows.num_rows == 0 and (self.spec.mode is not Mode.LAST or not self.files()):
             return
         table = self._open()
-        before = table.version()
-        write_rows(table, rows, self.spec, self._mode)
-        self._seen(table, before)
+        with self._one_version(table):
+            write_rows(table, rows, self.spec, self._mode)
 
     def append_files(self, files: Iterable[DataPlace], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
@@ -171,14 +169,13 @@ class StoredTable:
         if not adds and self.spec.mode is not Mode.LAST:
             return
         table = self._open()
-        before = table.version()
-        table.create_write_transaction(
-            adds,
-            self._mode,
-            table.schema(),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                adds,
+                self._mode,
+                table.schema(),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
@@ -211,7 +208,6 @@ class StoredTable:
         tell apart from those before it.
         """
         table = self._open()
-        before = table.version()
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
@@ -226,14 +222,14 @@ class StoredTable:
             adds += [self._removing(file) for file in gone]
         elif len(gone) < len(held):
             raise AssertionError(f"{self.path} cannot keep files that have other columns")
-        table.create_write_transaction(
-            adds,
-            "append" if same_columns else "overwrite",
-            Schema.from_arrow(self.spec.arrow_schema),
-            commit_properties=CommitProperties(custom_metadata=note),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                adds,
+                "append" if same_columns else "overwrite",
+                Schema.from_arrow(self.spec.arrow_schema),
+                commit_properties=CommitProperties(custom_metadata=note),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
@@ -244,9 +240,8 @@ class StoredTable:
         table = self._open()
         for tier in _TIERS:
             if self._of_tier(tier) >= least:
-                before = table.version()
-                table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
-                self._seen(table, before)
+                with self._one_version(table):
+                    table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
 
     def _of_tier(self, size: int) -> int:
         return sum(2 * file.size < size for file in self.files())
@@ -262,7 +257,6 @@ class StoredTable:
         joins files, takes them for other times, as other readers do.
         """
         table = self._open()
-        before = table.version()
         old = self._with_int96()
         if not old:
             return
@@ -275,13 +269,13 @@ class StoredTable:
                 self._adding(made_file, changes=False),
                 self._removing(file, changes=False),
             ]
-        table.create_write_transaction(
-            actions,
-            "append",
-            table.schema(),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                actions,
+                "append",
+                table.schema(),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def _with_int96(self) -> list[tuple[DataFile, Path]]:
         # Of what is in stores none is as old as that.
@@ -291,29 +285,26 @@ class StoredTable:
     def sum_up(self, rows: pa.Table, tick: int) -> None:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
-        before = table.version()
-        write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
-        self._seen(table, before)
+        with self._one_version(table):
+            write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
 
     def note_summed(self, tick: int) -> None:
         """Says once more in the log up to which tick its changes are one."""
         table = self._open()
-        before = table.version()
-        table.create_write_transaction(
-            [],
-            "append",
-            table.schema(),
-            commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                [],
+                "append",
+                table.schema(),
+                commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def rewrite(self, rows: pa.Table) -> None:
         """Puts the rows in the place of all others."""
         table = self._open()
-        before = table.version()
-        write_rows(table, rows, self.spec, "overwrite")
-        self._seen(table, before)
+        with self._one_version(table):
+            write_rows(table, rows, self.spec, "overwrite")
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
@@ -343,12 +334,18 @@ class StoredTable:
         found: Any = self._open().schema().to_arrow()
         return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
 
-    def _seen(self, table: DeltaTable, before: int) -> None:
-        """Sees the one version that was written after another.
+    @contextmanager
+    def _one_version(self, table: DeltaTable) -> Iterator[None]:
+        """Within it one version is written, which is seen then.
 
         Raises:
             TransientError: somebody else has written as well, maybe rows (code `state`).
         """
+        before = table.version()
+        try:
+            yield
+        except CommitFailedError as error:
+            raise fault_of(error, str(self.path)) or overtaken(self.path) from error
         if table.version() == before:
             table.update_incremental()
         if table.version() > before + 1:

@@ -17,8 +17,8 @@ from hydro_core.errors import DataError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
-from hydro_core.spark.store.ledger_rows import LEDGER_SCHEMA
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger_rows import LEDGER_SCHEMA
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
