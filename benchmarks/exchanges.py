@@ -104,7 +104,7 @@ def nothing_known() -> Iterator[None]:
     known = Run._step  # noqa: SLF001 - there is no switch for it
 
     def step(run: Run, node: Node, inputs: Iterable[Relation]) -> Step:
-        forgotten = [relation.with_(lies_by=None, distinct=None) for relation in inputs]
+        forgotten = [relation.with_(partitioned_by=None, distinct=None) for relation in inputs]
         return known(run, node, forgotten)
 
     with patch.object(Run, "_step", step):

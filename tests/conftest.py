@@ -4,6 +4,7 @@ Spark."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -14,7 +15,13 @@ from hydro_core.settings import SparkSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.support.store_server import StoreServer
+
 pytest.register_assert_rewrite("tests.spark.engines")
+
+# Spark's JVMs of tests, and of the commands that they start, live for minutes: a fifth of their
+# processor time would go into code that is optimized for hours.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("local", deadline=None)
@@ -44,3 +51,24 @@ def spark() -> SparkSession:
     from hydro_core.spark.session.session import shared_session
 
     return shared_session(SparkSettings(master="local[2]"))
+
+
+@pytest.fixture(scope="session")
+def _store_server() -> Iterator[StoreServer]:
+    from tests.support.store_server import store_server
+
+    with store_server() as found:
+        yield found
+
+
+@pytest.fixture
+def server(_store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
+    """The object store of the test run: its bucket is empty, and nothing was asked of it."""
+    from hydro_core.storage.store import bucket_store
+    from tests.support.store_server import with_credentials
+
+    with_credentials(monkeypatch)
+    bucket_store.cache_clear()
+    _store_server.at("x").store.delete_below("")
+    _store_server.asked.clear()
+    return _store_server

@@ -241,8 +241,8 @@ def _stored(spec: AggregateSpec) -> str:
             return "the different values" if spec.over_distinct else "all values"
         case Kept(merge="", parts=parts):
             return "its parts: " + ", ".join(parts)
-        case Kept(beside=beside):
-            return f"the result, and {beside} of the order" if beside else "the result"
+        case Kept(companion=companion):
+            return f"the result, and {companion} of the order" if companion else "the result"
 
 
 def _moves(spec: AggregateSpec) -> str:

@@ -18,17 +18,12 @@ from typing import Any
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Const,
     Expr,
     IfElse,
-    Index,
+    Op,
     Param,
-    Unary,
+    Part,
 )
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.functions.walk import children
@@ -175,11 +170,11 @@ def shared_parts(bounds: Bounds, left: ItemType) -> SharedParts | None:
 def _stretch(name: str, of: ItemType, length: Any, offset: int) -> Fn:
     """The number of the stretch in which a column is, and so many further; null of null."""
     value = field_of(Param(ITEM), name)
-    since = Binary("-", value, Const(_EPOCHS[of][0])) if of in _EPOCHS else value
-    number: Expr = Binary("//", since, Const(length))
+    since = Op("-", (value, Const(_EPOCHS[of][0]))) if of in _EPOCHS else value
+    number: Expr = Op("//", (since, Const(length)))
     if offset:
-        number = Binary("+", number, Const(offset))
-    tree = IfElse(Compare(value, (("is", Const(None)),)), Const(None), number)
+        number = Op("+", (number, Const(offset)))
+    tree = IfElse(Op("is", (value, Const(None))), Const(None), number)
     return function_of(tree, (ITEM,))
 
 
@@ -216,8 +211,8 @@ def _compared(condition: Fn) -> Iterator[tuple[_Linear, str]]:
     if condition.tree is None or len(condition.params) != 2:
         return
     for compare in _conjuncts(condition.tree):
-        operand = compare.first
-        for operator, following in compare.rest:
+        operand, *others = compare.args
+        for operator, following in zip(compare.name.split(","), others, strict=True):
             # a number beside a distance of times is none: the types say so
             with suppress(TypeError):
                 yield from list(_difference(operand, operator, following, condition.params))
@@ -245,18 +240,18 @@ def _difference(
 def _inside(tree: Expr) -> Expr:
     """What an absolute value is of."""
     match tree:
-        case Call("abs", (inner,), ()):
+        case Op("abs", (inner,), ()):
             return inner
         case _:
             return tree
 
 
-def _conjuncts(tree: Expr) -> Iterator[Compare]:
+def _conjuncts(tree: Expr) -> Iterator[Op]:
     match tree:
-        case BoolOp("and", values):
+        case Op("and", values):
             for value in values:
                 yield from _conjuncts(value)
-        case Compare():
+        case Op(family="comparison"):
             yield tree
         case _:
             return
@@ -264,14 +259,12 @@ def _conjuncts(tree: Expr) -> Iterator[Compare]:
 
 def _linear(tree: Expr, params: tuple[str, ...]) -> _Linear | None:
     match tree:
-        case Attribute(Param(name), column) if name in params:
+        case Part(Param(name), str() as column) if name in params:
             return _Linear({(params.index(name), column): 1})
-        case Index(Param(name), Const(str() as column)) if name in params:
-            return _Linear({(params.index(name), column): 1})
-        case Unary("-", operand):
+        case Op("-x", (operand,)):
             found = _linear(operand, params)
             return None if found is None else -found
-        case Binary("+" | "-" as operator, left, right):
+        case Op("+" | "-" as operator, (left, right)):
             one, other = _linear(left, params), _linear(right, params)
             if one is None or other is None:
                 return None
@@ -286,7 +279,9 @@ def _is_constant(tree: Expr) -> bool:
     todo = [tree]
     while todo:
         node = todo.pop()
-        if not isinstance(node, Const | Call | Binary | Unary):
+        if not isinstance(node, Const | Op) or (
+            isinstance(node, Op) and node.family not in ("call", "binary", "unary")
+        ):
             return False
         todo += children(node)
     return is_complete(tree)

@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog import in_order, lineage_rules, type_rules
 from hydro_core.catalog.classes import ByKey, OrderedByKey, PerItem, Running
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.inputs import LINEAR, WHOLE
@@ -270,6 +270,7 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             RUNNING_OVER,
             MOVING_AGGREGATE,
             AGGREGATE_RESULT,
+            *in_order.ENTRIES,
             OF_SHARD,
             FITTING,
             FAILING,

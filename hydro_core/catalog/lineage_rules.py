@@ -131,6 +131,13 @@ def keyed(args: Args, types: Types) -> FieldMap:
     return FieldMap(keys, {(): _everything(types)})
 
 
+def keyed_in_order(args: Args, types: Types) -> FieldMap:
+    """The key, and results of its items: the order looks at all of them."""
+    key = ((name,) for name in args["by"] or ("0",))
+    made = () if args["by"] else ("1",)
+    return FieldMap({path: _one(0, path) for path in key}, {made: _everything(types)})
+
+
 def aggregated(args: Args, types: Types) -> FieldMap:
     """The columns of `by`, and for each aggregate what it looks at."""
     last = len(types) - 1

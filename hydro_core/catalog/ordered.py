@@ -43,6 +43,7 @@ DESCENDING = Arg(
     summary="whether the greatest comes first; ties by the item, ascending",
 )
 _ORDER = "what the rows are ordered by: a column, a list, or a function"
+ORDER = Arg("order", "order", required=True, positional=False, summary=_ORDER)
 
 
 def _columns(gives: Any) -> Any:
@@ -151,7 +152,7 @@ TOP = OpSpec(
     args=(
         Arg("n", "integer", required=True, summary="how many"),
         KEY,
-        Arg("order", "order", required=True, positional=False, summary=_ORDER),
+        ORDER,
         DESCENDING,
         Arg(
             "ties",

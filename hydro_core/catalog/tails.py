@@ -2,7 +2,8 @@
 
 What a function gives a row that comes after all stored rows of its key follows from the tail: the
 last rows as they were given, as many as are looked back at, and the aggregates so far in parts that
-merge. A key of which a row comes late is made again, from all its rows.
+merge. Each row has these, so that of a key of which a row comes late the rows behind it are made
+again, from those before it.
 """
 
 from __future__ import annotations
@@ -35,9 +36,6 @@ MOST_ROWS = 1000
 """No more rows are kept of a key: who looks back farther has the key made again."""
 EXACT = 28
 """Digits of the longest decimals that are added up without a look at how many they are."""
-
-ROWS_OF_KEY = OverFunction("whole", (Aggregate("count"),))
-"""How many rows there are of a row's key."""
 
 
 def hidden_parts(args: Args) -> Sequence[Named]:

@@ -19,8 +19,8 @@ from types import MappingProxyType
 
 from hydro_core.cli import output
 from hydro_core.errors import Diagnostic, HydroError
-from hydro_core.faults import fault_of
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.machine.faults import fault_of
 
 PLUGINS = "hydrotick.commands"
 DEBUG = "--debug"
@@ -39,6 +39,13 @@ COMMANDS: Mapping[str, EntryPoint] = MappingProxyType(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; gives 0, 1 when the program or data is at fault, 2 on misuse."""
+    try:
+        return _run(arguments)
+    finally:
+        output.write("")  # what a library printed, such as help, has a reader or has none, too
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in words
     words = [word for word in words if word != DEBUG]

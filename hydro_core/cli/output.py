@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from hydro_core.errors import Diagnostic, HydroError
 from hydro_core.types.json import json_text
+
+UNREAD = 128 + signal.SIGPIPE
+"""What a shell says of a program whose reader has left."""
 
 
 def add_format_argument(
@@ -26,17 +31,17 @@ def add_format_argument(
 
 def print_text(text: str) -> None:
     """Prints a result for people."""
-    _print(text, sys.stdout)
+    write(f"{text}\n")
 
 
 def print_json(value: Any) -> None:
     """Prints a result for programs, on one line, at once."""
-    _print(json_text(value), sys.stdout)
+    write(f"{json_text(value)}\n")
 
 
 def print_error(text: str) -> None:
     """Prints what is no result: progress, warnings, errors."""
-    _print(text, sys.stderr)
+    write(f"{text}\n", sys.stderr)
 
 
 def print_problem(error: HydroError, style: str) -> None:
@@ -53,9 +58,22 @@ def print_warnings(warnings: Sequence[Diagnostic]) -> None:
         print_error(warning.render() + "\n")
 
 
-def _print(text: str, stream: Any) -> None:
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Writes a text as it is, at once.
+
+    Args:
+        text: with its ends of lines.
+        stream: where to; None: standard output.
+
+    Raises:
+        SystemExit: nobody reads it any more (`| head`): the command ends, silently.
+    """
+    to = sys.stdout if stream is None else stream
     try:
-        print(text, file=stream, flush=True)
+        to.write(text)
+        to.flush()
     except BrokenPipeError:
-        # The reader has left (`| head`): Python must not complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        # Only a stream's own error: a socket's is no reader's, and tells of a defect.
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), to.fileno())  # or Python complains when it closes the stream
+        raise SystemExit(UNREAD) from None

@@ -6,13 +6,13 @@ never what is not: a name or an attribute that stands nowhere here is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from hydro_core.functions.fields import position_of
 from hydro_core.functions.library import builtins
 from hydro_core.functions.library.regex_types import OF_RE
 from hydro_core.functions.library.registry import OF_TYPES
@@ -21,7 +21,6 @@ from hydro_core.types.values import RowItem, describe
 BUILTINS: Mapping[str, Any] = MappingProxyType(
     {name: entry.function for name, entry in builtins.BUILTINS.items()}
 )
-POSITION = re.compile(r"_([1-9][0-9]*)")
 METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
     {
         kind: frozenset(name for name, entry in members.items() if entry.takes is not None)
@@ -63,10 +62,6 @@ IMPURE: Mapping[str, str] = MappingProxyType(
 )
 _IMPORTING = frozenset({"strftime", "decode"})
 """Methods that import a module of Python's own when they are called: see `builtins.strptime`."""
-CONVERSIONS: Mapping[int, Callable[[Any], Any]] = MappingProxyType(
-    {-1: lambda value: value, ord("r"): repr, ord("s"): str, ord("a"): ascii}
-)
-"""`!r`, `!s` and `!a` of an f-string, as its syntax tree writes them; −1 is none."""
 _TEXTS = "`in`, `startswith`, `split` and `replace` look into texts"
 _NUMBERS = "`math.sqrt`, `round` and `//` are there"
 _BOUND = "a flow in Python binds what it needs of them"
@@ -86,7 +81,7 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 def visible(name: str) -> bool:
     """Whether an attribute may be written at all: `_1` may, `_x` and `__class__` not."""
-    return not name.startswith("_") or POSITION.fullmatch(name) is not None
+    return not name.startswith("_") or position_of(name) is not None
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -97,9 +92,9 @@ def attribute(value: Any, name: str) -> Any:
     """
     if isinstance(value, dict) and name in value and visible(name):
         return dict.__getitem__(value, name)
-    found = POSITION.fullmatch(name)
-    if found and isinstance(value, tuple) and int(found[1]) <= len(value):
-        return value[int(found[1]) - 1]
+    place = position_of(name)
+    if place is not None and isinstance(value, tuple) and place < len(value):
+        return value[place]
     kind = type(value)
     if kind is type:
         return _of_class(value, name)
@@ -137,15 +132,6 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
 
 def _called_here(method: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     return method(*args, **keywords)
-
-
-def formatted(value: Any, conversion: int, spec: str) -> str:
-    """A value of an f-string; the conversion is that of its syntax tree.
-
-    >>> formatted(datetime(2024, 2, 3), -1, "%d.%m."), formatted("a", ord("r"), ">5")
-    ('03.02.', "  'a'")
-    """
-    return format(CONVERSIONS[conversion](value), spec)
 
 
 def _none(value: Any, name: str) -> Any:

@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hydro_core.functions.allowed import BUILTINS, attribute, formatted
+from hydro_core.functions.allowed import BUILTINS, attribute
 from hydro_core.functions.check import check_expression
+from hydro_core.functions.library.operators import formatted
 from hydro_core.functions.python_text import copied
 
 _ATTRIBUTE = " attribute"
@@ -64,7 +65,8 @@ class _Guarded(ast.NodeTransformer):
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         self.generic_visit(node)
         spec = node.format_spec or ast.Constant("")
-        text = _call(_FORMATTED, node.value, ast.Constant(node.conversion), spec)
+        conversion = ast.Constant("" if node.conversion < 0 else chr(node.conversion))
+        text = _call(_FORMATTED, node.value, conversion, spec)
         return ast.FormattedValue(text, -1, None)
 
 

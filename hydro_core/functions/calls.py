@@ -11,18 +11,7 @@ from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
-from hydro_core.functions.tree import (
-    Call,
-    Const,
-    Expr,
-    Inner,
-    Let,
-    MakeRow,
-    Method,
-    Opaque,
-    Param,
-    Spread,
-)
+from hydro_core.functions.tree import Const, Expr, Inner, Let, MakeRow, Op, Param, Spread
 
 _DEPTH = 30
 """Functions within functions that are read in place."""
@@ -107,20 +96,20 @@ class Calls(Expressions):
         last = max((i for i, (n, _) in enumerate(defaults) if n in given), default=-1)
         parts = [given.pop(n, Const(default)) for n, default in defaults[: last + 1]]
         if parts and not given and not any(p == Const(...) for p in parts):
-            return Call(name, (*args, *parts), (), self.place(node))
-        return Call(name, args, keywords, self.place(node))
+            return Op(name, (*args, *parts), (), self.place(node))
+        return Op(name, args, keywords, self.place(node))
 
     def _foreign(self, name: str, node: ast.Call, scope: Scope) -> Expr:
         args, keywords = self._arguments(node, scope)
         scope.forget_changeable()
-        return Opaque(name, args, keywords, self.place(node))
+        return Op(f"?{name}", args, keywords, self.place(node))
 
     def _dict(self, node: ast.Call, scope: Scope) -> Expr:
         args = tuple(self.expr(a, scope) for a in node.args)
         place = self.place(node)
         if not node.keywords and args:
-            return Call("dict", args, (), place)
-        parts: list[Any] = [Spread(Call("dict", (a,), (), place)) for a in args]
+            return Op("dict", args, (), place)
+        parts: list[Any] = [Spread(Op("dict", (a,), (), place)) for a in args]
         for keyword in node.keywords:
             value = self.expr(keyword.value, scope)
             parts.append(Spread(value) if keyword.arg is None else (keyword.arg, value))
@@ -149,9 +138,9 @@ class Calls(Expressions):
     def _method(self, base: Expr, attr: str, node: ast.Call, scope: Scope) -> Expr:
         args, keywords = self._arguments(node, scope)
         if attr in ALL_METHODS:
-            return Method(base, attr, args, keywords, self.place(node))
+            return Op(f".{attr}", (base, *args), keywords, self.place(node))
         scope.forget_changeable()
-        return Opaque(attr, (base, *args), keywords, self.place(node))
+        return Op(f"?{attr}", (base, *args), keywords, self.place(node))
 
     def _local_call(self, local: Local, node: ast.Call, scope: Scope) -> Expr:
         match local:

@@ -91,7 +91,7 @@ class Budget:
         """Counts values that are gone through as a whole."""
         self.charge(sum(map(self.weight, values)))
 
-    def before_binary(self, op: str, left: Any, right: Any) -> None:
+    def before(self, op: str, left: Any, right: Any) -> None:
         """Refuses an operator whose result would be too large."""
         if isinstance(left, int) and isinstance(right, int):
             if op == "**":

@@ -8,16 +8,15 @@ from typing import Any, Literal
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
 from hydro_core.functions.tree import (
-    Call,
     Comprehension,
     Const,
     Expr,
-    FString,
-    Index,
     MakeList,
     MakeRow,
     MakeTuple,
+    Op,
     Param,
+    Part,
     Spread,
 )
 
@@ -75,7 +74,7 @@ class Displays(FunctionReading):
     def read_SetComp(self, node: ast.SetComp, scope: Scope) -> Expr:  # noqa: N802
         """`{e for x in xs if c}`."""
         found = self._comprehension("set", node, node.generators, scope)
-        return Call("set", (found,), place=self.place(node)) if isinstance(found, Call) else found
+        return Op("set", (found,), place=self.place(node)) if isinstance(found, Op) else found
 
     def _comprehension(
         self,
@@ -95,7 +94,7 @@ class Displays(FunctionReading):
         if others:
             nested = self._comprehension("list", node, others, inner)
             lists = Comprehension("list", nested, targets, source, conditions, place)
-            found: Expr = Call(FLATTEN, (lists,), place=place)
+            found: Expr = Op(FLATTEN, (lists,), place=place)
         else:
             element = self.expr(node.elt, inner)
             found = Comprehension(kind, element, targets, source, conditions, place)
@@ -119,19 +118,18 @@ class Displays(FunctionReading):
 
     def read_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Expr:  # noqa: N802
         """An f-string; one whose format is computed is known to be a text of its parts."""
-        parts: list[str | tuple[Expr, str, str]] = []
+        parts: list[Expr] = []
         for value in node.values:
             match value:
                 case ast.Constant(value=str(text)):
-                    parts.append(text)
-                case ast.FormattedValue(inner, conversion, None):
-                    parts.append((self.expr(inner, scope), _conversion(conversion), ""))
-                case ast.FormattedValue(inner, conversion, ast.JoinedStr(written)):
-                    spec = _constant_format(written)
+                    parts.append(Const(text))
+                case ast.FormattedValue(inner, conversion, written):
+                    spec = _constant_format(getattr(written, "values", []))
                     if spec is None:
-                        return self.opaque(FORMAT, node, scope)
-                    parts.append((self.expr(inner, scope), _conversion(conversion), spec))
-        return FString(tuple(parts), self.place(node))
+                        return self.opaque(FORMAT[1:], node, scope)
+                    shown = "" if conversion < 0 else chr(conversion)
+                    parts.append(Op("{}", (self.expr(inner, scope), Const(shown), Const(spec))))
+        return Op("f-string", tuple(parts), place=self.place(node))
 
 
 def unpacked(target: ast.expr, value: Expr) -> list[tuple[str, Expr]]:
@@ -158,8 +156,8 @@ def _parts_of(value: Expr, targets: list[ast.expr], star: int | None) -> list[Ex
         plain = [p for p in value.parts if not isinstance(p, Spread)]
         if len(plain) == len(targets):
             return plain
-    whole = Call(UNPACK, (value, Const(len(targets)), Const(star)))
-    return [Index(whole, Const(i)) for i in range(len(targets))]
+    whole = Op(UNPACK, (value, Const(len(targets)), Const(star)))
+    return [Part(whole, i) for i in range(len(targets))]
 
 
 def _is_pattern(target: ast.expr) -> bool:
@@ -179,7 +177,3 @@ def _constant_format(parts: list[ast.expr]) -> str | None:
             case _:
                 return None
     return "".join(texts)
-
-
-def _conversion(code: int) -> str:
-    return "" if code < 0 else chr(code)

@@ -1,7 +1,7 @@
 """Operators, names, attributes and subscripts become trees.
 
-What the closed set of trees cannot say becomes an `Opaque` of what it is computed from: a tree
-never says more than the expression means.
+What the closed set of trees cannot say becomes an operation without an entry, of what it is
+computed from: a tree never says more than the expression means.
 """
 
 from __future__ import annotations
@@ -16,23 +16,16 @@ from hydro_core.functions.names import Binding, Builtin, Constant, Definition, F
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Const,
     Expr,
     IfElse,
-    Index,
     Inner,
     MakeRow,
     MakeTuple,
-    Method,
-    Opaque,
+    Op,
     Param,
-    Slice,
-    Unary,
+    Part,
+    Place,
 )
 
 _BINARY: dict[type[ast.operator], Any] = {
@@ -50,9 +43,9 @@ _BINARY: dict[type[ast.operator], Any] = {
     ast.RShift: ">>",
 }
 _UNARY: dict[type[ast.unaryop], Any] = {
-    ast.USub: "-",
-    ast.UAdd: "+",
-    ast.Invert: "~",
+    ast.USub: "-x",
+    ast.UAdd: "+x",
+    ast.Invert: "~x",
     ast.Not: "not",
 }
 _COMPARE: dict[type[ast.cmpop], Any] = {
@@ -80,7 +73,7 @@ class Expressions(FunctionReading):
     def read_Constant(self, node: ast.Constant, _: Scope) -> Expr:  # noqa: N802
         """A literal."""
         if isinstance(node.value, complex) or node.value is ...:
-            return Opaque("(constant)", (), place=self.place(node))
+            return Op("?(constant)", (), place=self.place(node))
         return Const(node.value, self.place(node))
 
     def read_Name(self, node: ast.Name, scope: Scope) -> Expr:  # noqa: N802
@@ -114,9 +107,7 @@ class Expressions(FunctionReading):
             case Constant(value):
                 return Const(value, self.place(node))
             case Builtin(name):
-                return self._wrapped(
-                    node, scope, lambda x: Call(name, (x,), place=self.place(node))
-                )
+                return self._wrapped(node, scope, lambda x: Op(name, (x,), place=self.place(node)))
             case Definition(node=ast.Lambda(args=args) | ast.FunctionDef(args=args)):
                 params = [ast.Name(a.arg, ast.Load()) for a in args.args]
                 names = {p.id: Param(scope.new(p.id)) for p in params}
@@ -128,7 +119,7 @@ class Expressions(FunctionReading):
                 return Inner(tuple(p.name for p in names.values()), body, self.place(node))
             case Foreign(name):
                 scope.forget_changeable()
-                return Opaque(name, (), place=self.place(node))
+                return Op(f"?{name}", (), place=self.place(node))
 
     def call_of(self, binding: Binding, node: ast.Call, scope: Scope) -> Expr:
         """A call of what `meaning` is; defined with the calls."""
@@ -151,7 +142,7 @@ class Expressions(FunctionReading):
                             return self.as_value(found, node, scope)
                     case _:
                         pass
-        return Attribute(self.expr(node.value, scope), node.attr, self.place(node))
+        return Part(self.expr(node.value, scope), node.attr, True, self.place(node))
 
     def _class_attribute(self, kind: str, node: ast.Attribute, scope: Scope) -> Expr:
         whole = f"{kind}.{node.attr}"
@@ -160,10 +151,10 @@ class Expressions(FunctionReading):
         if value is not None and not callable(value):
             return Const(value, place)
         if value is not None:
-            return self._wrapped(node, scope, lambda x: Call(whole, (x,), place=place))
+            return self._wrapped(node, scope, lambda x: Op(whole, (x,), place=place))
         if node.attr in METHODS.get(BUILTINS.get(kind, type), ()):
-            return self._wrapped(node, scope, lambda x: Method(x, node.attr, (), place=place))
-        return Opaque(whole, (), place=place)
+            return self._wrapped(node, scope, lambda x: Op(f".{node.attr}", (x,), place=place))
+        return Op(f"?{whole}", (), place=place)
 
     def read_Subscript(self, node: ast.Subscript, scope: Scope) -> Expr:  # noqa: N802
         """`x[i]` and `x[a:b]`."""
@@ -171,35 +162,36 @@ class Expressions(FunctionReading):
         place = self.place(node)
         match node.slice:
             case ast.Slice(lower, upper, step):
-                low, high, by = (
-                    None if p is None else self.expr(p, scope) for p in (lower, upper, step)
-                )
-                return Slice(base, low, high, by, place)
+                given = (("l", lower), (":h", upper), (":s", step))
+                name = "".join(letter if bound else letter[:-1] for letter, bound in given)
+                bounds = (self.expr(bound, scope) for _, bound in given if bound)
+                name = name if step else name[:-1]
+                return Op(f"[{name}]", (base, *bounds), place=place)
             case index:
-                return Index(base, self.expr(index, scope), place)
+                return part_of(base, self.expr(index, scope), place)
 
     def read_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Expr:  # noqa: N802
         """`-x`; of a number it is a number."""
         operand = self.expr(node.operand, scope)
         op = _UNARY[type(node.op)]
-        if op == "-" and isinstance(operand, Const) and type(operand.value) in (int, float):
+        if op == "-x" and isinstance(operand, Const) and type(operand.value) in (int, float):
             return Const(-operand.value, self.place(node))
-        return Unary(op, operand, self.place(node))
+        return Op(op, (operand,), place=self.place(node))
 
     def read_BinOp(self, node: ast.BinOp, scope: Scope) -> Expr:  # noqa: N802
         """`a + b`."""
         op = binary_symbol(node.op)
         left, right = self.expr(node.left, scope), self.expr(node.right, scope)
         if op is None:
-            return Opaque("@", (left, right), place=self.place(node))
-        return Binary(op, left, right, self.place(node))
+            return Op("?@", (left, right), place=self.place(node))
+        return Op(op, (left, right), place=self.place(node))
 
     def read_Compare(self, node: ast.Compare, scope: Scope) -> Expr:  # noqa: N802
         """`a < b < c`."""
         first, second = self.expr(node.left, scope), self.expr(node.comparators[0], scope)
         more = [self.maybe(c, scope) for c in node.comparators[1:]]
         ops = [_COMPARE[type(op)] for op in node.ops]
-        return Compare(first, tuple(zip(ops, (second, *more), strict=True)), self.place(node))
+        return Op(",".join(ops), (first, second, *more), place=self.place(node))
 
     def read_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Expr:  # noqa: N802
         """`a and b`: what an operand binds is sure in those after it, not after the whole."""
@@ -208,8 +200,8 @@ class Expressions(FunctionReading):
         branch = scope.branch()
         values += [self.expr(other, branch) for other in others]
         scope.join(branch)
-        op: Any = "and" if isinstance(node.op, ast.And) else "or"
-        return BoolOp(op, tuple(values), self.place(node))
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        return Op(op, tuple(values), place=self.place(node))
 
     def read_IfExp(self, node: ast.IfExp, scope: Scope) -> Expr:  # noqa: N802
         """`a if c else b`."""
@@ -225,6 +217,13 @@ class Expressions(FunctionReading):
         value = self.expr(node.value, scope)
         scope.names[node.target.id] = value
         return value
+
+
+def part_of(base: Expr, index: Expr, place: Place) -> Expr:
+    """`base[index]`."""
+    if isinstance(index, Const) and type(index.value) in (int, str):
+        return Part(base, index.value, place=place)
+    return Op("[]", (base, index), place=place)
 
 
 def as_constant(expr: Expr) -> Expr:

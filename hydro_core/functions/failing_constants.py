@@ -6,26 +6,13 @@ what stands behind an `and`, in a comprehension or in a function within the func
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import failure_of, value_of
-from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.tree import (
-    BoolOp,
-    Call,
-    Compare,
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Opaque,
-    Param,
-)
-from hydro_core.functions.walk import children
+from hydro_core.functions.library.operations import operation
+from hydro_core.functions.tree import Comprehension, Const, Expr, Inner, Let, Op, Param
+from hydro_core.functions.walk import always, children
 
 
 def check_constants(tree: Expr) -> None:
@@ -39,7 +26,7 @@ def check_constants(tree: Expr) -> None:
     while todo:
         part = todo.pop()
         if not _is_constant(part, constant):
-            todo += reversed([*_always_evaluated(part)])
+            todo += reversed([*always(part)])
         elif not isinstance(part, Const):
             problem = failure_of(part)
             if problem is not None:
@@ -61,28 +48,11 @@ def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
     found = known.get(id(tree))
     if found is None:
         match tree:
-            case Param() | Opaque() | Inner() | Let() | Comprehension():
+            case Param() | Inner() | Let() | Comprehension() | Op("(unpack)" | "(flatten)"):
                 found = False
-            case Call(name) if name not in FUNCTIONS:
+            case Op(name, family=family) if family != "method" and operation(name) is None:
                 found = False
             case _:
                 found = all(_is_constant(child, known) for child in children(tree))
         known[id(tree)] = found
     return found
-
-
-def _always_evaluated(tree: Expr) -> Iterator[Expr]:
-    """The direct parts of an expression that Python comes to wherever it comes to the whole."""
-    match tree:
-        case IfElse(test):
-            yield test
-        case BoolOp(_, values):
-            yield values[0]
-        case Compare(first, rest):
-            yield from (first, rest[0][1])
-        case Comprehension(source=source):
-            yield source
-        case Inner():
-            return
-        case _:
-            yield from children(tree)

@@ -13,34 +13,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.functions.allowed import attribute, formatted
+from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
-from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.operations import OPERATIONS, operation
+from hydro_core.functions.library.operators import formatted
 from hydro_core.functions.python_text import python_text
-from hydro_core.functions.scope import FLATTEN, UNPACK
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Const,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
-    Opaque,
+    Op,
     Param,
-    Slice,
+    Part,
     Spread,
-    Unary,
 )
 from hydro_core.functions.walk import children
 from hydro_core.types.item import ItemType
@@ -77,9 +68,10 @@ _OPERATORS: dict[str, Callable[[], Any]] = {
     "and": ast.And,
     "or": ast.Or,
     "not": ast.Not,
-    "~": ast.Invert,
+    "-x": ast.USub,
+    "+x": ast.UAdd,
+    "~x": ast.Invert,
 }
-_UNARY: dict[str, Callable[[], Any]] = {"-": ast.USub, "+": ast.UAdd}
 
 
 def function_of(
@@ -92,7 +84,7 @@ def function_of(
 ) -> Fn:
     """The function of a complete tree; `like` gives the place and what is declared.
 
-    >>> f = function_of(Binary("+", Param("x"), Const(1)), ("x",))
+    >>> f = function_of(Op("+", (Param("x"), Const(1))), ("x",))
     >>> f.call(2), f.source
     (3, 'lambda x: x + 1')
     """
@@ -122,9 +114,11 @@ class TreeCall:
         return TreeCall, (self.tree, self.params)
 
 
-def compiled(tree: Expr, params: Sequence[str]) -> Callable[..., Any]:
-    """The Python function of a complete tree."""
-    builder = _Builder()
+def compiled(
+    tree: Expr, params: Sequence[str], builder: Syntax | None = None
+) -> Callable[..., Any]:
+    """The Python function of a complete tree, as the builder writes it."""
+    builder = builder or Syntax()
     function = ast.Expression(builder.function(params, tree))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
@@ -139,7 +133,7 @@ def text_of(tree: Expr, params: Sequence[str]) -> str:
 
     Two functions of one text are the same but for the names of variables.
     """
-    node = _Builder(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
+    node = Syntax(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
     return python_text(ast.fix_missing_locations(node))
 
 
@@ -171,21 +165,20 @@ def is_complete(tree: Expr | None) -> bool:
     todo: list[tuple[Expr, int]] = [(tree, 1)]
     while todo:
         node, depth = todo.pop()
-        if depth > MAX_DEPTH or isinstance(node, Opaque) or not _is_known(node):
+        if depth > MAX_DEPTH or (isinstance(node, Op) and not _is_known(node)):
             return False
         todo += [(child, depth + 1) for child in children(node)]
     return True
 
 
-def _is_known(node: Expr) -> bool:
-    match node:
-        case Call(name):
-            return name in FUNCTIONS or name in (FLATTEN, UNPACK)
-        case _:
-            return True
+def _is_known(node: Op) -> bool:
+    if node.family == "call":
+        entry = operation(node.name)
+        return entry is not None and entry.function is not None
+    return node.family != "unread"
 
 
-class _Builder:
+class Syntax:
     """Syntax of trees: as it runs, or as it is shown."""
 
     def __init__(self, shown: Mapping[str, str] | None = None) -> None:
@@ -230,6 +223,10 @@ class _Builder:
                 return ast.Constant(value=value)
         if self.shown is not None:
             return ast.parse(repr(value), mode="eval").body
+        return self.held(value)
+
+    def held(self, value: Any) -> ast.expr:
+        """A value that has no syntax."""
         name = f" constant {len(self.constants)}"
         self.constants[name] = value
         return self.read(name)
@@ -237,46 +234,71 @@ class _Builder:
     def _Param(self, node: Param) -> ast.expr:  # noqa: N802
         return self.read(self.name(node.name))
 
-    def _Attribute(self, node: Attribute) -> ast.expr:  # noqa: N802
-        return self._attribute(self.expr(node.base), node.name)
+    def _Part(self, node: Part) -> ast.expr:  # noqa: N802
+        base = self.expr(node.base)
+        if node.by_name:
+            return self._attribute(base, str(node.step))
+        return ast.Subscript(value=base, slice=ast.Constant(value=node.step), ctx=ast.Load())
 
     def _attribute(self, base: ast.expr, name: str) -> ast.expr:
         if self.shown is not None:
             return ast.Attribute(value=base, attr=name, ctx=ast.Load())
-        return _called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
+        return called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
 
-    def _Index(self, node: Index) -> ast.expr:  # noqa: N802
-        base, index = self.expr(node.base), self.expr(node.index)
-        return ast.Subscript(value=base, slice=index, ctx=ast.Load())
+    def _Op(self, node: Op) -> ast.expr:  # noqa: N802
+        if node.family == "method":
+            method = self._attribute(self.expr(node.args[0]), node.name[1:])
+            return self._call(method, node, node.args[1:])
+        if node.family == "call":
+            return self._call(self._function(node.name), node, node.args)
+        if node.family == "unread":
+            if self.shown is None:
+                raise ValueError(f"{node.name} is known by its name only")
+            return called(self.read(node.name[1:].strip("()")), *map(self.expr, node.args))
+        return self.operator(node, [self.expr(arg) for arg in node.args])
 
-    def _Slice(self, node: Slice) -> ast.expr:  # noqa: N802
-        parts = [None if p is None else self.expr(p) for p in (node.low, node.high, node.step)]
-        return ast.Subscript(value=self.expr(node.base), slice=ast.Slice(*parts), ctx=ast.Load())
+    def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
+        """An operation as Python's syntax has it."""
+        match node.family:
+            case "unary":
+                return ast.UnaryOp(op=_OPERATORS[node.name](), operand=parts[0])
+            case "binary":
+                return ast.BinOp(left=parts[0], op=_OPERATORS[node.name](), right=parts[1])
+            case "comparison":
+                ops = [_OPERATORS[op]() for op in node.name.split(",")]
+                return ast.Compare(left=parts[0], ops=ops, comparators=parts[1:])
+            case "and" | "or":
+                return ast.BoolOp(op=_OPERATORS[node.name](), values=parts)
+            case "index":
+                return ast.Subscript(value=parts[0], slice=parts[1], ctx=ast.Load())
+            case "slice":
+                cut = ast.Slice(*(None if b is None else self.expr(b) for b in node.bounds))
+                return ast.Subscript(value=parts[0], slice=cut, ctx=ast.Load())
+            case "text":
+                return ast.JoinedStr(values=parts)
+            case _:
+                return self._formatted(*parts)
 
-    def _Unary(self, node: Unary) -> ast.expr:  # noqa: N802
-        operator = (_UNARY.get(node.op) or _OPERATORS[node.op])()
-        return ast.UnaryOp(op=operator, operand=self.expr(node.operand))
-
-    def _Binary(self, node: Binary) -> ast.expr:  # noqa: N802
-        left, right = self.expr(node.left), self.expr(node.right)
-        return ast.BinOp(left=left, op=_OPERATORS[node.op](), right=right)
-
-    def _Compare(self, node: Compare) -> ast.expr:  # noqa: N802
-        ops = [_OPERATORS[op]() for op, _ in node.rest]
-        others = [self.expr(right) for _, right in node.rest]
-        return ast.Compare(left=self.expr(node.first), ops=ops, comparators=others)
-
-    def _BoolOp(self, node: BoolOp) -> ast.expr:  # noqa: N802
-        return ast.BoolOp(op=_OPERATORS[node.op](), values=list(map(self.expr, node.values)))
+    def _formatted(self, value: ast.expr, conversion: ast.expr, spec: ast.expr) -> ast.expr:
+        """A value in an f-string."""
+        if self.shown is None:
+            text = called(self.read(_FORMATTED), value, conversion, spec)
+            return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
+        shown, form = (part.value for part in (conversion, spec) if isinstance(part, ast.Constant))
+        return ast.FormattedValue(
+            value=value,
+            conversion=ord(str(shown)) if shown else -1,
+            format_spec=ast.JoinedStr(values=[spec]) if form else None,
+        )
 
     def _IfElse(self, node: IfElse) -> ast.expr:  # noqa: N802
         test, then, otherwise = map(self.expr, (node.test, node.then, node.otherwise))
         return ast.IfExp(test=test, body=then, orelse=otherwise)
 
-    def _Call(self, node: Call) -> ast.expr:  # noqa: N802
-        called = _called(self._function(node.name), *map(self.expr, node.args))
-        called.keywords = self._keywords(node)
-        return called
+    def _call(self, function: ast.expr, node: Op, args: Sequence[Expr]) -> ast.expr:
+        found = called(function, *map(self.expr, args))
+        found.keywords = [ast.keyword(arg=n, value=self.expr(value)) for n, value in node.keywords]
+        return found
 
     def _function(self, name: str) -> ast.expr:
         """What is called by its name: `math.sqrt`."""
@@ -287,20 +309,6 @@ class _Builder:
         for part in rest:
             found = self._attribute(found, part)
         return found
-
-    def _Method(self, node: Method) -> ast.expr:  # noqa: N802
-        method = self._attribute(self.expr(node.base), node.name)
-        called = _called(method, *map(self.expr, node.args))
-        called.keywords = self._keywords(node)
-        return called
-
-    def _Opaque(self, node: Opaque) -> ast.expr:  # noqa: N802
-        if self.shown is None:
-            raise ValueError(f"{node.name} is known by its name only")
-        return _called(self.read(node.name.strip("()")), *map(self.expr, node.args))
-
-    def _keywords(self, node: Call | Method) -> list[ast.keyword]:
-        return [ast.keyword(arg=name, value=self.expr(value)) for name, value in node.keywords]
 
     def _parts(self, parts: Sequence[Expr | Spread]) -> Iterator[ast.expr]:
         for part in parts:
@@ -340,57 +348,20 @@ class _Builder:
         found: ast.expr = made[node.kind](elt=self.expr(node.element), generators=[loop])
         return found
 
-    def _FString(self, node: FString) -> ast.expr:  # noqa: N802
-        values: list[ast.expr] = []
-        for part in node.parts:
-            if isinstance(part, str):
-                values.append(ast.Constant(value=part))
-                continue
-            value, conversion, spec = part
-            code = ord(conversion) if conversion else -1
-            values.append(self._formatted(self.expr(value), code, spec))
-        return ast.JoinedStr(values=values)
-
-    def _formatted(self, value: ast.expr, conversion: int, spec: str) -> ast.expr:
-        if self.shown is not None:
-            form = ast.JoinedStr(values=[ast.Constant(value=spec)]) if spec else None
-            return ast.FormattedValue(value=value, conversion=conversion, format_spec=form)
-        given = (value, ast.Constant(value=conversion), ast.Constant(value=spec))
-        text = _called(self.read(_FORMATTED), *given)
-        return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
-
     def _Inner(self, node: Inner) -> ast.expr:  # noqa: N802
         return self.function(node.params, node.body)
 
     def _Let(self, node: Let) -> ast.expr:  # noqa: N802
-        return _called(self.function((node.name,), node.body), self.expr(node.value))
+        return called(self.function((node.name,), node.body), self.expr(node.value))
 
 
-def _called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
+def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
+    """The syntax of a call."""
     return ast.Call(func=function, args=list(arguments), keywords=[])
 
 
-def _unpacked(value: Any, count: int, star: int | None) -> tuple[Any, ...]:
-    """`a, b, *c = value`, as a tuple of the targets."""
-    parts = list(value)
-    if star is None:
-        if len(parts) != count:
-            raise ValueError(f"{len(parts)} values to unpack, where {count} are expected")
-        return tuple(parts)
-    if len(parts) < count - 1:
-        raise ValueError(f"{len(parts)} values to unpack, where at least {count - 1} are expected")
-    end = len(parts) - (count - star - 1)
-    return (*parts[:star], parts[star:end], *parts[end:])
-
-
-def _flat(lists: Any) -> list[Any]:
-    return [element for inner in lists for element in inner]
-
-
 _SCOPE: dict[str, Any] = {
-    **{f" {name}": entry.function for name, entry in FUNCTIONS.items()},
-    f" {UNPACK}": _unpacked,
-    f" {FLATTEN}": _flat,
+    **{f" {name}": entry.function for name, entry in OPERATIONS.items()},
     _ATTRIBUTE: attribute,
     _FORMATTED: formatted,
 }

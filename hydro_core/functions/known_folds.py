@@ -13,21 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from hydro_core.functions.fields import position
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    Call,
-    Compare,
-    Const,
     Expr,
     IfElse,
-    Index,
     MakeRow,
     MakeTuple,
+    Op,
     Param,
+    Part,
     Spread,
-    Unary,
 )
 from hydro_core.functions.walk import mentions
 
@@ -104,9 +100,9 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
             return (
                 _parts(named, acc, name, names=tuple(named)) if len(named) == len(fields) else None
             )
-        case Binary("+" | "-"):
+        case Op("+" | "-"):
             return _total(expr, acc, name)
-        case Call("min" | "max", (a, b), ()):
+        case Op("min" | "max", (a, b), ()):
             other = _other(a, b, acc)
             kind: Literal["min", "max"] = "min" if expr.name == "min" else "max"
             return None if other is None or mentions(other, name) else Extreme(kind, other)
@@ -121,7 +117,7 @@ def _parts(
 ) -> KnownFold | None:
     known = []
     for key, part in fields.items():
-        found = None if isinstance(part, Spread) else _known(part, Index(acc, Const(key)), name)
+        found = None if isinstance(part, Spread) else _known(part, Part(acc, key), name)
         if found is None:
             return None
         known.append(found)
@@ -136,17 +132,17 @@ def _total(expr: Expr, acc: Expr, name: str) -> Total | None:
     if mine != [False] or not others or any(mentions(term, name) for term, _ in others):
         return None
     (value, negative), *rest = others
-    value = Unary("-", value) if negative else value
+    value = Op("-x", (value,)) if negative else value
     for term, subtracted in rest:
-        value = Binary("-" if subtracted else "+", value, term)
+        value = Op("-" if subtracted else "+", (value, term))
     return Total(value)
 
 
 def _terms(expr: Expr, *, negative: bool) -> list[tuple[Expr, bool]]:
     match expr:
-        case Binary("+", left, right):
+        case Op("+", (left, right)):
             return [*_terms(left, negative=negative), *_terms(right, negative=negative)]
-        case Binary("-", left, right):
+        case Op("-", (left, right)):
             return [*_terms(left, negative=negative), *_terms(right, negative=not negative)]
         case _:
             return [(expr, negative)]
@@ -166,14 +162,14 @@ def _choice(expr: IfElse, acc: Expr, name: str) -> KnownFold | None:
         )
     if _same(expr.then, acc):
         found = _known(expr.otherwise, acc, name)
-        test = Unary("not", expr.test)
+        test = Op("not", (expr.test,))
         return replace(found, where=test) if isinstance(found, Total) and not found.where else None
     return None
 
 
 def _chosen_extreme(expr: IfElse, acc: Expr, name: str) -> Extreme | None:
     match expr.test:
-        case Compare(a, (("<" | "<=" | ">" | ">=" as op, b),)):
+        case Op("<" | "<=" | ">" | ">=" as op, (a, b)):
             value = _other(a, b, acc)
         case _:
             return None
@@ -197,11 +193,9 @@ def _same(expr: Expr, reference: Expr) -> bool:
     match expr, reference:
         case Param(a), Param(b):
             return a == b
-        case Index(base, Const(key)), Index(other, Const(wanted)):
-            return key == wanted and type(key) is type(wanted) and _same(base, other)
-        case Attribute(base, key), Index(other, Const(wanted)):
-            named = f"_{wanted + 1}" if isinstance(wanted, int) else wanted
-            return key == named and _same(base, other)
+        case Part(base, key), Part(other, wanted):
+            place = position(expr)
+            return (key if place is None else place) == wanted and _same(base, other)
         case _:
             return False
 
@@ -211,7 +205,7 @@ def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
         case FoldParts(parts, names):
             keys: tuple[Any, ...] = names if names is not None else tuple(range(len(parts)))
             pairs = zip(parts, keys, strict=True)
-            return all(_takes(p, Index(item, Const(k)), fn) for p, k in pairs)
+            return all(_takes(p, Part(item, k), fn) for p, k in pairs)
         case Total(value, where):
             return where is None and _same(value, item)
         case Extreme(_, value):

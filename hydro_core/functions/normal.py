@@ -12,32 +12,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hydro_core.functions.bind import Argument, arguments_of
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
+    UNARY,
     Comprehension,
     Const,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
+    Op,
     Param,
-    Slice,
+    Part,
     Spread,
-    Unary,
 )
-from hydro_core.types.item import UNKNOWN, Array, ItemType, Row, Tuple
+from hydro_core.types.item import UNKNOWN, Array, ItemType
 
 NormalForm = tuple[Any, ...]
 """Nested tuples of strings and numbers."""
@@ -72,27 +67,22 @@ def _declared(fn: Fn) -> tuple[bool, ...]:
     return (algebra.commutative, algebra.associative, algebra.idempotent, algebra.neutral)
 
 
-def _parameters(fn: Fn, arguments: Sequence[ItemType]) -> _Names | None:
-    given = [_Named(("argument", i), t) for i, t in enumerate(arguments)]
-    if len(fn.params) > len(given) and given:
-        last = given.pop()
-        fields = _fields(last)
-        if len(fields) + len(given) != len(fn.params):
-            # the item's type is not known: its fields are known by their number
-            count = len(fn.params) - len(given)
-            fields = [_Named(("spread", last.form, count, i)) for i in range(count)]
-        given += fields
-    return dict(zip(fn.params, given, strict=True)) if len(given) == len(fn.params) else None
+def _parameters(fn: Fn, inputs: Sequence[ItemType]) -> _Names | None:
+    arguments = arguments_of(fn, inputs)
+    if arguments is None:
+        return None
+    return {p: _argument(a, len(fn.params)) for p, a in zip(fn.params, arguments, strict=True)}
 
 
-def _fields(whole: _Named) -> list[_Named]:
-    match whole.type:
-        case Tuple(types):
-            return [_Named(("field", whole.form, i), t) for i, t in enumerate(types)]
-        case Row(fields):
-            return [_Named(("field", whole.form, f.name), f.type) for f in fields]
-        case _:
-            return []
+def _argument(argument: Argument, parameters: int) -> _Named:
+    whole = ("argument", argument.input)
+    of = argument.type if isinstance(argument.type, ItemType) else UNKNOWN
+    if argument.step is not None:
+        return _Named(("field", whole, argument.step), of)
+    if argument.place is not None:
+        # the item's type is not known: its fields are known by their number
+        return _Named(("spread", whole, parameters - argument.input, argument.place))
+    return _Named(whole, of)
 
 
 def _form(node: Expr, names: _Names, depth: int) -> NormalForm:
@@ -106,15 +96,10 @@ def _read(node: Expr, names: _Names, depth: int) -> _Named:
             return _Named(_constant(value))
         case Param(name):
             return names.get(name) or _Named(("free", name))
-        case Attribute(base, name):
-            return _field(_read(base, names, depth), name) or _Named(
-                ("attribute", _form(base, names, depth), name)
-            )
-        case Index(base, index):
-            step = index.value if isinstance(index, Const) else None
-            return _element(_read(base, names, depth), step) or _Named(
-                ("index", _form(base, names, depth), _form(index, names, depth))
-            )
+        case Part(base):
+            return _part_of(node, _read(base, names, depth))
+        case Op("[]", (base, index)):
+            return _Named(("index", _form(base, names, depth), _form(index, names, depth)))
         case Let(name, value, body):
             bound = _read(value, names, depth)
             inner = _read(body, {**names, name: _Named(("variable", depth), bound.type)}, depth + 1)
@@ -123,63 +108,35 @@ def _read(node: Expr, names: _Names, depth: int) -> _Named:
             return _Named(_other(node, names, depth))
 
 
-def _field(base: _Named, name: str) -> _Named | None:
-    """`x.name` where it is a field for sure."""
-    match base.type:
-        case Tuple(types) if name[:1] == "_" and name[1:].isdigit() and name[1:2] != "0":
-            i = int(name[1:]) - 1
-            return _Named(("field", base.form, i), types[i]) if i < len(types) else None
-        case Row() as row if (found := row.column(name)) is not None:
-            return _Named(("field", base.form, name), found)
-        case _:
-            return None
+def _part_of(node: Part, base: _Named) -> _Named:
+    """A field, where it is one for sure; an element of an array, or what is not known."""
+    field = field_in(base.type, node)
+    if field is not None:
+        return _Named(("field", base.form, field.step), field.type)
+    if node.by_name:
+        return _Named(("attribute", base.form, node.step))
+    element = base.type.element if isinstance(base.type, Array) else UNKNOWN
+    known = element if isinstance(node.step, int) else UNKNOWN
+    return _Named(("index", base.form, _constant(node.step)), known)
 
 
-def _element(base: _Named, step: Any) -> _Named | None:
-    """`x[step]` where it is a field, or an element of an array, for sure."""
-    match base.type:
-        case Tuple(types) if type(step) is int and -len(types) <= step < len(types):
-            i = step % len(types)
-            return _Named(("field", base.form, i), types[i])
-        case Row() as row if isinstance(step, str) and (found := row.column(step)) is not None:
-            return _Named(("field", base.form, step), found)
-        case Array(element) if type(step) is int:
-            return _Named(("index", base.form, _constant(step)), element)
-        case _:
-            return None
-
-
-def _other(node: Expr, names: _Names, depth: int) -> NormalForm:  # noqa: C901, PLR0911, PLR0912 - a closed set
+def _other(node: Expr, names: _Names, depth: int) -> NormalForm:
     def form(part: Expr) -> NormalForm:
         return _form(part, names, depth)
 
     match node:
-        case Slice(base, low, high, step):
-            return ("slice", form(base), *(p and form(p) for p in (low, high, step)))
-        case Unary(op, operand):
-            return ("unary", op, form(operand))
-        case Binary(op, left, right):
-            return ("binary", op, form(left), form(right))
-        case Compare(first, rest):
-            return ("compare", form(first), *((op, form(right)) for op, right in rest))
-        case BoolOp(op, values):
-            return (op, *map(form, _flat(op, values)))
+        case Op("and" | "or" as op):
+            return (op, *map(form, _flat(node)))
+        case Op():
+            return _operation(node, names, depth)
         case IfElse(test, then, otherwise):
             return ("if", form(test), form(then), form(otherwise))
-        case Call(name, args, keywords):
-            return ("call", name, tuple(map(form, args)), _keywords(keywords, names, depth))
-        case Method(base, name, args, keywords):
-            given = (tuple(map(form, args)), _keywords(keywords, names, depth))
-            return ("method", form(base), name, *given)
         case MakeTuple(parts):
             return ("tuple", *(_part(p, names, depth) for p in parts))
         case MakeList(parts, kind):
             return (kind, *(_part(p, names, depth) for p in parts))
         case MakeRow(parts):
             return ("row", *(_row_part(p, names, depth) for p in parts))
-        case FString(parts):
-            texts = (p if isinstance(p, str) else (form(p[0]), *p[1:]) for p in parts)
-            return ("text", *texts)
         case Inner(params, body):
             inner = {p: _Named(("variable", depth + i)) for i, p in enumerate(params)}
             return ("lambda", len(params), _form(body, {**names, **inner}, depth + len(params)))
@@ -189,18 +146,47 @@ def _other(node: Expr, names: _Names, depth: int) -> NormalForm:  # noqa: C901, 
             raise TypeError(f"{type(node).__name__} has no normal form")
 
 
-def _flat(op: str, values: Sequence[Expr]) -> list[Expr]:
+def _operation(node: Op, names: _Names, depth: int) -> NormalForm:
+    form = tuple(_form(arg, names, depth) for arg in node.args)
+    keywords = tuple((name, _form(value, names, depth)) for name, value in node.keywords)
+    match node.family:
+        case "unary":
+            return ("unary", UNARY[node.name], *form)
+        case "binary":
+            return ("binary", node.name, *form)
+        case "comparison":
+            return ("compare", form[0], *zip(node.name.split(","), form[1:], strict=True))
+        case "slice":
+            return ("slice", form[0], *(b and _form(b, names, depth) for b in node.bounds))
+        case "text":
+            return ("text", *(_text(p, f) for p, f in zip(node.args, form, strict=True)))
+        case "format":
+            return form
+        case "method":
+            return ("method", form[0], node.name[1:], form[1:], keywords)
+        case "call":
+            return ("call", node.name, form, keywords)
+        case _:
+            raise TypeError(f"{node.name} has no normal form")
+
+
+def _text(part: Expr, form: NormalForm) -> str | NormalForm:
+    """A part of an f-string: a text, or a value with its conversion and format."""
+    match part:
+        case Op("{}", (_, Const(conversion), Const(spec))):
+            return (form[0], conversion, spec)
+        case Const(str() as text):
+            return text
+        case _:
+            raise TypeError("an f-string has parts of its own")
+
+
+def _flat(node: Op) -> list[Expr]:
     """`(a and b) and c` is `a and b and c`."""
     found: list[Expr] = []
-    for value in values:
-        found += (
-            _flat(op, value.values) if isinstance(value, BoolOp) and value.op == op else [value]
-        )
+    for value in node.args:
+        found += _flat(value) if isinstance(value, Op) and value.name == node.name else [value]
     return found
-
-
-def _keywords(keywords: Sequence[tuple[str, Expr]], names: _Names, depth: int) -> NormalForm:
-    return tuple((name, _form(value, names, depth)) for name, value in keywords)
 
 
 def _part(part: Expr | Spread, names: _Names, depth: int) -> NormalForm:

@@ -4,7 +4,7 @@ false.
 
 from __future__ import annotations
 
-from hydro_core.functions.tree import BoolOp, Compare, Const, Expr, Unary
+from hydro_core.functions.tree import Const, Expr, Op
 
 NotNull = tuple[Expr, ...]
 """Expressions that are not null."""
@@ -13,15 +13,15 @@ NotNull = tuple[Expr, ...]
 def where_true(test: Expr) -> NotNull:
     """What cannot be null where the expression is true."""
     match test:
-        case Compare(first, (("is not", Const(None)),)):
+        case Op("is not", (first, Const(None))):
             return (first,)
-        case Compare(first, (("==", Const(value)),)) if value is not None:
+        case Op("==", (first, Const(value))) if value is not None:
             return (first,)
-        case Compare():
+        case Op(family="comparison"):
             return ()
-        case BoolOp("and", values):
+        case Op("and", values):
             return tuple(part for value in values for part in where_true(value))
-        case Unary("not", operand):
+        case Op("not", (operand,)):
             return where_false(operand)
         case _:
             return (test,)
@@ -30,11 +30,11 @@ def where_true(test: Expr) -> NotNull:
 def where_false(test: Expr) -> NotNull:
     """What cannot be null where the expression is false."""
     match test:
-        case Compare(first, (("is", Const(None)),)):
+        case Op("is", (first, Const(None))):
             return (first,)
-        case BoolOp("or", values):
+        case Op("or", values):
             return tuple(part for value in values for part in where_false(value))
-        case Unary("not", operand):
+        case Op("not", (operand,)):
             return where_true(operand)
         case _:
             return ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
-from hydro_core.functions.tree import BoolOp, Call, Compare, Const, Expr, Index, Let, Opaque, Param
+from hydro_core.functions.tree import Const, Expr, Let, Op, Param, Part
 
 Rest = Callable[[Scope], Expr]
 """What comes after, in the scope that is left."""
@@ -53,7 +53,7 @@ class Patterns(FunctionReading):
         if not tests:
             return Branch(None, case.body, names)
         test = (
-            tests[0] if len(tests) == 1 else BoolOp("and", tuple(tests), self.place(case.pattern))
+            tests[0] if len(tests) == 1 else Op("and", tuple(tests), (), self.place(case.pattern))
         )
         return Branch(test, case.body, names)
 
@@ -63,9 +63,9 @@ class Patterns(FunctionReading):
         place = self.place(node)
         match node:
             case ast.MatchValue(value):
-                return [Compare(subject, (("==", self.expr(value, scope)),), place)], {}
+                return [Op("==", (subject, self.expr(value, scope)), place=place)], {}
             case ast.MatchSingleton(value):
-                return [Compare(subject, (("is", Const(value)),), place)], {}
+                return [Op("is", (subject, Const(value)), place=place)], {}
             case ast.MatchAs(None, name):
                 return [], {} if name is None else {name: subject}
             case ast.MatchAs(pattern, str(name)) if pattern is not None:
@@ -78,7 +78,7 @@ class Patterns(FunctionReading):
                     getattr(part, "name", None) or getattr(part, "rest", None)
                     for part in ast.walk(node)
                 ]
-                unknown = Opaque("(match)", (subject,), place=place)
+                unknown = Op("?(match)", (subject,), place=place)
                 return [unknown], {name: unknown for name in bound if isinstance(name, str)}
 
     def _sequence(
@@ -86,11 +86,11 @@ class Patterns(FunctionReading):
     ) -> tuple[list[Expr], dict[str, Local]]:
         star = next((i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)), None)
         shape = (subject, Const(len(patterns)), Const(star))
-        whole = Call(MATCHED, shape)
-        tests: list[Expr] = [Opaque(SEQUENCE, shape)]
+        whole = Op(MATCHED, shape)
+        tests: list[Expr] = [Op(SEQUENCE, shape)]
         names: dict[str, Local] = {}
         for i, pattern in enumerate(patterns):
-            part = Index(whole, Const(i))
+            part = Part(whole, i)
             if isinstance(pattern, ast.MatchStar):
                 names |= {} if pattern.name is None else {pattern.name: part}
                 continue

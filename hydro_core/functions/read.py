@@ -23,6 +23,7 @@ from hydro_core.functions.call import TextCall
 from hydro_core.functions.check import Locate, check_expression, place_of
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.from_tree import TreeCall, is_complete
 from hydro_core.functions.names import (
     Builtin,
     Constant,
@@ -37,8 +38,9 @@ from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
 from hydro_core.functions.statements import FunctionReader
-from hydro_core.functions.tree import Call, Expr, Opaque, Param
+from hydro_core.functions.tree import Expr, Op, Param
 from hydro_core.functions.unrepeatable import Unrepeatable, is_changing, uses_of
+from hydro_core.functions.walk import children
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)
@@ -80,9 +82,13 @@ def read_function(
             read = _tree(tree, find, locate)
             pure = read is not None and not has_effects(read)
             params = tuple(a.arg for a in tree.args.args)
-            called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
-            call = TextCall(tree, called)
             text = python_text(tree)
+            call: Callable[..., Any]
+            if read is not None and is_complete(read):
+                call = TreeCall(read, params)
+            else:
+                called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
+                call = TextCall(tree, called)
             return Fn(text, text, params, call, read, algebra, returns, span, pure, closed)
         case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
             fn: Fn = bindings[name]
@@ -111,7 +117,7 @@ def read_callable(
     own = name or str(getattr(f, "__name__", type(f).__name__))
     match binding_of(own, f, define):
         case Builtin(builtin):
-            tree: Expr = Call(builtin, (Param("x"),))
+            tree: Expr = Op(builtin, (Param("x"),))
             return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)
         case Definition() as definition:
             return _defined(f, own, definition, returns, algebra, span)
@@ -172,17 +178,14 @@ def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = pl
         raise TypeProblem("the constant is too large", place=locate(tree)) from None
 
 
-def has_effects(tree: Any) -> bool:
+def has_effects(tree: Expr) -> bool:
     """Whether something of the tree is not known to leave its arguments unchanged."""
     todo = [tree]
     while todo:
         part = todo.pop()
-        if isinstance(part, Opaque) and not part.name.startswith("("):
+        if isinstance(part, Op) and part.name[:1] == "?" and part.name[:2] != "?(":
             return True
-        if isinstance(part, tuple):
-            todo.extend(part)
-        elif hasattr(part, "__dataclass_fields__"):
-            todo.extend(getattr(part, slot) for slot in part.__slots__)
+        todo += children(part)
     return False
 
 

@@ -12,7 +12,7 @@ from hydro_core.functions.check import Locate
 from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.names import Builtin, Constant, Define, Find, Foreign, member
 from hydro_core.functions.scope import LocalFunction, Scope, UnreadableError, names_in
-from hydro_core.functions.tree import Const, Expr, Opaque, Place
+from hydro_core.functions.tree import Const, Expr, Op, Place
 
 LIMIT = 20_000
 """Nodes of one tree, inlined functions included; a larger function is called as it is."""
@@ -63,7 +63,7 @@ class FunctionReading:
         pure = self.is_pure(node, scope)
         if not pure:
             scope.forget_changeable()
-        return Opaque(label if pure else label.strip("()"), parts, place=self.place(node))
+        return Op(f"?{label if pure else label.strip('()')}", parts, place=self.place(node))
 
     def parts(self, node: ast.AST, scope: Scope) -> tuple[Expr, ...]:
         """What the local names in `node` stand for."""

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from hydro_core.functions.tree import Attribute, Call, Const, Expr, Index, Opaque, Param
+from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 
-UNBOUND = "(unbound)"
+UNBOUND = "?(unbound)"
 """The value of a variable that may not be bound, or may have another value."""
-RAISE = "(raise)"
+RAISE = "?(raise)"
 UNPACK = "(unpack)"
 FLATTEN = "(flatten)"
-FORMAT = "(format)"
+FORMAT = "?(format)"
 """An f-string whose format is computed: a text."""
 MATCHED = "(matched)"
 """As an unpacking; it has a value only where the value has as many parts."""
 
-SEQUENCE = "(sequence)"
+SEQUENCE = "?(sequence)"
 """Whether a value is a tuple or list with as many parts as a pattern names."""
 
 
@@ -64,19 +64,19 @@ class Scope:
             if self.names.get(name) is not value:
                 both = (value, self.names.get(name))
                 known = tuple(v for v in both if v is not None and not isinstance(v, LocalFunction))
-                self.names[name] = Opaque(UNBOUND, known)
+                self.names[name] = Op(UNBOUND, known)
 
     def join_loop(self, other: Scope, targets: Iterable[str], parts: tuple[Expr, ...]) -> None:
         """As `join`, where values may name the loop's own targets: of them, `parts` are known."""
         for name, value in other.names.items():
             if name not in targets and self.names.get(name) is not value:
-                self.names[name] = Opaque(UNBOUND, parts)
+                self.names[name] = Op(UNBOUND, parts)
 
     def forget_changeable(self) -> None:
         """After what may change arrays: a local value that may hold one is not known any more."""
         for name, value in self.names.items():
             if not isinstance(value, LocalFunction) and not _is_fixed(value):
-                self.names[name] = Opaque(UNBOUND, (value,))
+                self.names[name] = Op(UNBOUND, (value,))
 
     def new(self, name: str) -> str:
         """A name that no program can write and no other call gives."""
@@ -96,9 +96,9 @@ def is_small(expr: Expr) -> bool:
 def _root(expr: Expr) -> Expr:
     while True:
         match expr:
-            case Attribute(base) | Index(base, Const()):
+            case Part(base) | Op("[]", (base, Const())):
                 expr = base
-            case Call(name, (base, *_)) if name in (UNPACK, MATCHED):
+            case Op(name, (base, *_)) if name in (UNPACK, MATCHED):
                 expr = base
             case _:
                 return expr
@@ -107,7 +107,7 @@ def _root(expr: Expr) -> Expr:
 def _is_fixed(expr: Expr) -> bool:
     # The arrays in a parameter are watched by the field map; a local value may be one itself.
     root = _root(expr)
-    known = isinstance(expr, Opaque) and expr.name == UNBOUND
+    known = isinstance(expr, Op) and expr.name == UNBOUND
     return known or (is_small(expr) and not (isinstance(root, Param) and "." in root.name))
 
 

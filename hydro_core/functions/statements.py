@@ -20,7 +20,7 @@ from hydro_core.functions.scope import (
     UnreadableError,
     is_small,
 )
-from hydro_core.functions.tree import Binary, Const, Expr, IfElse, Let, MakeTuple, Opaque, Param
+from hydro_core.functions.tree import Const, Expr, IfElse, Let, MakeTuple, Op, Param
 
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (
@@ -53,12 +53,12 @@ class FunctionReader(Patterns, Displays, Calls):
             case ast.Return(value):
                 return Const(None) if value is None else self.expr(value, scope)
             case ast.Raise():
-                return Opaque(RAISE, (), place=self.place(node))
+                return Op(RAISE, (), place=self.place(node))
             case ast.Pass():
                 return rest(scope)
             case ast.Assert(test):
                 tree = self.expr(test, scope)
-                return IfElse(tree, rest(scope), Opaque(RAISE, ()), self.place(node))
+                return IfElse(tree, rest(scope), Op(RAISE, ()), self.place(node))
             case ast.If():
                 return self._if(node, scope, rest)
             case ast.Match():
@@ -118,12 +118,12 @@ class FunctionReader(Patterns, Displays, Calls):
         old = self.expr(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
         right = self.expr(node.value, scope)
         symbol = binary_symbol(node.op)
-        result = Binary(symbol, old, right, self.place(node))
+        result = Op(symbol, (old, right), place=self.place(node))
         if symbol in ("-", "/", "//", "%", "**", "<<", ">>") or _is_number(right, symbol):
             return self.bind([target], result, scope, rest)
         # An array is changed in place, wherever else it is held.
         scope.forget_changeable()
-        changed = Opaque("+=", (old, right), place=self.place(node))
+        changed = Op("?+=", (old, right), place=self.place(node))
         return self._let("_", changed, scope, lambda s: self.bind([target], result, s, rest))
 
     def _if(self, node: ast.If, scope: Scope, rest: Rest) -> Expr:
@@ -173,10 +173,10 @@ class FunctionReader(Patterns, Displays, Calls):
         value = self.opaque(label, node, scope)
         fresh = scope.new("_")
         for name in _bound_in([node]):
-            scope.names[name] = Opaque(label, (Param(fresh),), place=self.place(node))
+            scope.names[name] = Op(f"?{label}", (Param(fresh),), place=self.place(node))
         after = rest(scope)
         if any(isinstance(part, ast.Return) for part in _own([node])):
-            known = Opaque(label, (Param(fresh),), place=self.place(node))
+            known = Op(f"?{label}", (Param(fresh),), place=self.place(node))
             after = IfElse(known, known, after, self.place(node))
         return Let(fresh, value, after, self.place(node))
 
@@ -216,7 +216,7 @@ def _reads(name: str) -> Rest:
     def read(scope: Scope) -> Expr:
         match scope.names.get(name):
             case None | LocalFunction():
-                return Opaque(RAISE, ())
+                return Op(RAISE, ())
             case value:
                 return value
 

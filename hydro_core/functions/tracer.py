@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hydro_core.functions.allowed import POSITION
+from hydro_core.functions.fields import position
 from hydro_core.functions.kinds import constant_of
-from hydro_core.functions.scope import RAISE, SEQUENCE
+from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
 from hydro_core.functions.traces import (
     NEVER,
     NONE,
@@ -27,28 +27,19 @@ from hydro_core.functions.traces import (
     sources,
 )
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Const,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
-    Opaque,
+    Op,
     Param,
-    Slice,
+    Part,
     Spread,
-    Unary,
 )
 from hydro_core.types.item import Array, Unknown, at, leaves
 
@@ -67,81 +58,78 @@ class Tracer:
         found: Value = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
         return found
 
-    def _all(self, names: TracedNames, *exprs: Expr | None) -> Trace:
-        return computed(*(self.trace(e, names) for e in exprs if e is not None))
-
     def _const(self, expr: Const, _: TracedNames) -> Value:
         return ONLY_NONE if expr.value is None else _constant(expr.value)
 
     def _param(self, expr: Param, names: TracedNames) -> Value:
         return names[expr.name]
 
-    def _attribute(self, expr: Attribute, names: TracedNames) -> Value:
+    def _part(self, expr: Part, names: TracedNames) -> Value:
         base = self.trace(expr.base, names)
-        found = POSITION.fullmatch(expr.name)
         inner = base.value if isinstance(base, Maybe) else base
-        kind = self.shapes.kind(inner)
-        if found and kind == "tuple":
-            return self.shapes.part(base, int(found[1]) - 1)
-        if kind == "row":
-            return self.shapes.part(base, expr.name)
+        if not expr.by_name:
+            return self.shapes.part(base, expr.step)
+        kind, place = self.shapes.kind(inner), position(expr)
+        if kind == "row" or (kind == "tuple" and place is not None):
+            return self.shapes.part(base, expr.step if place is None or kind == "row" else place)
         return NEVER if isinstance(inner, NoValue) else computed(base)
 
-    def _index(self, expr: Index, names: TracedNames) -> Value:
-        base, key = self.trace(expr.base, names), constant_of(expr.index)
-        if isinstance(key, int | str):
-            return self.shapes.part(base, int(key) if isinstance(key, bool) else key)
-        index = self.trace(expr.index, names)
+    def _op(self, expr: Op, names: TracedNames) -> Value:
+        values = [self._argument(a, names) for a in expr.operands]
+        found: Value | None = None
+        match expr.family:
+            case "unread":
+                return self._unread(expr, values)
+            case "index":
+                found = self._index(expr, *values)
+            case "slice":
+                found = self._slice(expr, values[0])
+            case "binary":
+                found = self._binary(expr.name, *values)
+            case "and" | "or":
+                found = self.shapes.joined(values, NONE.union(*map(sources, values)))
+            case "method" if expr.name == ".get" and len(expr.args) > 1:
+                found = self._got(values[0], constant_of(expr.args[1]))
+            case "call" if expr.args:
+                found = self._call(expr, *values)
+        return computed(*values) if found is None else found
+
+    def _index(self, expr: Op, base: Value, index: Value) -> Value | None:
+        key = constant_of(expr.args[1])
+        if isinstance(key, bool):
+            return self.shapes.part(base, int(key))
         inner = base.value if isinstance(base, Maybe) else base
         match self.shapes.opened(inner):
             case KnownParts(_, parts):
                 return self.shapes.joined(parts.values(), sources(index))
             case Many(item):
                 return item
-            case _:
-                return computed(base, index)
+        return None
 
-    def _slice(self, expr: Slice, names: TracedNames) -> Value:
-        base = self.trace(expr.base, names)
-        parts = (expr.low, expr.high, expr.step)
-        bounds = [None if p is None else constant_of(p) for p in parts]
+    def _slice(self, expr: Op, base: Value) -> Value | None:
+        bounds = [None if p is None else constant_of(p) for p in expr.bounds]
         match self.shapes.opened(base):
             case KnownParts("tuple" | "list" as kind, found) if all(_is_bound(b) for b in bounds):
                 return sequence(kind, list(found.values())[slice(*bounds)])
             case KnownParts("list") | Many() as many:
                 return Many(self.shapes.items(many) or NEVER)
-            case _:
-                return computed(base, self._all(names, *parts))
+        return None
 
-    def _unary(self, expr: Unary, names: TracedNames) -> Value:
-        return self._all(names, expr.operand)
-
-    def _binary(self, expr: Binary, names: TracedNames) -> Value:
-        left, right = self.trace(expr.left, names), self.trace(expr.right, names)
-        if expr.op == "+":
-            one, other = self.shapes.items(left), self.shapes.items(right)
-            if one is not None and other is not None:
-                return Many(self.shapes.joined((one, other)))
-            match self.shapes.opened(left), self.shapes.opened(right):
-                case KnownParts("tuple", a), KnownParts("tuple", b):
-                    return sequence("tuple", (*a.values(), *b.values()))
-        if expr.op == "*":
-            item = self.shapes.items(left)
-            if item is not None:
-                return Many(item)
-        return computed(left, right)
-
-    def _compare(self, expr: Compare, names: TracedNames) -> Value:
-        return self._all(names, expr.first, *(e for _, e in expr.rest))
-
-    def _boolop(self, expr: BoolOp, names: TracedNames) -> Value:
-        values = [self.trace(v, names) for v in expr.values]
-        return self.shapes.joined(values, NONE.union(*map(sources, values)))
+    def _binary(self, op: str, left: Value, right: Value) -> Value | None:
+        one, other = self.shapes.items(left), self.shapes.items(right)
+        if op == "+" and one is not None and other is not None:
+            return Many(self.shapes.joined((one, other)))
+        if op == "*" and one is not None:
+            return Many(one)
+        match op, self.shapes.opened(left), self.shapes.opened(right):
+            case "+", KnownParts("tuple", a), KnownParts("tuple", b):
+                return sequence("tuple", (*a.values(), *b.values()))
+        return None
 
     def _ifelse(self, expr: IfElse, names: TracedNames) -> Value:
         test = self.trace(expr.test, names)
         then, otherwise = self.trace(expr.then, names), self.trace(expr.otherwise, names)
-        if otherwise == ONLY_NONE and isinstance(expr.test, Opaque) and expr.test.name == SEQUENCE:
+        if otherwise == ONLY_NONE and isinstance(expr.test, Op) and expr.test.name == SEQUENCE:
             subject, count, star = expr.test.args
             value = self.trace(subject, names)
             if self._fits(value, constant_of(count), constant_of(star)):
@@ -157,27 +145,21 @@ class Tracer:
             and (len(opened.parts) == count if star is None else len(opened.parts) >= count - 1)
         )
 
-    def _call(self, expr: Call, names: TracedNames) -> Value:
-        values = [self._argument(a, names) for a in expr.args]
-        keywords = [self._argument(a, names) for _, a in expr.keywords]
-        match expr.name, values:
-            case (("(unpack)" | "(matched)"), [value, *_]):
+    def _call(self, expr: Op, value: Value, *others: Value) -> Value | None:
+        opened = self.shapes.opened(value)
+        match expr.name, opened:
+            case (name, _) if name in (UNPACK, MATCHED):
                 return self._unpacked(value, constant_of(expr.args[1]), constant_of(expr.args[2]))
-            case "tuple", [value]:
-                opened = self.shapes.opened(value)
-                if isinstance(opened, KnownParts) and opened.kind != "row":
-                    return KnownParts("tuple", opened.parts)
-            case "dict", [value]:
-                opened = self.shapes.opened(value)
-                if isinstance(opened, KnownParts) and opened.kind == "row":
-                    return opened
-            case (("list" | "sorted" | "reversed"), [value]):
-                return self._listed(value, *keywords)
-            case "(flatten)", [Many(inner)]:
+            case "tuple", KnownParts("tuple" | "list", parts) if not others:
+                return KnownParts("tuple", parts)
+            case "dict", KnownParts("row") if not others:
+                return opened
+            case (("list" | "sorted" | "reversed"), _) if len(expr.args) == 1:
+                return self._listed(value, *others)
+            case (name, Many(inner)) if name == FLATTEN:
                 item = self.shapes.items(inner)
-                if item is not None:
-                    return Many(item)
-        return computed(*values, *keywords)
+                return None if item is None else Many(item)
+        return None
 
     def _listed(self, value: Value, *others: Value) -> Value:
         match self.shapes.opened(value):
@@ -210,20 +192,12 @@ class Tracer:
         rest = sequence("list", fields[star:end])
         return sequence("tuple", [*fields[:star], rest, *fields[end:]])
 
-    def _method(self, expr: Method, names: TracedNames) -> Value:
-        base = self.trace(expr.base, names)
-        values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
-        opened = self.shapes.opened(base)
-        if (
-            expr.name == "get"
-            and isinstance(opened, KnownParts)
-            and opened.kind == "row"
-            and expr.args
-        ):
-            name = constant_of(expr.args[0])
-            if isinstance(name, str) and name in opened.parts:
-                return opened.parts[name]
-        return computed(base, *values)
+    def _got(self, base: Value, name: Any) -> Value | None:
+        """`base.get(name)`."""
+        match self.shapes.opened(base):
+            case KnownParts("row", parts) if isinstance(name, str):
+                return parts.get(name)
+        return None
 
     def _argument(self, expr: Expr, names: TracedNames) -> Value:
         if not isinstance(expr, Inner):
@@ -231,12 +205,11 @@ class Tracer:
         # What it is called with comes from the other arguments, which count anyway.
         return self.trace(expr.body, {**names, **dict.fromkeys(expr.params, Trace())})
 
-    def _opaque(self, expr: Opaque, names: TracedNames) -> Value:
-        values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
+    def _unread(self, expr: Op, values: list[Value]) -> Value:
         if expr.name == RAISE:
             return NEVER
         found = computed(*values)
-        if not expr.name.startswith("("):
+        if not expr.name.startswith("?("):
             self._may_change(found.computed if values else _whole(self.shapes))
         return found
 
@@ -313,9 +286,6 @@ class Tracer:
             self.trace(condition, inner_names)
         found = Many(self.trace(expr.element, inner_names))
         return computed(found, source) if expr.kind == "set" else found
-
-    def _fstring(self, expr: FString, names: TracedNames) -> Value:
-        return self._all(names, *(p[0] for p in expr.parts if not isinstance(p, str)))
 
     def _let(self, expr: Let, names: TracedNames) -> Value:
         return self.trace(expr.body, {**names, expr.name: self.trace(expr.value, names)})

@@ -7,6 +7,7 @@ interpreter calls the Python function itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,7 +15,38 @@ Place = tuple[int, int]
 """Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
 
 
-ComparisonOperator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
+Family = Literal[
+    "unary",
+    "binary",
+    "comparison",
+    "and",
+    "or",
+    "index",
+    "slice",
+    "text",
+    "format",
+    "method",
+    "call",
+    "unread",
+]
+"""How an operation is written."""
+UNARY: Mapping[str, str] = {"-x": "-", "+x": "+", "~x": "~", "not": "not"}
+"""Operators of one operand, and their symbols."""
+BINARY = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
+SLICES = ("[:]", "[l:]", "[:h]", "[l:h]", "[::s]", "[l::s]", "[:h:s]", "[l:h:s]")
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not")
+_FAMILIES: Mapping[str, Family] = {
+    **dict.fromkeys(UNARY, "unary"),
+    **dict.fromkeys(BINARY, "binary"),
+    **dict.fromkeys(COMPARISONS, "comparison"),
+    **dict.fromkeys(SLICES, "slice"),
+    "and": "and",
+    "or": "or",
+    "[]": "index",
+    "f-string": "text",
+    "{}": "format",
+}
+_PREFIXES: Mapping[str, Family] = {".": "method", "?": "unread"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,69 +66,65 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
-    """`base.name`: a field of a row, or `_1 … _n` of a tuple."""
+class Part:
+    """`base.step`, `base["step"]`, `base[0]`: what a constant names of a value.
+
+    Mostly it is a field (`fields` says which); else a property, an element, a character, or an
+    entry of a constant dict.
+    """
 
     base: Expr
+    step: int | str
+    by_name: bool = False
+    """It is written `base.step`."""
+    place: Place = field(default=(0, 0), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation on values, by the name of its entry in the library, however it is written.
+
+    Operators have their symbol as a name, of one operand "-x", "+x" and "~x"; methods begin with a
+    point, what is called has the name that it is called by. `a < b <= c` is "<,<=" of three
+    operands, `x[i]` is "[]" where i is no constant, and `x[a:b:c]` is "[l:h:s]" without the letters
+    of the bounds that are not given. An f-string is "f-string" of its texts and of "{}" of a value,
+    its conversion and its format. "(unpack)" of a value, a number of targets n and the place of the
+    starred one (or None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the
+    value has so many; "(flatten)" of a list of lists is one list.
+
+    What begins with "?" has no entry: it is known by its name and what it is computed from only.
+    Mostly it is the call of a function that the caller bound and that cannot be read; it may change
+    arrays among its arguments. A name in parentheses is no call and changes nothing: "?(raise)"
+    never has a value, "?(loop)" is what a loop computes, and so on. A tree with any of these says
+    less than the function does: it is typed and traced, but only the function itself computes.
+    """
+
     name: str
+    args: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...] = ()
     place: Place = field(default=(0, 0), compare=False)
 
+    @property
+    def family(self) -> Family:
+        """How it is written."""
+        found = _FAMILIES.get(self.name)
+        if found is not None:
+            return found
+        if self.name[:1] in _PREFIXES:
+            return _PREFIXES[self.name[:1]]
+        return "comparison" if "," in self.name else "call"
 
-@dataclass(frozen=True, slots=True)
-class Index:
-    """`base[index]`: a field, an element of an array, a character, an entry of a constant dict."""
+    @property
+    def bounds(self) -> tuple[Expr | None, Expr | None, Expr | None]:
+        """Of a slice: from where, to where, and in which steps."""
+        given = iter(self.args[1:])
+        low, high, step = (next(given) if letter in self.name else None for letter in "lhs")
+        return low, high, step
 
-    base: Expr
-    index: Expr
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """`base[low:high:step]`, of a string, array or tuple."""
-
-    base: Expr
-    low: Expr | None
-    high: Expr | None
-    step: Expr | None
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """`-x`, `+x`, `~x` or `not x`."""
-
-    op: Literal["-", "+", "~", "not"]
-    operand: Expr
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """An arithmetic operator between two values."""
-
-    op: Literal["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"]
-    left: Expr
-    right: Expr
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """A chain `first op1 x1 op2 x2 …`: each operand is evaluated once, up to the first False."""
-
-    first: Expr
-    rest: tuple[tuple[ComparisonOperator, Expr], ...]
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class BoolOp:
-    """`a and b and …` or `a or b or …`: gives an operand, as Python does, not a boolean."""
-
-    op: Literal["and", "or"]
-    values: tuple[Expr, ...]
-    place: Place = field(default=(0, 0), compare=False)
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """What it is computed from: its arguments, then those that are given by name."""
+        return (*self.args, *(value for _, value in self.keywords))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,48 +134,6 @@ class IfElse:
     test: Expr
     then: Expr
     otherwise: Expr
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a visible builtin by its name: `len`, `datetime`, "date.fromisoformat" and so on.
-
-    Two names are no builtins: "(unpack)" of a value, a number of targets n and the place of the
-    starred one (or None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the
-    value has so many; "(flatten)" of a list of lists is one list.
-    """
-
-    name: str
-    args: tuple[Expr, ...]
-    keywords: tuple[tuple[str, Expr], ...] = ()
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A method of a value: `base.name(args)`."""
-
-    base: Expr
-    name: str
-    args: tuple[Expr, ...]
-    keywords: tuple[tuple[str, Expr], ...] = ()
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """A value that is known by its name and what it is computed from only.
-
-    Mostly the call of a function that the caller bound and that cannot be read; it may change
-    arrays among its arguments. A name in parentheses is no call and changes nothing: "(raise)"
-    never has a value, "(loop)" is what a loop computes, and so on. A tree with any of these says
-    less than the function does: it is typed and traced, but only the function itself computes.
-    """
-
-    name: str
-    args: tuple[Expr, ...]
-    keywords: tuple[tuple[str, Expr], ...] = ()
     place: Place = field(default=(0, 0), compare=False)
 
 
@@ -196,14 +182,6 @@ class Comprehension:
 
 
 @dataclass(frozen=True, slots=True)
-class FString:
-    """`f"…{x!r:>5}…"`: text parts are `str`, values are (expression, conversion, format spec)."""
-
-    parts: tuple[str | tuple[Expr, str, str], ...]
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Inner:
     """A lambda inside the function (a `key=` of `sorted`, `min`, `max`)."""
 
@@ -225,22 +203,13 @@ class Let:
 Expr = (
     Const
     | Param
-    | Attribute
-    | Index
-    | Slice
-    | Unary
-    | Binary
-    | Compare
-    | BoolOp
+    | Part
+    | Op
     | IfElse
-    | Call
-    | Method
-    | Opaque
     | MakeTuple
     | MakeRow
     | MakeList
     | Comprehension
-    | FString
     | Inner
     | Let
 )

@@ -8,26 +8,19 @@ from collections.abc import Collection
 from hydro_core.functions.kinds import (
     ANY,
     FUNCTION,
-    NULL,
     ExprType,
     computed_of,
     is_open,
 )
-from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.entry import CallSite
+from hydro_core.functions.library.operations import operation
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
-from hydro_core.functions.typing_parts import unpack
-from hydro_core.types.item import Array, Row
+from hydro_core.types.item import Row
 
 
 def call(site: CallSite) -> ExprType:
     """The kind of the call's result."""
-    if site.name in (UNPACK, MATCHED):
-        return _unpack(site)
-    if site.name == FLATTEN:
-        return _flatten(site)
-    entry = FUNCTIONS.get(site.name)
+    entry = operation(site.name)
     if entry is None:
         return ANY
     _refuse_functions(site, entry.functions)
@@ -59,18 +52,3 @@ def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
             shown = f"argument {which + 1}" if isinstance(which, int) else f"`{which}`"
             cure = "call it: `f(…)` is a value, `f` a function"
             raise site.problem(f"{shown} of `{site.name}` is a function, not a value", cure)
-
-
-def _unpack(site: CallSite) -> ExprType:
-    count, star = site.constant(1), site.constant(2)
-    return unpack(site.args[0], count, star, site.place, sure=site.name == UNPACK)
-
-
-def _flatten(site: CallSite) -> ExprType:
-    match site.args[0]:
-        case Array(Array() as inner):
-            return inner
-        case Array(inner) if inner == NULL:
-            return Array(NULL)
-        case kind:
-            return computed_of(kind)

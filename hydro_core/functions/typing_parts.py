@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.allowed import POSITION
+from hydro_core.functions.fields import field_in, position
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
@@ -20,11 +20,12 @@ from hydro_core.functions.kinds import (
     is_open,
     joined,
     number,
+    of_constant,
     part,
 )
 from hydro_core.functions.library.regex_types import group_kind
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Call, Expr, Inner, Method, Param, Place
+from hydro_core.functions.tree import Expr, Inner, Op, Param, Part, Place
 from hydro_core.types.item import (
     BINARY,
     LONG,
@@ -37,17 +38,24 @@ from hydro_core.types.item import (
 _OF_MODULES = {"math": "such as `math.sqrt(x)`", "re": 'such as `re.search(r"\\d+", x)`'}
 
 
-def attribute(base: ExprType, name: str, place: Place) -> ExprType:
-    """The kind of `base.name`."""
+def part_of(base: ExprType, part: Part) -> ExprType:
+    """The kind of `base.step` or `base[step]`."""
     if is_open(base):
         return computed_of(base)
-    match base:
-        case Row():
-            return column(base, name, place)
-        case Tuple(fields):
-            found = POSITION.fullmatch(name)
-            if found:
-                return field(fields, int(found[1]) - 1, place)
+    found = field_in(base, part)
+    if found is not None:
+        return found.type
+    if not part.by_name:
+        return index(base, of_constant(part.step), part.step, part.place)
+    if isinstance(base, Row):
+        return column(base, str(part.step), part.place)
+    place = position(part)
+    if isinstance(base, Tuple) and place is not None:
+        return field(base.fields, place, part.place)
+    return _property(base, str(part.step), part.place)
+
+
+def _property(base: ExprType, name: str, place: Place) -> ExprType:
     known = members_of(base)
     entry = known.get(name)
     if entry is not None and entry.takes is None:
@@ -82,10 +90,8 @@ def _name_of(function: Inner) -> str | None:
     """The name of a function that is read as a call of it."""
     given: tuple[Expr, ...] = tuple(map(Param, function.params))
     match function.body:
-        case Call(name, args) if args == given:
+        case Op(name, args) if args == given or (name[:1] == "." and args[:1] == given):
             return name
-        case Method(base, name) if (base,) == given:
-            return f".{name}"
         case _:
             return None
 

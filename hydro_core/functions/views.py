@@ -13,22 +13,21 @@ from typing import Any
 
 from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fields import made_field
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
-    Attribute,
-    Compare,
     Comprehension,
     Const,
     Expr,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeRow,
     MakeTuple,
-    Opaque,
+    Op,
     Param,
+    Part,
     Spread,
 )
 from hydro_core.functions.walk import children
@@ -36,7 +35,7 @@ from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
 ITEM = "x"
-MISSING = Opaque("missing", ())
+MISSING = Op("?missing", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +110,8 @@ def field_of(item: Expr, step: int | str) -> Expr:
     """A field of an item, null of a null item."""
     # a function may read a column of any name by an index, but not by an attribute
     named = isinstance(step, str) and step.isidentifier() and visible(step)
-    there = Attribute(item, str(step)) if named else Index(item, Const(step))
-    return IfElse(Compare(item, (("is", Const(None)),)), Const(None), there)
+    there = Part(item, step, named)
+    return IfElse(Op("is", (item, Const(None))), Const(None), there)
 
 
 def row_view(row: Row, known: Mapping[str, str]) -> View:
@@ -198,15 +197,9 @@ def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
             return _taken(_inside(tree, bound))
 
 
-def touches_missing(tree: Any) -> bool:
+def touches_missing(tree: Expr) -> bool:
     """Whether something missing is asked for."""
-    if tree == MISSING:
-        return True
-    if isinstance(tree, tuple):
-        return any(map(touches_missing, tree))
-    if not is_dataclass(tree) or isinstance(tree, Const):
-        return False
-    return any(touches_missing(getattr(tree, f.name)) for f in fields(tree))
+    return tree == MISSING or any(map(touches_missing, children(tree)))
 
 
 def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
@@ -232,31 +225,17 @@ def _part(value: Any, bound: Mapping[str, Expr]) -> Any:
 
 def _taken(tree: Expr) -> Expr:
     """A field of a tuple or row that is made on the spot is what it is made of."""
+    found: Expr
     match tree:
-        case Index(MakeTuple(parts), Const(int() as i)) if 0 <= i < len(parts):
-            return _plain(parts, i, tree)
-        case Attribute(MakeTuple(parts), name) if name[:1] == "_" and name[1:].isdigit():
-            i = int(name[1:]) - 1
-            return _plain(parts, i, tree) if 0 <= i < len(parts) else tree
-        case Attribute(MakeRow(parts), name) | Index(MakeRow(parts), Const(str() as name)):
-            named = [p for p in parts if not isinstance(p, Spread)]
-            values = [value for n, value in named if n == name]
-            found: Expr = values[-1] if values and len(named) == len(parts) else tree
+        case Part():
+            found = made_field(tree) or tree
             return found
-        case Compare(MakeTuple() | MakeRow(), ((("is" | "is not") as op, Const(None)),)):
+        case Op("is" | "is not" as op, (MakeTuple() | MakeRow(), Const(None))):
             return Const(op == "is not")
         case IfElse(Const(bool() as test), then, otherwise):
             return then if test else otherwise
         case _:
             return tree
-
-
-def _plain(parts: tuple[Any, ...], i: int, otherwise: Expr) -> Expr:
-    """The part at a place, where nothing is spread before it."""
-    if any(isinstance(p, Spread) for p in parts):
-        return otherwise
-    part: Expr = parts[i]
-    return part
 
 
 def _parts(whole: Expr) -> tuple[Expr, ...]:

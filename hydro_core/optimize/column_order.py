@@ -41,7 +41,7 @@ from hydro_core.catalog.spec import Aggregate, Args, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const, Index, MakeRow, Param, Spread
+from hydro_core.functions.tree import MakeRow, Param, Part, Spread
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, outputs, predecessors
@@ -310,7 +310,7 @@ def _are_names(columns: tuple[object, ...] | None) -> bool:
 
 
 def _column(of: str | Fn) -> Fn:
-    return of if isinstance(of, Fn) else function_of(Index(Param(ITEM), Const(of)), (ITEM,))
+    return of if isinstance(of, Fn) else function_of(Part(Param(ITEM), of), (ITEM,))
 
 
 def _counted(aggregate: Aggregate) -> Aggregate:

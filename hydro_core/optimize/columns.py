@@ -34,7 +34,7 @@ from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
+from hydro_core.functions.tree import Comprehension, Const, Inner, Let, Param, Part
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.item import Row
 
@@ -256,9 +256,7 @@ def columns_of(fn: Fn) -> ReadColumns:
 def _only_columns(tree: Any, row: str, found: set[str]) -> bool:
     """Whether the row is only asked for columns, which are added to `found`."""
     match tree:
-        case Attribute(Param(name), column) | Index(Param(name), Const(str() as column)) if (
-            name == row
-        ):
+        case Part(Param(name), str() as column) if name == row:
             found.add(column)
             return True
         case Param(name) | Let(name=name) if name == row:

@@ -106,7 +106,7 @@ def notes_of(
             note = _note(named, node, of_window(node.shape, args), "all of its window")
             found.setdefault(note)
         elif _goes_through(node, held.states):
-            note = _note(named, node, of_state(), "all rows of a running result")
+            note = _note(named, node, of_state(node.shape), "all rows of a running result")
             found.setdefault(note)
     return tuple(found)
 

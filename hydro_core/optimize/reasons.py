@@ -71,8 +71,13 @@ def of_changing_input(before: str) -> Advice:
     )
 
 
-def of_state() -> Advice:
+def of_state(shape: Shape) -> Advice:
     """The node goes through the current rows of a running result."""
+    if shape.cls == Ordering():
+        return Advice(
+            "all of them are brought into an order, in which a new one may come between any two",
+            "leave out the order where nobody asks for it, or sort what changed (`-> delta()`)",
+        )
     return Advice(
         "any of its rows may have changed since the tick before",
         "do it on what changed (`-> delta()` or `-> changes()`), or aggregate the history itself",

@@ -48,6 +48,8 @@ class Sort(Enum):
 
 GLOBAL = ":global"
 """After the name of an operator that has a result of nothing, unlike its usual form."""
+SINGLE = ":single"
+"""After the name of an operator that gives at most one item, unlike its usual form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Shape:
     @property
     def plain(self) -> str:
         """What people call it."""
-        return self.flat.removesuffix(GLOBAL)
+        return self.flat.removesuffix(GLOBAL).removesuffix(SINGLE)
 
     @property
     def is_itemwise(self) -> bool:
@@ -220,6 +222,8 @@ def _variant(node: Node, spec: OpSpec) -> str:
         name += f":{spec.state.name.lower()}"
     if (not spec.zero and node.op.zero) or _orders_all(spec.cls):
         name += GLOBAL
+    elif spec.single and not node.op.single:
+        name += SINGLE
     return name
 
 

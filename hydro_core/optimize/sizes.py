@@ -70,6 +70,8 @@ class SizeHints:
     """Of its function, where that keeps items or not."""
     ticks: float = 1.0
     """How many a window holds, or rows stay of a key."""
+    keyed: bool = True
+    """Whether these are rows of each key, not of all."""
 
 
 def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
@@ -110,7 +112,7 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             keys = _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
             return min(into[0].rows, keys * max(asked.ticks, HARDLY_ANY))
         case Positional(gives):
-            return _placed(gives, [i.rows for i in into])
+            return _placed(gives, [i.rows for i in into], asked)
         case History():
             return into[0].rows * into[0].ticks
         case Window(timed=True):
@@ -165,7 +167,7 @@ def _of_keys(size: Size, exponent: float) -> float:
     return size.rows if size.rows <= 1 else size.rows**exponent
 
 
-def _placed(gives: Places, rows: Sequence[float]) -> float:
+def _placed(gives: Places, rows: Sequence[float], asked: SizeHints) -> float:
     match gives:
         case Places.PAIRS:
             return min(rows)
@@ -173,5 +175,8 @@ def _placed(gives: Places, rows: Sequence[float]) -> float:
             return max(rows)
         case Places.FIRST_OF_KEY:
             return groups(rows[0])
-        case Places.EACH | Places.FIRST:
+        case Places.FIRST:
+            keys = groups(rows[0]) if asked.keyed else 1.0
+            return min(rows[0], keys * max(asked.ticks, HARDLY_ANY))
+        case Places.EACH:
             return rows[0]

@@ -15,22 +15,20 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.errors import TypeProblem
+from hydro_core.functions.bind import Bound, bind
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.result_type import Typing, type_tree
 from hydro_core.functions.tree import (
-    Attribute,
-    BoolOp,
-    Compare,
     Const,
     Expr,
     IfElse,
-    Index,
     MakeTuple,
+    Op,
     Param,
+    Part,
     Spread,
-    Unary,
 )
 from hydro_core.types.item import (
     BINARY,
@@ -41,8 +39,6 @@ from hydro_core.types.item import (
     TIMESTAMP_NTZ,
     Decimal,
     ItemType,
-    Row,
-    Tuple,
 )
 from hydro_core.types.values import ValueProblem, to_item
 
@@ -69,10 +65,12 @@ def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
     if fn.tree is None or len(fn.params) != 1:
         return False
     try:
-        typing = type_tree(fn, (item,))
+        bound = bind(fn, (item,))
     except TypeProblem:
         return False
-    return _Judge(typing).is_total(fn.tree, (Param(fn.params[0]),) if there else ())
+    return bound.tree is not None and _Judge(bound).is_total(
+        bound.tree, (Param(fn.params[0]),) if there else ()
+    )
 
 
 @dataclass(slots=True)
@@ -96,16 +94,16 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    typing: Typing
+    bound: Bound
 
     def is_total(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression has a value, given what is known not to be null."""
         match tree:
             case Const() | Param():
                 return isinstance(tree, Param) or _is_item(tree.value)
-            case Attribute(base, step) | Index(base, Const(int() | str() as step)):
+            case Part(base):
                 there = self.is_total(base, known) and self._is_there(base, known)
-                return there and _has_field(self.typing.kind(base), step)
+                return there and field_in(self.bound.kind(base), tree) is not None
             case IfElse(test, then, otherwise):
                 return (
                     self._are_alike(tree, (then, otherwise))
@@ -117,31 +115,29 @@ class _Judge:
                 values = tuple(p for p in parts if not isinstance(p, Spread))
                 whole = len(values) == len(parts)
                 return whole and all(self.is_total(v, known) for v in values)
-            case Unary("not", operand):
+            case Op("not", (operand,)):
                 return self.is_total(operand, known)
-            case BoolOp():
-                return self._are_alike(tree, tree.values) and self._in_turn(tree, known)
-            case Compare():
+            case Op("and" | "or", values):
+                return self._are_alike(tree, values) and self._in_turn(tree, known)
+            case Op(family="comparison"):
                 return self._compares(tree, known)
         return False
 
-    def _in_turn(self, tree: BoolOp, known: NotNull) -> bool:
+    def _in_turn(self, tree: Op, known: NotNull) -> bool:
         """Whether each has a value where it is asked: all before it are true, or all are false."""
-        for value in tree.values:
+        for value in tree.args:
             if not self.is_total(value, known):
                 return False
-            after = where_true(value) if tree.op == "and" else where_false(value)
+            after = where_true(value) if tree.name == "and" else where_false(value)
             known = (*known, *after)
         return True
 
-    def _compares(self, tree: Compare, known: NotNull) -> bool:
-        operands = (tree.first, *(right for _, right in tree.rest))
-        if not all(self.is_total(operand, known) for operand in operands):
+    def _compares(self, tree: Op, known: NotNull) -> bool:
+        if not all(self.is_total(operand, known) for operand in tree.args):
             return False
-        ops = (op for op, _ in tree.rest)
         return all(
             self._compares_two(op, left, right, known)
-            for op, (left, right) in zip(ops, pairwise(operands), strict=True)
+            for op, (left, right) in zip(tree.name.split(","), pairwise(tree.args), strict=True)
         )
 
     def _compares_two(self, op: str, left: Expr, right: Expr, known: NotNull) -> bool:
@@ -151,7 +147,7 @@ class _Judge:
             listed = isinstance(right, Const) and isinstance(right.value, (tuple, list))
             return listed or isinstance(right, MakeTuple)
         there = all(self._is_there(e, known) and _has_order(e) for e in (left, right))
-        return there and _have_order(self.typing.kind(left), self.typing.kind(right))
+        return there and _have_order(self.bound.kind(left), self.bound.kind(right))
 
     def _is_there(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression is not null."""
@@ -160,9 +156,9 @@ class _Judge:
         match tree:
             case Const(value):
                 return value is not None
-            case BoolOp("or", values):
+            case Op("or", values):
                 return self._is_there(values[-1], known)
-            case MakeTuple() | Compare() | Unary("not"):
+            case MakeTuple() | Op("not") | Op(family="comparison"):
                 return True
             case _:
                 return False
@@ -171,8 +167,8 @@ class _Judge:
         """Whether each of the values that it may have is one of its type: a decimal number may not
         fit into the type that two decimals have in common.
         """
-        kind = self.typing.kind(whole)
-        return all(_fits(self.typing.kind(part), kind) for part in parts)
+        kind = self.bound.kind(whole)
+        return all(_fits(self.bound.kind(part), kind) for part in parts)
 
 
 def _is_item(value: Any) -> bool:
@@ -189,18 +185,6 @@ def _fits(part: ExprType, whole: ExprType) -> bool:
         return True
     numbers = number(part), number(whole)
     return None not in numbers and not any(isinstance(n, Decimal) for n in numbers)
-
-
-def _has_field(kind: ExprType, step: int | str) -> bool:
-    match kind:
-        case Tuple(fields):
-            if isinstance(step, str) and step[:1] == "_" and step[1:].isdigit():
-                return 1 <= int(step[1:]) <= len(fields)
-            return isinstance(step, int) and 0 <= step < len(fields)
-        case Row():
-            return isinstance(step, str) and kind.column(step) is not None
-        case _:
-            return False
 
 
 def _has_order(tree: Expr) -> bool:

@@ -101,6 +101,9 @@ def is_in_order(node: Node, ordered: bool) -> bool:
 
 
 def _in_order(node: Node, typed: Typed) -> bool:
+    """Whether the node follows the order of its input, and has none of its own."""
+    if "order" in node.args:
+        return False
     return bool(node.inputs) and is_in_order(
         node, typed.of(node.inputs[0].node).order is Order.TOTAL
     )

@@ -70,8 +70,8 @@ def group_key(node: Node) -> Key | None:
     cls = node.cls
     match cls:
         case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
-            by: Key | None = node.args["by"] if keyed else None
-            return by
+            by: Key | None = node.args["by"]
+            return (by or FIRST_FIELD) if keyed else None
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return result_key(node)
         case _:

@@ -62,7 +62,7 @@ def _decoded(text: bytes) -> LeaseNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldLease:
     """A lease that was taken."""
 
     note: LeaseNote
@@ -102,7 +102,9 @@ class LeaseFile:
         is_own = bool(by) and note.by == by
         return not note.owner or is_own or note.until < self.clock() or has_ended(note.owner)
 
-    def take(self, wanted: LeaseNote, has_ended: Callable[[str], bool]) -> tuple[Held, bool] | None:
+    def take(
+        self, wanted: LeaseNote, has_ended: Callable[[str], bool]
+    ) -> tuple[HeldLease, bool] | None:
         """Takes the lease, and tells whether the one before may still be at work.
 
         Args:
@@ -116,7 +118,7 @@ class LeaseFile:
         if found is None:
             note = replace(wanted, number=1, until=self._end())
             etag = self.store.write_if_absent(self.name, note.encoded())
-            written = self._known(note) if etag is None else Held(note, etag)
+            written = self._known(note) if etag is None else HeldLease(note, etag)
             return None if written is None else (written, False)
         before = _decoded(found[0])
         if not self.is_free(before, has_ended, wanted.by):
@@ -127,11 +129,11 @@ class LeaseFile:
         written = self._replaced(note, found[1])
         return None if written is None else (written, doubtful)
 
-    def renew(self, held: Held) -> Held | None:
+    def renew(self, held: HeldLease) -> HeldLease | None:
         """The lease for as long again; None: another has taken it over."""
         return self._changed(held, replace(held.note, until=self._end()))
 
-    def give_back(self, held: Held, *, in_doubt: bool) -> None:
+    def give_back(self, held: HeldLease, *, in_doubt: bool) -> None:
         """Gives the lease back, if it was not taken over.
 
         Args:
@@ -143,18 +145,18 @@ class LeaseFile:
     def _end(self) -> float:
         return self.clock() + self.seconds
 
-    def _changed(self, held: Held, note: LeaseNote) -> Held | None:
+    def _changed(self, held: HeldLease, note: LeaseNote) -> HeldLease | None:
         written = self._replaced(note, held.etag)
         if written is not None and written.note != note:
             # What is there is older: an earlier answer got lost.
             return self._replaced(note, written.etag)
         return written
 
-    def _replaced(self, note: LeaseNote, etag: str) -> Held | None:
+    def _replaced(self, note: LeaseNote, etag: str) -> HeldLease | None:
         written = self.store.replace_if(self.name, etag, note.encoded())
-        return self._known(note) if written is None else Held(note, written)
+        return self._known(note) if written is None else HeldLease(note, written)
 
-    def _known(self, note: LeaseNote) -> Held | None:
+    def _known(self, note: LeaseNote) -> HeldLease | None:
         """What is there, if the same taker has left it: what was done may be answered as if it had
         not been, where the answer got lost and the request was made again.
         """
@@ -162,13 +164,14 @@ class LeaseFile:
         there = None if found is None else _decoded(found[0])
         if found is None or there is None or (there.by, there.number) != (note.by, note.number):
             return None
-        return Held(there, found[1])
+        return HeldLease(there, found[1])
 
 
 class Lease:
     """The right to write, as one process has it: renewed by a thread while it is held.
 
-    It answers as the operating system's lock on a file does (`hydro_core.processes.FileLock`).
+    It answers as the operating system's lock on a file does, a `FileLock` of
+    `hydro_core.machine.processes`.
     """
 
     def __init__(self, file: LeaseFile, owner: str, has_ended: Callable[[str], bool]) -> None:
@@ -181,7 +184,7 @@ class Lease:
         """
         self._file, self._owner, self._has_ended = file, owner, has_ended
         self._by = uuid.uuid4().hex
-        self._held: Held | None = None
+        self._held: HeldLease | None = None
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._lost = False
@@ -218,7 +221,7 @@ class Lease:
             self.doubtful = False
             if self._held is not None:
                 note = replace(self._held.note, in_doubt=False)
-                self._held = Held(note, self._held.etag)
+                self._held = HeldLease(note, self._held.etag)
 
     def release(self, *, in_doubt: bool = False) -> None:
         """Gives the right back; nothing if it is not held."""

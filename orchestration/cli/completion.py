@@ -12,10 +12,10 @@ import io
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from hydro_core.cli import output
 from hydro_core.cli.main import commands, main
 from hydro_core.errors import HydroError
 
@@ -76,7 +76,8 @@ def completion(arguments: Sequence[str]) -> int:
     """Prints the script by which a shell completes commands, options, flows and outputs."""
     if arguments[:1] == [_AT]:
         table = {name: Words(**words) for name, words in json.loads(arguments[1]).items()}
-        sys.stdout.writelines(f"{word}\n" for word in candidates(table, arguments[2:]))
+        for word in candidates(table, arguments[2:]):
+            output.print_text(word)
         return 0
     parser = argparse.ArgumentParser(
         prog="hydrotick completion",
@@ -87,7 +88,7 @@ def completion(arguments: Sequence[str]) -> int:
     parser.add_argument("shell", metavar="{bash,zsh,fish}", choices=SCRIPTS, help="which shell")
     shell = parser.parse_args(arguments).shell
     words = json.dumps({name: asdict(found) for name, found in table_of_words().items()})
-    sys.stdout.write(SCRIPTS[shell].format(table=_quoted(words, shell)))
+    output.write(SCRIPTS[shell].format(table=_quoted(words, shell)))
     return 0
 
 

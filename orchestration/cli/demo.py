@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic, shown_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.storage.remote import DataPlace, Remote
@@ -135,5 +136,4 @@ def _shown(path: DataPlace) -> str:
 
 
 def _say(text: str, end: str = "\n") -> None:
-    sys.stdout.write(text + end)
-    sys.stdout.flush()
+    output.write(text + end)

@@ -24,8 +24,9 @@ from typing import Any
 
 import dagster as dg
 
+from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.processes import host_of
+from hydro_core.machine.processes import host_of
 
 from ..code_location.next_run import in_words
 from ..code_location.run_process import end_orphans
@@ -272,5 +273,4 @@ def _say(text: str) -> None:
     if are_json():
         log("dev", text)
         return
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    output.print_text(text)

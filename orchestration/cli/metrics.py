@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.cli import output
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
@@ -61,7 +61,7 @@ def metrics(arguments: Sequence[str]) -> int:
         status = ask(place, do="status")
     except OSError:
         status = {}
-    sys.stdout.write(metrics_of(found, status))
+    output.write(metrics_of(found, status))
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
@@ -12,9 +11,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.artifact.files import WrittenDeployment
+from hydro_core.cli import output
 from hydro_core.errors import HydroError, shown_file
-from hydro_core.processes import has_ended
+from hydro_core.machine.processes import has_ended
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
@@ -30,7 +30,7 @@ from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
 from ..project.console import Console
-from ..project.deployments import Undeployed
+from ..project.serving import Undeployed
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import verified
@@ -167,11 +167,11 @@ def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) ->
     if style == "json":
         told = {"flows": [asdict(flow) for flow in found]}
         wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
-        sys.stdout.write(json.dumps({**told, "broken": wrong}, indent=2) + "\n")
+        output.print_text(json.dumps({**told, "broken": wrong}, indent=2))
         return
-    sys.stdout.write(_table(found))
+    output.write(_table(found))
     for flow in broken:
-        sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
+        output.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
 
 
 def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:

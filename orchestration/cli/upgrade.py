@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import dagster as dg
 
-from hydro_core.deploy.files import name_at, numbers, unread
+from hydro_core.artifact.files import name_at, numbers, unread
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Ledger

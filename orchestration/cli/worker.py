@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.processes import FileLock
+from hydro_core.machine.processes import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project
@@ -174,7 +174,7 @@ def _asked(settings: ProjectSettings, what: str, style: str) -> int:
     if "takes" not in found:
         message = f"the worker at {place} does not answer: {found.get('why', 'it has ended')}"
         raise DataError(Diagnostic("state", message, help=f"see that {TOKEN} is the worker's"))
-    sys.stdout.write((json_text(found) if style == "json" else _shown(found)).rstrip() + "\n")
+    output.print_text((json_text(found) if style == "json" else _shown(found)).rstrip())
     return 0
 
 

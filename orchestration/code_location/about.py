@@ -10,7 +10,7 @@ import dagster as dg
 
 from hydro_core.analysis.descriptions import Described
 from hydro_core.analysis.partition.answer import partition
-from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import Span
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan

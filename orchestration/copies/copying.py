@@ -16,11 +16,11 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.local_path import local_path
 from hydro_core.files.transfer import Transfer
-from hydro_core.processes import FileLock
+from hydro_core.machine.delta_path import refuse_path
+from hydro_core.machine.processes import FileLock
 from hydro_core.project.flow_asset import FlowAsset, Landing
 from hydro_core.spark.pipeline.copy import copy_into, copy_table
 from hydro_core.spark.pipeline.verify import Verified

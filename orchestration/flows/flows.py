@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
-from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
@@ -22,7 +22,7 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.quarantine import WRONG, is_widened
 
-from ..project.deployments import Deployments, fitted
+from ..project.serving import Deployments, fitted
 from ..project.settings import ProjectSettings
 from .held import held_by
 from .readiness import HeldTick, Ready, ready

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow.compute as pc
-
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.quarantine import QUARANTINE
@@ -33,11 +31,12 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
         run = flows.deployments.ledger(flow).last_run
         last = 0 if run is None else run.rows.get(table, 0)
         found = pipeline.store.row_count(table)
-        if not found:
+        from hydro_core.spark.store.ticks_of import last_tick
+
+        tick = last_tick(pipeline.store.tables[table], flows.next_tick(flow) - 1)
+        if tick is None:
             return Quarantined(last, found)
-        rows = pipeline.store.arrow(table, 0, flows.next_tick(flow) - 1)
-        tick: int = pc.max(rows[pipeline.store.tables[table].spec.tick]).as_py()
         return Quarantined(last, found, flow.ticks.calendar.window(tick).key)
-    except HydroError:
+    except (HydroError, OSError):
         # What is wrong with a pipeline is told by what runs next.
         return None

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.types.json import json_text
 
@@ -28,15 +29,13 @@ class Console:
         if are_json():
             log("progress", line.strip())
             return
-        self.to.write(f"{line}\n")
-        self.to.flush()
+        output.write(f"{line}\n", self.to)
 
     def give(self, result: Any, text: str = "") -> None:
         """Prints what was asked for: as JSON, or as text where there is one."""
         said = json_text(result) if self.gives_json else text
         if said:
-            sys.stdout.write(f"{said.rstrip()}\n")
-            sys.stdout.flush()
+            output.print_text(said.rstrip())
 
     def agreed(self, unchanged: str = "Nothing was changed.") -> bool:
         """Asks whether to go on, unless that was said with `--yes`; what follows from a no is told.

@@ -10,9 +10,15 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from hydro_core.environment import MASTER, MEMORY, wrong_master, wrong_memory, wrong_variable
 from hydro_core.errors import ProgramError
-from hydro_core.spark_conf import wrong_conf
+from hydro_core.machine.environment import (
+    MASTER,
+    MEMORY,
+    wrong_master,
+    wrong_memory,
+    wrong_variable,
+)
+from hydro_core.machine.spark_conf import wrong_conf
 from hydro_core.storage.remote import is_remote, remote_at
 
 from .logs import FORMAT, FORMATS

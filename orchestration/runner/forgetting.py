@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace, Remote

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.local_path import local_path
 
@@ -48,7 +49,7 @@ def docs(arguments: Sequence[str]) -> int:
     console = Console(options)
     console.give({"out": str(options.out), "files": files, "broken": wrong}, "\n".join(files))
     if not console.gives_json:
-        sys.stderr.write("".join(f"{name}: {error}\n" for name, error in broken))
+        output.write("".join(f"{name}: {error}\n" for name, error in broken), sys.stderr)
     return 1 if broken else 0
 
 

@@ -14,6 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hydro_core.compile import compile_graph
+from hydro_core.errors import ProgramError
+from hydro_core.lang.load import load_text
+
 Tick = dict[str, list[Any]]
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -66,3 +72,23 @@ def _tick(line: str) -> Tick:
         tick[name.strip()], end = decoder.raw_decode(rest.lstrip())
         line = rest.lstrip()[end:].lstrip("; ")
     return tick
+
+
+def message_of(path: Path) -> ProgramError:
+    """What is wrong with the program in a file."""
+    with pytest.raises(ProgramError) as caught:
+        compile_graph(load_text(path.read_text(encoding="utf-8"), path.name))
+    return caught.value
+
+
+def check_message(path: Path, update_golden: bool) -> None:
+    """The message is that of the file beside it, named by its code; it has places and cures."""
+    error, expected = message_of(path), path.with_suffix(".txt")
+    if update_golden:
+        expected.write_text(f"{error}\n", encoding="utf-8")
+    assert f"{error}\n" == expected.read_text(encoding="utf-8")
+    assert path.stem.startswith(error.code.replace("-", "_"))
+    for diagnostic in error.diagnostics:
+        assert diagnostic.help, diagnostic.message
+        assert diagnostic.span is not None
+        assert diagnostic.span.first_line

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.compile import compile_graph
 from hydro_core.engines import Options
 from hydro_core.errors import ProgramError
 from hydro_core.lang.load import load_text
 from hydro_core.lang.print import to_text
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
-from tests.golden.cases import Case, all_cases
+from tests.golden.cases import Case, all_cases, check_message
 
 FOLDER = Path(__file__).parent / "dedalus"
 CASES = all_cases(FOLDER)
@@ -53,21 +52,6 @@ def test_case_on_spark(case: Case) -> None:
         assert run_json(graph, case.schemas, case.ticks, options) == case.outputs
 
 
-def message_of(path: Path) -> ProgramError:
-    with pytest.raises(ProgramError) as caught:
-        compile_graph(load_text(path.read_text(encoding="utf-8"), path.name))
-    return caught.value
-
-
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
 def test_message(path: Path, update_golden: bool) -> None:
-    error = message_of(path)
-    expected = path.with_suffix(".txt")
-    if update_golden:
-        expected.write_text(f"{error}\n", encoding="utf-8")
-    assert f"{error}\n" == expected.read_text(encoding="utf-8")
-    assert path.stem.startswith(error.code.replace("-", "_"))
-    for diagnostic in error.diagnostics:
-        assert diagnostic.help, diagnostic.message
-        assert diagnostic.span is not None
-        assert diagnostic.span.first_line
+    check_message(path, update_golden)

@@ -6,36 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.compile import compile_text
-from hydro_core.errors import CODES, ProgramError
+from hydro_core.errors import CODES
+from tests.golden.cases import check_message, message_of
 
 ERRORS = Path(__file__).parent / "errors"
 PROGRAMS = sorted(ERRORS.glob("*.hydro"))
 AT_RUN_TIME = {"runtime", "state", "config"}
 
 
-def message_of(path: Path) -> ProgramError:
-    with pytest.raises(ProgramError) as caught:
-        compile_text(path.read_text(encoding="utf-8"), file=path.name)
-    return caught.value
-
-
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_message(path: Path, update_golden: bool) -> None:
-    error = message_of(path)
-    expected = path.with_suffix(".txt")
-    if update_golden:
-        expected.write_text(f"{error}\n", encoding="utf-8")
-    assert f"{error}\n" == expected.read_text(encoding="utf-8")
-    assert path.stem.startswith(error.code.replace("-", "_"))
-
-
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_every_diagnostic_has_place_and_cure(path: Path) -> None:
-    for diagnostic in message_of(path).diagnostics:
-        assert diagnostic.help, diagnostic.message
-        assert diagnostic.span is not None
-        assert diagnostic.span.first_line
+    check_message(path, update_golden)
 
 
 def test_every_code_that_needs_no_data_is_there() -> None:

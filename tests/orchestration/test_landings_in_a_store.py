@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.storage.store import bucket_store
 from hydrotick.quality.facts import measure
 from hydrotick.runner.report import TickReport
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late, Row
@@ -23,8 +22,6 @@ from tests.support.store_server import (
     SECRET,
     Mirror,
     StoreServer,
-    store_server,
-    with_credentials,
 )
 
 pytestmark = pytest.mark.spark
@@ -34,13 +31,9 @@ payments -> persist() -> aggregate(by="user", total=sum("amount")) -> totals
 """
 
 
-@pytest.fixture
-def server(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreServer]:
-    assert spark is not None
-    with_credentials(monkeypatch)
-    bucket_store.cache_clear()
-    with store_server() as found:
-        yield found
+@pytest.fixture(autouse=True)
+def _session(spark: SparkSession) -> None:
+    """Flows without a session of their own use the shared one."""
 
 
 class InStore(Late):

@@ -22,7 +22,7 @@ from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.entry import Parameter
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Attribute, Binary, Call, Const, Expr, MakeTuple, Method, Param
+from hydro_core.functions.tree import Const, Expr, MakeTuple, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.differential import compare
@@ -59,7 +59,7 @@ TEXT_CONSTANTS = ("", "a", "X", "ab", " ", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%d.
 
 
 def column(name: str) -> Expr:
-    return Attribute(ROW, name)
+    return Part(ROW, name, True)
 
 
 ARGUMENTS: Mapping[str, Sequence[Expr]] = {
@@ -78,7 +78,7 @@ ARGUMENTS: Mapping[str, Sequence[Expr]] = {
 }
 SUBJECTS: Sequence[tuple[Expr, Any]] = [
     *((column(name), parse_ddl(ddl)) for name, (ddl, _) in COLUMNS.items()),
-    (Binary("-", column("w"), Const(dt.datetime(2000, 1, 1, tzinfo=dt.UTC))), TIMEDELTA),
+    (Op("-", (column("w"), Const(dt.datetime(2000, 1, 1, tzinfo=dt.UTC)))), TIMEDELTA),
 ]
 
 
@@ -108,16 +108,19 @@ def calls() -> dict[str, list[Expr]]:
         for name, entry in members_of(kind).items():
             if entry.column is not None:
                 forms: list[Expr] = (
-                    [Attribute(subject, name)]
+                    [Part(subject, name, True)]
                     if entry.takes is None
-                    else [Method(subject, name, args) for args in islice(given(entry.takes), MOST)]
+                    else [
+                        Op(f".{name}", (subject, *args))
+                        for args in islice(given(entry.takes), MOST)
+                    ]
                 )
                 if entry.gives == TIMEDELTA:
-                    forms = [Method(form, "total_seconds", ()) for form in forms]
+                    forms = [Op(".total_seconds", (form,)) for form in forms]
                 found.setdefault(f"{kind}.{name}", []).extend(forms)
     for name, builtin in FUNCTIONS.items():
         if builtin.column is not None:
-            found[name] = [Call(name, args) for args in islice(given(builtin.takes), MOST)]
+            found[name] = [Op(name, args) for args in islice(given(builtin.takes), MOST)]
     return found
 
 

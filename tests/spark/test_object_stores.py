@@ -19,17 +19,9 @@ from hydro_core.errors import InfrastructureError
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.storage.store import bucket_store
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
-from tests.support.store_server import (
-    KEY,
-    SECRET,
-    Mirror,
-    StoreServer,
-    store_server,
-    with_credentials,
-)
+from tests.support.store_server import KEY, SECRET, Mirror, StoreServer
 
 pytestmark = pytest.mark.spark
 
@@ -40,23 +32,9 @@ PROGRAM = (
 )
 
 
-@pytest.fixture(scope="module")
-def _server() -> Iterator[StoreServer]:
-    with store_server() as server:
-        yield server
-
-
-@pytest.fixture
-def server(_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
-    # The JVM of these tests runs already: it is given the credentials as Java's own properties.
-    with_credentials(monkeypatch)
-    bucket_store.cache_clear()
-    _server.at("x").store.delete_below("")
-    return _server
-
-
 @pytest.fixture(autouse=True)
 def _java_knows(spark: SparkSession) -> Iterator[None]:
+    # The JVM of these tests runs already: it is given the credentials as Java's own properties.
     jvm = spark._jvm
     given = {"aws.accessKeyId": KEY, "aws.secretAccessKey": SECRET}
     for name, value in given.items():

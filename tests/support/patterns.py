@@ -22,7 +22,13 @@ from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
-from tests.support.ordered_patterns import top_arguments, with_tails_of
+from tests.support.ordered_patterns import (
+    first_of,
+    one_key_of,
+    steps_in_order,
+    top_arguments,
+    with_tails_of,
+)
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
 PARTS = "k long, total decimal(38, 0), n long"
@@ -64,6 +70,8 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
         given |= {"on": ("k",), "at": "v", "since": "v", "suffix": "_r"}
         return Args(tuple((given | {"direction": way, "how": how}).items()))
     name = op.name.removeprefix("running_")
+    if name.startswith("sorted_") or name == "scan_keyed":
+        return steps_in_order(rng, name)[0 if name == "scan_keyed" else -1]
     if name in {"moving_aggregate", "aggregate_result", "top", "over", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
     match name:
@@ -96,7 +104,7 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
         case "join":
             given["how"] = how.partition(":")[2] or "inner"
         case "limit":
-            given["n"] = rng.randint(0, 2)
+            given["n"] = 1 if "single" in how else rng.randint(2, 3)
     args = Args(tuple(given.items()))
     return args if op.at(args).args else NO_ARGS
 
@@ -105,7 +113,7 @@ def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
     given: dict[str, object] = {a.name: a.default for a in op.args}
     by = None if "global" in how else ("k",)
     if op.name.endswith("over"):
-        return with_tails_of(rng)[op is RUNNING_OVER]
+        return one_key_of(rng)[0] if by is None else with_tails_of(rng)[op is RUNNING_OVER]
     if op.name.endswith("top"):
         given |= top_arguments(rng, by)
     elif op.name == "moving_aggregate":
@@ -126,8 +134,8 @@ def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
 SKIPPED = frozenset(
     {
         *("source", "source_iter", "tick", "sink", "null"),
-        *("flatten", "zip", "zip_longest", "enumerate", "scan", "scan_keyed", "limit"),
-        *("persist_mut", "persist_mut_keyed", "unique_keyed"),
+        *("flatten", "zip", "zip_longest", "enumerate", "scan"),
+        *("persist_mut", "persist_mut_keyed"),
     }
 )
 
@@ -146,19 +154,24 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name in {"aggregate", "top"}:
+        if op.name in {"aggregate", "top", "over"}:
             hows = [op.name, f"{op.name}:global"]
+        if op.name == "limit":
+            hows = [op.name, f"{op.name}:single"]
         for how in hows:
             args = arguments(op, rng, how)
             if args is None:
                 continue
             node = Node(op.name, op, args, tuple(Endpoint("x") for _ in op.inputs))
             orders = (Order.NONE,) * len(op.inputs)
-            for shape in (
-                shape_of(node, orders, Order.TOTAL if op.name.startswith("sort") else Order.NONE),
-                *_ordered(node),
-            ):
-                found[shape.name] = shape
+            shapes = list(_ordered(node))
+            if not any(port.needs is Order.TOTAL for port in node.spec.inputs):
+                made = Order.TOTAL if op.name.startswith("sort") else Order.NONE
+                shapes.append(shape_of(node, orders, made))
+            if op.name in {"fold_keyed", "reduce_keyed"}:
+                in_order = node.with_(args=steps_in_order(rng, op.name)[0])
+                shapes.append(shape_of(in_order, (Order.TOTAL,), Order.NONE))
+            found |= {shape.name: shape for shape in shapes}
     return found
 
 
@@ -193,7 +206,7 @@ OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
     *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
-    "opposite",
+    *("opposite", "first_of_key", "first_of_all", "itself", "steps_in_order", "one_key"),
 }
 HOWS = {
     "opposite": ("semi", "anti"),
@@ -293,6 +306,14 @@ class Instance:
             found = [_join(how, None) for how in HOWS[condition.name]]
         elif condition.name == "tails":
             found = with_tails_of(self.rng)
+        elif condition.name == "itself":
+            return
+        elif condition.name in {"first_of_key", "first_of_all"}:
+            found = first_of(self.rng, condition.name, self.rule.name)
+        elif condition.name == "steps_in_order":
+            found = steps_in_order(self.rng, self.rule.name)
+        elif condition.name == "one_key":
+            found = one_key_of(self.rng)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name

@@ -41,6 +41,8 @@ FUNCTIONS: Mapping[str, Fn] = {
     "most": _fn("lambda x, y: max(x, y), commutative=True", "reduce"),
     "greatest": _fn("lambda x, y: max(x, y), commutative=True, associative=True", "reduce"),
     "alive": _fn("lambda r: r.v != 0", "filter"),
+    "at": _fn("lambda r: r.at"),
+    "steps": _fn("lambda s, v: s * 2 - v", "fold", "0, "),
 }
 
 

@@ -24,8 +24,8 @@ from hydro_core.functions.kinds import (
 from hydro_core.functions.library.entry import (
     CallSite,
 )
-from hydro_core.functions.tree import Call, Comprehension, Expr, MakeList, Spread
-from hydro_core.functions.typing_operators import binary, is_ordered
+from hydro_core.functions.library.operators import binary, is_ordered
+from hydro_core.functions.tree import Comprehension, Expr, MakeList, Op, Spread
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import (
     BINARY,
@@ -104,9 +104,9 @@ def _length(expr: Expr, known: Mapping[int, ExprType]) -> int | None:
     match expr:
         case _ if isinstance(kind, Tuple):
             return len(kind.fields)
-        case Call("sorted" | "list" | "reversed" | "enumerate", (source, *_)):
+        case Op("sorted" | "list" | "reversed" | "enumerate", (source, *_)):
             return _length(source, known)
-        case Call("zip", (_, *_) as sources):
+        case Op("zip", (_, *_) as sources):
             lengths = [_length(source, known) for source in sources]
             return None if None in lengths else min(n for n in lengths if n is not None)
         case MakeList(_, "list") if not any(isinstance(p, Spread) for p in expr.parts):

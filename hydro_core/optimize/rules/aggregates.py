@@ -17,7 +17,7 @@ from hydro_core.catalog.parts import (
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import BoolOp, Compare, Const, Expr, Param
+from hydro_core.functions.tree import Const, Expr, Op, Param
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.types.item import ItemType, Row
 
@@ -106,7 +106,7 @@ def _over_rows(aggregate: Aggregate, there: Fn) -> Aggregate:
 
 def _all_there(columns: tuple[str, ...], item: Row) -> Fn:
     tests: tuple[Expr, ...] = tuple(
-        Compare(field_of(Param(ITEM), c), (("is not", Const(None)),)) for c in columns
+        Op("is not", (field_of(Param(ITEM), c), Const(None))) for c in columns
     )
-    tree = tests[0] if len(tests) == 1 else BoolOp("and", tests)
+    tree = tests[0] if len(tests) == 1 else Op("and", tests)
     return replace(function_of(tree, (ITEM,)), name="all_there", over=(item,))

@@ -21,19 +21,17 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
-    Attribute,
-    BoolOp,
-    Const,
     Expr,
-    Index,
     MakeRow,
     MakeTuple,
+    Op,
     Param,
+    Part,
     Spread,
-    Unary,
 )
 from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node
@@ -42,7 +40,7 @@ from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.optimize.totality import Uses, is_total
-from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.item import ItemType, Row, at
 
 MAX_FILTERS = 60
 """Filters, the program's and moved ones, that are looked at."""
@@ -116,12 +114,12 @@ def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
     if fn.tree is None or not is_complete(fn.tree):
         return
     match fn.tree:
-        case BoolOp("and", (first, *rest)) as both:
-            second = rest[0] if len(rest) == 1 else replace(both, values=tuple(rest))
-        case Unary("not", BoolOp("or", (first, *rest)) as either) as neither:
-            first = replace(neither, operand=first)
-            others = rest[0] if len(rest) == 1 else replace(either, values=tuple(rest))
-            second = replace(neither, operand=others)
+        case Op("and", (first, *rest)) as both:
+            second = rest[0] if len(rest) == 1 else replace(both, args=tuple(rest))
+        case Op("not", (Op("or", (first, *rest)) as either,)) as neither:
+            first = replace(neither, args=(first,))
+            others = rest[0] if len(rest) == 1 else replace(either, args=tuple(rest))
+            second = replace(neither, args=(others,))
         case _:
             return
     one, other = _part(fn, first), _part(fn, second)
@@ -208,8 +206,8 @@ def _handed_on(fn: Fn, item: ItemType) -> View | None:
 
 
 def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> View | None:
-    path = _path(tree, params)
-    if path is not None and _is_there(item, path):
+    path = _path(tree, item, params)
+    if path is not None:
         return View(path=path) if path else View(whole=True)
     match tree:
         case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
@@ -224,33 +222,14 @@ def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> View
             return None
 
 
-def _path(tree: Expr, params: Mapping[str, ItemPath]) -> ItemPath | None:
-    """The way to a field of the item; None where it is something else."""
+def _path(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> ItemPath | None:
+    """The way to a field of the item, by fields alone; None where it is something else."""
     match tree:
         case Param(name):
             return params.get(name)
-        case Index(base, Const(int() | str() as step)) | Attribute(base, str() as step):
-            inner = _path(base, params)
-            return None if inner is None else (*inner, _position(step))
+        case Part(base):
+            inner = _path(base, item, params)
+            found = None if inner is None else field_in(at(item, tuple(map(str, inner))), tree)
+            return None if inner is None or found is None else (*inner, found.step)
         case _:
             return None
-
-
-def _position(step: int | str) -> int | str:
-    """`_1` is the first field of a tuple."""
-    if isinstance(step, str) and step[:1] == "_" and step[1:].isdigit():
-        return int(step[1:]) - 1
-    return step
-
-
-def _is_there(item: ItemType, path: ItemPath) -> bool:
-    """Whether the path leads to a field of the type, by fields alone."""
-    for step in path:
-        match item:
-            case Tuple(parts) if isinstance(step, int) and 0 <= step < len(parts):
-                item = parts[step]
-            case Row() if isinstance(step, str) and (found := item.column(step)) is not None:
-                item = found
-            case _:
-                return False
-    return True

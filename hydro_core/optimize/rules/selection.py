@@ -15,7 +15,17 @@ from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Line, Rule, rule
-from hydro_core.optimize.rules import algebra, derived, empty, functions, matches, results, state
+from hydro_core.optimize.rules import (
+    algebra,
+    derived,
+    empty,
+    functions,
+    in_order,
+    matches,
+    one_key,
+    results,
+    state,
+)
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
@@ -30,6 +40,8 @@ LINES: tuple[Line, ...] = (
     *results.BY_HAND,
     *results.MOVING,
     *algebra.ORDERS,
+    *in_order.IN_ORDER,
+    *one_key.ONE_KEY,
     *matches.MATCHES,
     *functions.FILTERS,
 )
@@ -48,6 +60,8 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (SELECT, {}),
     (AGGREGATE_RESULT, {}),
     *results.INTRODUCED,
+    *in_order.INTRODUCED,
+    *one_key.INTRODUCED,
 )
 """Operators that rules bring in, as they are with these arguments."""
 

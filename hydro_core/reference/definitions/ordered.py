@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,6 +17,8 @@ from hydro_core.catalog.tails import hidden_parts
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
+from hydro_core.reference.definitions.group import fold_keyed, reduce_keyed
+from hydro_core.reference.definitions.order import scan_keyed
 from hydro_core.reference.definitions.registry import defines
 from hydro_core.reference.keys import columns_of, field
 from hydro_core.reference.past import NodePast
@@ -102,13 +104,41 @@ class _Key:
 
 def _keys(site: Site, a: Bag) -> Iterator[_Key]:
     for rows in _groups(site, a):
-        by_item = sorted(rows, key=sort_key)
-        orders = [_parts(site, "order", row) for row in by_item]
-        places = [[sort_key(part) for part in order] for order in orders]
-        ranked = sorted(
-            range(len(by_item)), key=places.__getitem__, reverse=bool(site.args["descending"])
-        )
-        yield _Key(site, [by_item[i] for i in ranked], [orders[i] for i in ranked])
+        ranked = _ranked(site, rows)
+        yield _Key(site, [row for row, _ in ranked], [order for _, order in ranked])
+
+
+def _ranked(site: Site, items: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The items in the order that is an argument, each with what it is ordered by."""
+    by_item = sorted(items, key=sort_key)
+    orders = [_parts(site, "order", item) for item in by_item]
+    places = [[sort_key(part) for part in order] for order in orders]
+    ranked = sorted(
+        range(len(by_item)), key=places.__getitem__, reverse=bool(site.args["descending"])
+    )
+    return [(by_item[i], orders[i]) for i in ranked]
+
+
+@defines("sorted_fold_keyed")
+def sorted_fold_keyed(site: Site, a: Bag) -> Bag:
+    """The fold of each key, in an order of its own."""
+    return fold_keyed(site, _sorted(site, a))
+
+
+@defines("sorted_reduce_keyed")
+def sorted_reduce_keyed(site: Site, a: Bag) -> Bag:
+    """The reduction of each key, in an order of its own."""
+    return reduce_keyed(site, _sorted(site, a))
+
+
+@defines("sorted_scan_keyed")
+def sorted_scan_keyed(site: Site, a: Bag) -> Bag:
+    """The accumulator of its key after each item, in an order of its own."""
+    return scan_keyed(site, _sorted(site, a))
+
+
+def _sorted(site: Site, a: Bag) -> Bag:
+    return Bag(item for item, _ in _ranked(site, a))
 
 
 def _groups(site: Site, a: Bag) -> Iterator[list[Any]]:

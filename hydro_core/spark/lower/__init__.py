@@ -4,6 +4,7 @@ from hydro_core.spark.lower.bilinear import cross as cross
 from hydro_core.spark.lower.bilinear import join as join
 from hydro_core.spark.lower.by_key import difference as difference
 from hydro_core.spark.lower.by_key import group as group
+from hydro_core.spark.lower.by_key import in_order as in_order
 from hydro_core.spark.lower.by_key import nearest as nearest
 from hydro_core.spark.lower.by_key import ordered as ordered
 from hydro_core.spark.lower.by_key import ordered_running as ordered_running

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic, TransientError
-from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -26,7 +27,7 @@ from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
-from hydro_core.spark.pipeline.publishing import Published
+from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
 from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
     fingerprint,
@@ -89,7 +90,9 @@ class Pipeline:
         self.lock = WriterLock(directory, self.ledger.fence)
         self.ledger.writer = lambda: self.lock.number
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
-        self.published = Published(self)
+        known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
+        step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
+        self.published = Published(directory, self.ledger, known, step)
         self.ledger.appended = self.published.follow
 
     @property
@@ -376,13 +379,8 @@ def _not_next(message: str, cure: str) -> TransientError:
 
 
 def _negative(hours: int) -> DataError:
-    return DataError(
-        Diagnostic(
-            code="config",
-            message=f"files cannot be kept for {hours} hours",
-            help="give a number of hours, 0 or more: what was replaced within them is kept",
-        )
-    )
+    cure = "give a number of hours, 0 or more: what was replaced within them is kept"
+    return DataError(Diagnostic("config", f"files cannot be kept for {hours} hours", help=cure))
 
 
 def _ticks(first: int, last: int) -> str:

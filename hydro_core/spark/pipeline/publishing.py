@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import HydroError
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import keys_of
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.net_changes import difference, net_changes
 from hydro_core.spark.store.published import (
     PUBLISHED,
@@ -32,15 +33,29 @@ from hydro_core.storage.delta import is_table
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 
-if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline import Pipeline
+OutputKeys = Mapping[str, Sequence[str]]
+"""By the names of outputs the columns of which an output has at most one row for each value."""
 
 
 class Published:
     """The outputs of a pipeline that are tables of their own."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(
+        self,
+        directory: DataPlace,
+        ledger: Ledger,
+        program: tuple[str, Callable[[], OutputKeys]],
+        step: Callable[[str], None],
+    ) -> None:
+        """The outputs of the pipeline in a directory.
+
+        Args:
+            directory: the pipeline's.
+            ledger: its ledger.
+            program: what commits know it by, and the keys of its outputs, as far as they are known.
+            step: is told of each thing that was done.
+        """
+        self._directory, self._ledger, self._program, self._step = directory, ledger, program, step
         self.wanted: frozenset[str] | None = None
         """The names of these outputs; None: nobody has said, and they stay as they are."""
         self.behind: Mapping[str, str] = {}
@@ -58,60 +73,46 @@ class Published:
         late = [table for table in map(self._table(commit), specs) if _is_late(table, commit)]
         if not late:
             return
-        self._pipeline.step("to publish")
-        store = Store(self._pipeline.directory, [table.spec for table in late])
+        self._step("to publish")
+        store = Store(self._directory, [table.spec for table in late])
         failed = {}
         for table in late:
             try:
                 self._bring(table, store, commit)
             except (DeltaError, OSError, pa.ArrowException, HydroError) as error:
                 failed[table.spec.of] = str(error).strip().partition("\n")[0]
-            self._pipeline.step(f"published {table.spec.of}")
+            self._step(f"published {table.spec.of}")
         self.behind = failed
 
     def compact(self, keep_hours: int) -> None:
         """Joins the files of the tables, and removes those that were replaced long ago."""
-        commit = self._pipeline.ledger.last
+        commit = self._ledger.last
         self.follow(commit)
         for table in self._there(commit):
             table.compact(keep_hours)
-            self._pipeline.step(f"compacted the table {table.spec.of}")
+            self._step(f"compacted the table {table.spec.of}")
 
     def erase(self) -> None:
         """Removes all that the tables held before, and do not hold now."""
-        for table in self._there(self._pipeline.ledger.last):
+        for table in self._there(self._ledger.last):
             table.erase()
-            self._pipeline.step(f"erased the table {table.spec.of}")
+            self._step(f"erased the table {table.spec.of}")
 
     def _there(self, commit: Commit | None) -> Iterator[PublishedTable]:
         for spec in specs_of(commit) if commit is not None else ():
-            table = PublishedTable(self._pipeline.directory, spec)
+            table = PublishedTable(self._directory, spec)
             if table.opened() is not None:
                 yield table
 
     def _table(self, commit: Commit) -> Callable[[TableSpec], PublishedTable]:
-        keys = self._keys if commit.plan == self._pipeline.fingerprint else {}
-        where = self._pipeline.directory
-        return lambda spec: PublishedTable(where, spec, keys.get(spec.of, ()))
-
-    @property
-    def _keys(self) -> Mapping[str, Sequence[str]]:
-        """The columns of which an output has at most one row for each value."""
-        plan = self._pipeline.plan
-        known = keys_of(plan.typed)
-        found = {}
-        for name, sinks in plan.graph.sinks.items():
-            key = known.get(sinks[0].inputs[0].node) if len(sinks) == 1 else None
-            columns = [column for column, _ in self._pipeline.output_tables[name].items]
-            named = columns[:1] if key == () else list(key or ())
-            if named and set(named) <= set(columns):
-                found[name] = named
-        return found
+        name, known = self._program
+        keys = known() if commit.plan == name else {}
+        return lambda spec: PublishedTable(self._directory, spec, keys.get(spec.of, ()))
 
     def _remove_others(self, specs: Iterable[TableSpec]) -> None:
         """Removes the tables of outputs that there are no more, or that are logs now."""
-        root = self._pipeline.directory / PUBLISHED
-        stay = {published_path(self._pipeline.directory, spec) for spec in specs}
+        root = self._directory / PUBLISHED
+        stay = {published_path(self._directory, spec) for spec in specs}
         for place in entries_in(root):
             if place not in stay:
                 remove_tree(place)
@@ -125,7 +126,7 @@ class Published:
 
     def _added_since(self, shown: int, commit: Commit, spec: TableSpec) -> int | None:
         """The first tick after those that a table shows; None where more than ticks has come."""
-        ledger = self._pipeline.ledger
+        ledger = self._ledger
         commits = ledger.commits(since=max(commit.first - 1, -1))
         if all(one.sequence != shown for one in commits):
             commits = ledger.commits(since=-1)
@@ -138,6 +139,19 @@ class Published:
             if not adds or after.tables.get(spec.name) != record:
                 return None
         return since[0].last + 1
+
+
+def keys_of_outputs(plan: TickPlan, tables: Mapping[str, TableSpec]) -> OutputKeys:
+    """The keys of the outputs of a plan that are known, by their columns in the outputs' tables."""
+    known = keys_of(plan.typed)
+    found = {}
+    for name, sinks in plan.graph.sinks.items():
+        key = known.get(sinks[0].inputs[0].node) if len(sinks) == 1 else None
+        columns = [column for column, _ in tables[name].items]
+        named = columns[:1] if key == () else list(key or ())
+        if named and set(named) <= set(columns):
+            found[name] = named
+    return found
 
 
 def _is_late(table: PublishedTable, commit: Commit) -> bool:

@@ -7,8 +7,8 @@ like that, arrays above all, nothing is asked, so that more rows are found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,19 +16,23 @@ import pyarrow.compute as pc
 from hydro_core.plan.found_rows import Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
+from hydro_core.spark.store.between import between
+from hydro_core.spark.store.not_before import bounds
+from hydro_core.spark.store.values import (
+    Column,
+    Leaves,
+    are_comparable,
+    comparable,
+    leaf_of,
+    type_of,
+)
+from hydro_core.types.item import FieldPath, ItemType, at
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     Numbers = npt.NDArray[np.int64]
-
-Column = Any
-"""An array of Arrow's."""
-
-Leaves = Callable[[FieldPath], Column]
-"""The leaf that stands at a path in each of some items."""
 
 KnownItems = Mapping[LookupSource, tuple[Column, ItemType]]
 """Items and their type: those that arrive, by the inputs' names, and what is told from them."""
@@ -42,7 +46,7 @@ class Agreeing:
         item: ItemType,
         others: Column,
         of_others: ItemType,
-        fields: Iterable[tuple[FieldPath, FieldPath]],
+        lookup: Lookup,
     ) -> None:
         """Looks at the others.
 
@@ -50,15 +54,15 @@ class Agreeing:
             item: the type of the items that are found.
             others: the others, at least one, as a column.
             of_others: their type.
-            fields: leaves of the items, each with the leaf of the others that it is to equal.
+            lookup: the leaves of the items that are to equal those of the others.
         """
         import numpy as np
 
         self._steps: list[tuple[FieldPath, Column, Numbers]] = []
         values = {
             mine: comparable(leaf_of(others, of_others, theirs))
-            for mine, theirs in fields
-            if _are_comparable(at(item, mine), at(of_others, theirs))
+            for mine, theirs in lookup.fields
+            if are_comparable(at(item, mine), type_of(of_others, theirs))
         }
         self.values: Mapping[FieldPath, Column] = values
         """What the fields of an item are to equal, by these: a row of each column."""
@@ -70,6 +74,12 @@ class Agreeing:
             # A number for each combination of the fields so far.
             known, ids = np.unique(ids * len(distinct[path]) + codes, return_inverse=True)
             self._steps.append((path, distinct[path], known))
+        self._bounds = None
+        if lookup.since is not None:
+            self._bounds = bounds(lookup.since, ids, (item, others, of_others))
+        self._between = None
+        if lookup.between is not None and self._steps:
+            self._between = between(lookup.between, ids, others, of_others)
 
     def places(self, leaves: Leaves, count: int) -> Numbers:
         """The places of the items that are found, in their order.
@@ -95,6 +105,12 @@ class Agreeing:
             ids = np.searchsorted(known, combined).clip(max=len(known) - 1)
             agree = known[ids] == combined
             found, ids = found[hits[agree]], ids[agree]
+        if self._bounds is not None and len(found):
+            kept = self._bounds.keep(lambda path: leaves(path).take(pa.array(found)), ids)
+            found, ids = found[kept], ids[kept]
+        if self._between is not None and len(found):
+            leaf = leaves(self._between.path).take(pa.array(found))
+            found = found[self._between.keep(leaf, ids)]
         return found
 
 
@@ -112,8 +128,8 @@ class Met:
             known: what arrives at the inputs, and all that is told from it.
             ticks: the first and the last tick whose rows may be met.
         """
-        asked = [(known[one.by], one.fields) for one in needed.found]
-        self.found = [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+        asked = [(known[one.by], one) for one in needed.found]
+        self.found = [Agreeing(item, *batch, lookup) for batch, lookup in asked if len(batch[0])]
         """What finds them: each of these some."""
         self.item = item
         """The type of their items."""
@@ -170,37 +186,9 @@ def agreeing_items(
     for one in lookups:
         others, of_others = known[one.by]
         if len(others):
-            agreeing = Agreeing(item, others, of_others, one.fields)
+            agreeing = Agreeing(item, others, of_others, one)
             there[agreeing.places(lambda path: leaf_of(items, item, path), len(items))] = True
     return items.take(pa.array(np.flatnonzero(there))), item
-
-
-def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
-    """What stands at a path in each of the items."""
-    places = []
-    for step in path:
-        names = [name for name, _ in children(item)]
-        places.append(names.index(step))
-        item = [child for _, child in children(item)][places[-1]]
-    return pc.struct_field(items, places) if places else items
-
-
-def _are_comparable(one: ItemType | None, other: ItemType | None) -> bool:
-    """Whether what the language takes for equal is equal here."""
-    if not isinstance(one, Scalar | Decimal) or other is None:
-        return False
-    return one == other or (is_integer(one) and is_integer(other))
-
-
-def comparable(column: Column) -> Column:
-    """The column with equal values where the language takes them for equal."""
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
-    if pa.types.is_floating(column.type):
-        column = pc.add(column, pa.scalar(0.0, column.type))
-        nan = pa.scalar(float("nan"), column.type)
-        return pc.if_else(pc.is_nan(column), nan, column)
-    return column
 
 
 def _codes(column: Column, distinct: Column) -> Numbers:

@@ -32,7 +32,11 @@ class Held:
         self._lock = Lock()
 
     def rows(
-        self, named: Callable[[str], DataPlace], files: ds.Dataset, columns: Collection[str]
+        self,
+        named: Callable[[str], DataPlace],
+        files: ds.Dataset,
+        columns: Collection[str],
+        some: Callable[[pa.Table], pa.Table] | None = None,
     ) -> ds.Dataset:
         """Columns of the rows of a Delta table, in memory; its files, where these are too large.
 
@@ -40,6 +44,7 @@ class Held:
             named: where a file of the table is, by its name in it.
             files: the table, as Arrow reads its files.
             columns: the columns that are needed.
+            some: tells of the rows of a file those that are needed; None: all.
         """
         fragments: list[Any] = list(files.get_fragments())
         size = sum(named(fragment.path).stat().st_size for fragment in fragments)
@@ -49,11 +54,10 @@ class Held:
 
         def read(fragment: Any) -> pa.Table:
             table: pa.Table = fragment.to_table(schema=files.schema, columns=needed.names)
-            return table
+            return table if some is None else some(table)
 
-        tables = [
-            self._of_file(named(one.path), str(needed), partial(read, one)) for one in fragments
-        ]
+        what = str(needed) if some is None else f"{some.__qualname__} of {needed}"
+        tables = [self._of_file(named(one.path), what, partial(read, one)) for one in fragments]
         return ds.dataset(pa.concat_tables(tables))
 
     def column(self, file: DataPlace, path: Sequence[str], of: pa.DataType) -> pa.Array[Any]:

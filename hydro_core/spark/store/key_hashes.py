@@ -6,13 +6,13 @@ goes by hashes finds too many rows, and none too few.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.store.agreeing import Column, comparable
+from hydro_core.spark.store.values import Column, comparable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,10 +53,17 @@ def hashes(columns: Sequence[Column]) -> Hashes:
     """
     import numpy as np
 
-    found = np.zeros(len(columns[0]), np.uint64)
+    return (words_of(columns) >> np.uint64(32)).astype(np.uint32)
+
+
+def words_of(columns: Iterable[Column]) -> Words:
+    """The same as a hash of 64 bits; columns are asked for one by one."""
+    import numpy as np
+
+    found: Words = np.zeros(1, np.uint64)
     for column in columns:
         found = _mixed(found * np.uint64(_BASE) + _of_column(comparable(column)))
-    return (found >> np.uint64(32)).astype(np.uint32)
+    return found
 
 
 def _mixed(words: Words) -> Words:

@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 from hydro_core.files.parquet import files_as_dataset
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.held import Held
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.remote import DataPlace
@@ -30,7 +31,12 @@ _SEARCHED_AT_ONCE = 1 << 20
 
 
 def met_in(
-    files: Sequence[DataPlace], schema: pa.Schema, met: Met, held: Held
+    files: Sequence[DataPlace],
+    schema: pa.Schema,
+    met: Met,
+    held: Held,
+    *,
+    summed: bool = False,
 ) -> Iterator[pa.Table]:
     """The rows (item, t, …) of files of a table that are met, held in memory where they fit.
 
@@ -39,10 +45,12 @@ def met_in(
         schema: their columns.
         met: which rows are met.
         held: what holds rows, or the columns that are compared.
+        summed: whether changes that cancel out within a file may be left out.
     """
     named = {name_of(file): file for file in files}
     stored = files_as_dataset(files, schema)
-    rows = held.rows(named.__getitem__, stored, schema.names)
+    some = without_cancelled if summed else None
+    rows = held.rows(named.__getitem__, stored, schema.names, some)
     if rows is stored:
         yield from met_in_files(named, stored, met, held)
         return

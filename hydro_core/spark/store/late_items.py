@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hydro_core.plan.found_rows import RowsSinceLate
-from hydro_core.spark.store.agreeing import leaf_of
+from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.values import Struct, canonical, sort_key
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.agreeing import Column
+    from hydro_core.spark.store.values import Column
 
 COMPARED = 20_000
 """Of more rows, or more stored ones, all are taken: comparing one takes some microseconds."""

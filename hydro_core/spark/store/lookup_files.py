@@ -24,27 +24,32 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
-from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.store.agreeing import Column, Met
+from hydro_core.spark.frames.column_names import COUNT, TICK
+from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import remaining_of_file
 from hydro_core.spark.store.checked_file import (
     CheckedFile,
     DamagedError,
     left_behind,
     write_checked,
 )
+from hydro_core.spark.store.extremes import in_order, places_in_order
 from hydro_core.spark.store.key_hashes import are_hashed, hashes
 from hydro_core.spark.store.large_files import stored_leaf
 from hydro_core.spark.store.rows_copy import (
     column_read,
     copied,
     is_copied,
+    leaf_at,
     leaf_of_file,
     rows_at,
     schema_width,
 )
 from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.values import Column
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
+from hydro_core.types.item import FieldPath
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,9 +69,9 @@ _ROWS_OF_A_BUCKET = 16
 _ABANDONED = 3600.0
 """Seconds after which nobody writes a file any more."""
 
-_Leaf = tuple[tuple[str, ...], pa.DataType]
+StoredLeaf = tuple[tuple[str, ...], pa.DataType]
 """The names at which a leaf stands in a file, and its type."""
-_Asked = Mapping[tuple[_Leaf, ...], "Hashes"]
+_Asked = Mapping[tuple[StoredLeaf, ...], "Hashes"]
 """The hashes that are looked for, by the leaves of which."""
 
 
@@ -85,9 +90,11 @@ class LookupFiles:
         self._is_here, self._directory = here is not None, (here or Path()) / LOOKUPS
         self._open: dict[Path, CheckedFile] = {}
         self._refused: set[DataPlace] = set()
+        self._last_left: tuple[DataPlace, Numbers] | None = None
+        """Of the file that was asked for last what is left; several hashes are made of it."""
 
     def met(
-        self, files: Sequence[DataFile], schema: pa.Schema, met: Met
+        self, files: Sequence[DataFile], schema: pa.Schema, met: Met, *, summed: bool = False
     ) -> tuple[pa.Table, Sequence[DataFile]]:
         """The rows of data files that are met, and the files that are to be gone through for more.
 
@@ -95,17 +102,60 @@ class LookupFiles:
             files: the files.
             schema: their columns.
             met: which rows are met.
+            summed: whether changes that cancel out within a file may be left out.
         """
         large = [file for file in files if self._is_looked_up(file)]
         asked = _asked(met, schema) if large and is_copied(schema) else None
         if asked is None:
             return schema.empty_table(), files
-        found = {file.path: self._read(file, schema, asked, met) for file in large}
+        found = {file.path: self._read(file, schema, (asked, summed), met) for file in large}
         rows = [table for table in found.values() if table is not None]
         rest = [file for file in files if found.get(file.path) is None]
         if not any(table.num_rows for table in rows):
             return schema.empty_table(), rest
-        return met.of(pa.concat_tables(rows).combine_chunks()), rest
+        return pa.concat_tables(rows), rest
+
+    def leading(
+        self, files: Sequence[DataFile], schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
+    ) -> tuple[Sequence[tuple[pa.Table, bool]], Sequence[DataFile]]:
+        """The first and the last rows by a leaf that came, of each file, and whether there are
+        more; and the files that are to be gone through.
+
+        Args:
+            files: files of a log.
+            schema: their columns.
+            leaf: a leaf of the items; rows without a value do not count.
+            ends: how many of the first rows, and how many of the last ones.
+        """
+        found, rest = list[tuple[pa.Table, bool]](), list[DataFile]()
+        copied_all = is_copied(schema)
+        for file in files:
+            looked_up = copied_all and self._is_looked_up(file)
+            rows = self._leading(file, schema, leaf, ends) if looked_up else None
+            if rows is None:
+                rest.append(file)
+            else:
+                found.append(rows)
+        return found, rest
+
+    def _leading(
+        self, file: DataFile, schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
+    ) -> tuple[pa.Table, bool] | None:
+        import numpy as np
+
+        try:
+            copy, order = self._copy(file, schema), self._order(file, leaf)
+            many = order.size(0) // 4
+            parts = [(0, min(ends[0], many)), (many - min(ends[1], many), many)]
+            order.check(0, *(4 * np.array(end, np.int64) for end in zip(*parts, strict=True)))
+            known = np.frombuffer(order.unchecked(0), np.uint32)
+            places = np.unique(np.concatenate([known[a:b] for a, b in parts])).astype(np.int64)
+            return rows_at(copy, schema, file.rows or 0, places), len(places) < many
+        except DamagedError:
+            self._remove(self._names(file))
+        except (OSError, pa.ArrowInvalid):
+            self._refused.add(file.path)
+        return None
 
     def gone_through(self, table: StoredTable) -> int:
         """How many rows of a table are looked at by whoever looks for some of them."""
@@ -118,17 +168,20 @@ class LookupFiles:
         rows = file.rows or 0
         return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused
 
-    def _read(self, file: DataFile, schema: pa.Schema, asked: _Asked, met: Met) -> pa.Table | None:
-        """The rows that may be met, and some others; None where the file is to be gone through."""
-        rows = file.rows or 0
+    def _read(
+        self, file: DataFile, schema: pa.Schema, wanted: tuple[_Asked, bool], met: Met
+    ) -> pa.Table | None:
+        """The rows that are met; None where the file is to be gone through."""
+        rows, (asked, summed) = file.rows or 0, wanted
         try:
             copy = self._copy(file, schema)
             places = [
-                _found(self._keys(file, leaves), rows, wanted) for leaves, wanted in asked.items()
+                _found(self._keys(file, leaves, schema if summed else None), some)
+                for leaves, some in asked.items()
             ]
             if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
                 places.append(_of_tick(copy, schema, met.whole_tick))
-            return rows_at(copy, schema, rows, _united(places))
+            return rows_at(copy, schema, rows, _of_these(_united(places), copy, rows, schema, met))
         except DamagedError:
             self._remove(self._names(file))
         except (OSError, pa.ArrowInvalid):
@@ -165,12 +218,35 @@ class LookupFiles:
 
         return self._opened(file, ["rows", str(schema)], made, 2 * schema_width(schema))
 
-    def _keys(self, file: DataFile, leaves: tuple[_Leaf, ...]) -> CheckedFile:
-        def made() -> Iterable[pa.Buffer | bytes]:
-            with opened_parquet(file.path) as data:
-                yield from _buckets([leaf_of_file(data, *leaf) for leaf in leaves])
+    def _keys(
+        self, file: DataFile, leaves: tuple[StoredLeaf, ...], log: pa.Schema | None
+    ) -> CheckedFile:
+        """The hashes of a file's rows; of a log with these columns those of what is left of it."""
 
-        return self._opened(file, ["keys", *map(str, leaves)], made, 10)
+        def made() -> Iterable[pa.Buffer | bytes]:
+            some = None if log is None else self._left(file, log)
+            with opened_parquet(file.path) as data:
+                yield from _buckets([leaf_of_file(data, *leaf) for leaf in leaves], some)
+
+        what = "keys" if log is None else "keys left"
+        return self._opened(file, [what, *map(str, leaves)], made, 10)
+
+    def _left(self, file: DataFile, log: pa.Schema) -> Numbers:
+        """The places of the rows of a log's file that do not cancel out."""
+        if self._last_left is None or self._last_left[0] != file.path:
+            self._last_left = file.path, remaining_of_file(file, log)
+        return self._last_left[1]
+
+    def _order(self, file: DataFile, leaf: StoredLeaf) -> CheckedFile:
+        def made() -> Iterable[bytes]:
+            import numpy as np
+
+            with opened_parquet(file.path) as data:
+                counts = leaf_of_file(data, (COUNT,), pa.int64()).to_numpy()
+                places = places_in_order(in_order(leaf_of_file(data, *leaf)))
+            yield places[counts[places] > 0].astype(np.uint32).tobytes()
+
+        return self._opened(file, ["order", str(leaf)], made, 4)
 
     def _opened(
         self,
@@ -225,7 +301,7 @@ def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     """What is looked for; None where some rows are met for another reason."""
     import numpy as np
 
-    found: dict[tuple[_Leaf, ...], list[Hashes]] = {}
+    found: dict[tuple[StoredLeaf, ...], list[Hashes]] = {}
     for one in met.found:
         leaves = sorted((stored_leaf(schema, met.item, path), path) for path in one.values)
         known = [(leaf, one.values[path]) for leaf, path in leaves if are_hashed(leaf[1])]
@@ -236,13 +312,18 @@ def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     return {leaves: np.unique(np.concatenate(some)) for leaves, some in found.items()}
 
 
-def _buckets(columns: Sequence[Column]) -> Iterable[bytes]:
-    """Where each bucket of hashes begins, the hashes in order, and whose they are."""
+def _buckets(columns: Sequence[Column], some: Numbers | None) -> Iterable[bytes]:
+    """Where each bucket of hashes begins, the hashes in order, and whose they are.
+
+    `some` are the places of the rows that are to be found; None: all.
+    """
     import numpy as np
 
     of_rows = hashes(columns)
-    order = np.argsort(of_rows, kind="stable").astype(np.uint32)
-    in_order = of_rows[order]
+    places = np.arange(len(of_rows)) if some is None else some
+    of_rows = of_rows[places]
+    by_hash = np.argsort(of_rows, kind="stable")
+    in_order, order = of_rows[by_hash], places[by_hash].astype(np.uint32)
     bits = _bits(len(of_rows))
     bounds = np.arange((1 << bits) + 1, dtype=np.uint64) << np.uint64(32 - bits)
     yield np.searchsorted(in_order, bounds).astype(np.uint32).tobytes()
@@ -254,15 +335,16 @@ def _bits(rows: int) -> int:
     return (rows // _ROWS_OF_A_BUCKET).bit_length()
 
 
-def _found(keys: CheckedFile, rows: int, wanted: Hashes) -> Numbers:
+def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     """The places of the rows that have one of some hashes."""
     import numpy as np
 
-    starts = np.frombuffer(keys.whole(0), np.uint32)
-    if len(starts) != (1 << _bits(rows)) + 1:
+    starts, bits = np.frombuffer(keys.whole(0), np.uint32), _bits(keys.size(1) // 4)
+    if len(starts) != (1 << bits) + 1:
         raise AssertionError("the buckets are those of another number of rows")
-    bucket = wanted >> np.uint32(32 - _bits(rows))
-    first, last = (starts[bucket + np.uint32(i)].astype(np.int64) for i in (0, 1))
+    # In 64 bits, since of no bits all hashes are one bucket.
+    bucket = wanted.astype(np.uint64) >> np.uint64(32 - bits)
+    first, last = (starts[bucket + np.uint64(i)].astype(np.int64) for i in (0, 1))
     keys.check(1, first * 4, last * 4)
     counts = last - first
     places = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -271,6 +353,18 @@ def _found(keys: CheckedFile, rows: int, wanted: Hashes) -> Numbers:
     keys.check(2, hits * 4, hits * 4 + 4)
     found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
     return found
+
+
+def _of_these(
+    places: Numbers, copy: CheckedFile, rows: int, schema: pa.Schema, met: Met
+) -> Numbers:
+    """Those of the places of some rows at which one is met: of others single columns are read."""
+
+    def leaf(path: FieldPath) -> Column:
+        return leaf_at(copy, schema, rows, places, stored_leaf(schema, met.item, path)[0])
+
+    ticks = leaf_at(copy, schema, rows, places, (TICK,)).to_numpy(zero_copy_only=False)
+    return places[met.places(leaf, ticks)]
 
 
 def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:

@@ -18,7 +18,7 @@ from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.agreeing import Column
+    from hydro_core.spark.store.values import Column
 
 ASKED = 20_000
 """Of more rows all are taken where they are asked one by one: it takes some microseconds each."""

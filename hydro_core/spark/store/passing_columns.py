@@ -9,19 +9,21 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal as Number
 from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Attribute, BoolOp, Call, Compare, Const, Expr, Param, Unary
+from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.agreeing import Column
+    from hydro_core.spark.store.values import Column
 
 _ASKED = {
     "<": pc.less,
@@ -59,16 +61,16 @@ class _Asked:
     def of(self, tree: Expr) -> Column | None:
         """Which rows a part may be true of, null of those that cannot be asked."""
         match tree:
-            case BoolOp(op, values):
+            case Op("and" | "or" as op, values):
                 parts = [self.of(value) for value in values]
                 if op == "and":
                     known = [part for part in parts if part is not None]
                     return reduce(pc.and_kleene, known) if known else None
                 return None if None in parts else reduce(_either, parts)
-            case Compare(first, rest):
-                sides = [first, *(side for _, side in rest)]
+            case Op(name, sides, family="comparison"):
                 pairs = [
-                    self._compared(sides[i], op, sides[i + 1]) for i, (op, _) in enumerate(rest)
+                    self._compared(left, op, right)
+                    for op, (left, right) in zip(name.split(","), pairwise(sides), strict=True)
                 ]
                 known = [pair for pair in pairs if pair is not None]
                 return reduce(pc.and_kleene, known) if known else None
@@ -91,20 +93,19 @@ class _Asked:
     def _side(self, tree: Expr) -> tuple[Any, str] | None:
         """A column or a constant, and what it is: things of one kind are compared alike."""
         match tree:
-            case Attribute(Param(), name):
-                of = self._item.column(name)
-                kind = None if of is None else _kind_of(of)
-                if kind is None:
+            case Part(Param()):
+                of = field_in(self._item, tree)
+                kind = None if of is None else _kind_of(of.type)
+                if of is None or kind is None:
                     return None
-                place = list(self._item.names).index(name)
-                return pc.struct_field(self._items, [place]), kind
-            case Const() | Call() | Unary("-", Const()):
+                return pc.struct_field(self._items, [of.place]), kind
+            case Const() | Op("-x", (Const(),)) | Op(family="call"):
                 return self._constant(tree)
             case _:
                 return None
 
     def _constant(self, tree: Expr) -> tuple[Any, str] | None:
-        if isinstance(tree, Call) and not all(isinstance(a, Const) for a in tree.args):
+        if isinstance(tree, Op) and not all(isinstance(a, Const) for a in tree.args):
             return None
         try:
             value = call_item(function_of(tree, self._fn.params, like=self._fn), None)

@@ -6,11 +6,12 @@ has each column as Arrow has it in memory, so that a row is a place in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hydro_core.spark.store.checked_file import CheckedFile, buffer_of
@@ -128,6 +129,41 @@ def rows_at(file: CheckedFile, schema: pa.Schema, rows: int, places: Numbers) ->
     columns = [_read(file, field.type, rows, places, number) for field in schema]
     taken = pa.array(places, pa.int64())
     return pa.Table.from_arrays([column.take(taken) for column in columns], schema=schema)
+
+
+def leaf_at(
+    file: CheckedFile, schema: pa.Schema, rows: int, places: Numbers, path: Sequence[str]
+) -> Array:
+    """What stands at a path in the rows at these places; the other arguments are those of rows."""
+    place = 0
+    for field in schema:
+        if field.name == path[0]:
+            return _leaf(file, field.type, (rows, place), places, path[1:])
+        place += _buffers_of(field.type)
+    raise AssertionError(f"{schema} has no column {path[0]}")
+
+
+def _leaf(
+    file: CheckedFile, of: Any, at: tuple[int, int], places: Numbers, path: Sequence[str]
+) -> Array:
+    """The same of a column; `at` is how many rows there are, and the first of its buffers."""
+    rows, place = at
+    if not path:
+        return _read(file, of, rows, places, count(place)).take(pa.array(places, pa.int64()))
+    valid, inner = place, place + 1
+    for i in range(of.num_fields):
+        if of.field(i).name == path[0]:
+            found = _leaf(file, of.field(i).type, (rows, inner), places, path[1:])
+            if not file.size(valid):
+                return found
+            there = pa.Array.from_buffers(
+                pa.bool_(), rows, [None, _checked(file, valid, places // 8, 1)]
+            )
+            return pc.if_else(
+                there.take(pa.array(places, pa.int64())), found, pa.scalar(None, found.type)
+            )
+        inner += _buffers_of(of.field(i).type)
+    raise AssertionError(f"{of} has no field {path[0]}")
 
 
 def column_read(file: CheckedFile, schema: pa.Schema, name: str) -> memoryview:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.store.agreeing import comparable
 from hydro_core.spark.store.schema import TableSpec, stored
+from hydro_core.spark.store.values import comparable
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 from hydro_core.types.values import canonical

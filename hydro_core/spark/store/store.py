@@ -27,6 +27,7 @@ from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
@@ -262,11 +263,11 @@ class Store:
         table = self.tables[name]
         files = [] if met.ticks is None else _existing(table, *met.ticks)
         schema = table.spec.arrow_schema
-        looked_up, rest = self.lookup_files.met(files, schema, met)
-        found = [looked_up]
+        summed = table.spec.is_log and may_cancel(schema, files, met)
+        looked_up, rest = self.lookup_files.met(files, schema, met, summed=summed)
         with _told(table):
-            found += met_in([file.path for file in rest], schema, met, HELD)
-        return pa.concat_tables(found)
+            gone_through = met_in([f.path for f in rest], schema, met, HELD, summed=summed)
+            return pa.concat_tables([looked_up, *gone_through])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
@@ -387,10 +388,8 @@ def _told(table: StoredTable) -> Iterator[None]:
         if getattr(error, "errno", None) is not None:  # the disk failed, not the file
             raise
         first_line = str(error).partition("\n")[0]
-        raise state_error(
-            f"a file of the table {table.path} cannot be read: {first_line}",
-            RESTORE,
-        ) from error
+        problem = f"a file of the table {table.path} cannot be read: {first_line}"
+        raise state_error(problem, RESTORE) from error
 
 
 def _missing(table: StoredTable, version: int) -> Exception:

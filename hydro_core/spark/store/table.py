@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -26,8 +25,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
-from hydro_core.faults import fault_of
-from hydro_core.files.parquet import copy_parquet, files_as_dataset, has_int96
+from hydro_core.files.parquet import copy_parquet, has_int96
+from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import (
     SUMMED_TO,
@@ -322,12 +321,6 @@ class StoredTable:
     def rows(self) -> int:
         """The number of rows of the version that was seen last."""
         return sum(file.rows or 0 for file in self.files())
-
-    def rows_since(self, tick: int) -> int:
-        """The number of rows of a tick and those after it."""
-        files = [f.path for f in self.files() if f.last is None or f.last >= tick]
-        rows = files_as_dataset(files, self.spec.arrow_schema)
-        return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
 
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""

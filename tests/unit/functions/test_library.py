@@ -11,7 +11,7 @@ from hydro_core.functions.from_tree import text_of
 from hydro_core.functions.library.builtins import BUILTINS, FUNCTIONS
 from hydro_core.functions.library.registry import OF_TYPES
 from hydro_core.functions.result_type import result_type
-from hydro_core.functions.tree import Attribute, Call, Param
+from hydro_core.functions.tree import Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
 from tests.support.functions import live, text
 
@@ -148,9 +148,9 @@ def test_what_a_flow_in_python_takes_of_math_has_a_type() -> None:
 
 
 def test_a_call_of_a_member_is_written_as_people_write_it() -> None:
-    tree = Call("math.sqrt", (Attribute(Param("r"), "f"),))
+    tree = Op("math.sqrt", (Part(Param("r"), "f", True),))
     assert text_of(tree, ("r",)) == "lambda r: math.sqrt(r.f)"
-    tree = Call("date.fromisoformat", (Attribute(Param("r"), "t"),))
+    tree = Op("date.fromisoformat", (Part(Param("r"), "t", True),))
     assert text_of(tree, ("r",)) == "lambda r: date.fromisoformat(r.t)"
 
 

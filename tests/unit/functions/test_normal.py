@@ -12,7 +12,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
 from hydro_core.functions.normal import normal_form
 from hydro_core.functions.read import read_function
-from hydro_core.functions.tree import Attribute, Binary, Call, Comprehension, Const, Param
+from hydro_core.functions.tree import Comprehension, Const, Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct
 from tests.support.functions import live
@@ -140,20 +140,20 @@ def test_a_list_in_a_function_is_another_one_each_time() -> None:
 @pytest.mark.parametrize("name", ["__class__", "format", "_x", "__globals__", "gi_frame"])
 def test_a_made_function_reaches_nothing_else(name: str) -> None:
     with pytest.raises(AttributeError):
-        function_of(Attribute(Param("x"), name), ("x",)).call("text")
+        function_of(Part(Param("x"), name, True), ("x",)).call("text")
 
 
 @pytest.mark.parametrize("name", ["open", "eval", "__import__", "getattr", "os.system"])
 def test_a_made_function_calls_nothing_else(name: str) -> None:
-    tree = Call(name, (Const("x"),))
+    tree = Op(name, (Const("x"),))
     assert not is_complete(tree)
     with pytest.raises(NameError):
         function_of(tree, ("x",)).call("text")
 
 
 def test_shown_names_do_not_run_into_each_other() -> None:
-    loop = Comprehension("list", Binary("+", Param("x.1"), Param("x_1")), ("x.1",), Param("y"), ())
-    other = Comprehension("list", Binary("+", Param("x_1"), Param("x_1")), ("x_1",), Param("y"), ())
+    loop = Comprehension("list", Op("+", (Param("x.1"), Param("x_1"))), ("x.1",), Param("y"), ())
+    other = Comprehension("list", Op("+", (Param("x_1"), Param("x_1"))), ("x_1",), Param("y"), ())
     assert text_of(loop, ("y", "x_1")) != text_of(other, ("y", "x_1"))
 
 

@@ -36,7 +36,17 @@ def test_what_is_made_anew_is_named() -> None:
     assert [n.operator for n in notes] == ["sort", "map"]
     assert notes[1].reason == "it reads what `sort_1` makes, and that is made anew in each tick"
     assert notes[1].cure == "make `sort_1` incremental first"
-    assert {n.operator for n in _notes(ROWS + text)} == {"sort", "limit"}, "ten rows are few"
+    assert not _notes(ROWS + text), "the first ten are kept, and these are few"
+
+
+def test_the_first_of_a_sorted_history_are_told_by_their_changes() -> None:
+    first = 'a -> persist() -> sort_by_key(lambda r: r.v) -> limit(3, by="k")'
+    assert not _notes(f"{ROWS}{first} -> delta() -> out")
+    assert not _notes(f'{ROWS}{first} -> aggregate(by="k", m=max("v")) -> out')
+    (note,) = _notes(f"{ROWS}{first} -> out")
+    assert note.reads == "all rows of a running result"
+    assert "brought into an order" in note.reason
+    assert "`-> delta()`" in note.cure
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.agreeing import Agreeing, Met, leaf_of
+from hydro_core.spark.store.agreeing import Agreeing, Met
+from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import FieldPath
@@ -39,7 +40,7 @@ def found(
     fields: list[tuple[FieldPath, FieldPath]],
 ) -> list[int]:
     one, two = parse_ddl(item), parse_ddl(of_others)
-    agreeing = Agreeing(one, to_arrow(others, two), two, fields)
+    agreeing = Agreeing(one, to_arrow(others, two), two, Lookup("others", tuple(fields)))
     stored = to_arrow(items, one)
     places = agreeing.places(lambda path: leaf_of(stored, one, path), len(items))
     return [int(place) for place in places]

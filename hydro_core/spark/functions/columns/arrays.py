@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column
 
-from hydro_core.functions.tree import Call
+from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, structs
@@ -102,7 +102,7 @@ def repeated(scope: ColumnScope, array: ColumnValue, times: ColumnValue) -> Colu
     return strict(column, Array(element_type(array)), x, n, doubtful=True)
 
 
-def sequence(scope: ColumnScope, node: Call) -> ColumnValue:
+def sequence(scope: ColumnScope, node: Op) -> ColumnValue:
     """`range(n)`, `range(low, high)`."""
     if node.keywords or len(node.args) not in (1, 2):
         raise NotCompilable("a range with a step")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.tree import Call, Comprehension, Const, Expr
+from hydro_core.functions.tree import Comprehension, Const, Expr, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -35,7 +35,7 @@ from hydro_core.spark.functions.columns.value import (
 from hydro_core.types.item import BOOLEAN, DOUBLE, STRING, Array, Decimal, Row, Tuple
 
 
-def call(scope: ColumnScope, node: Call) -> ColumnValue:
+def call(scope: ColumnScope, node: Op) -> ColumnValue:
     """A call of a builtin."""
     folded = _folded(scope, node)
     if folded is not None:
@@ -49,7 +49,7 @@ def call(scope: ColumnScope, node: Call) -> ColumnValue:
     return _BUILTINS[node.name](scope, node)
 
 
-def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
+def _folded(scope: ColumnScope, node: Op) -> ColumnValue | None:
     """A call on constants: computed here."""
     entry = FUNCTIONS.get(node.name)
     if entry is None or (not node.args and not node.keywords):
@@ -74,23 +74,23 @@ def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
 def _constant(scope: ColumnScope, node: Expr) -> tuple[Any] | None:
     if isinstance(node, Const):
         return (node.value,)
-    if isinstance(node, Call):
+    if isinstance(node, Op):
         value = _folded(scope, node)
         return value.constant if value is not None else None
     return None
 
 
-def _only(scope: ColumnScope, node: Call) -> ColumnValue:
+def _only(scope: ColumnScope, node: Op) -> ColumnValue:
     return scope.compile(_argument(node))
 
 
-def _argument(node: Call) -> Expr:
+def _argument(node: Op) -> Expr:
     if len(node.args) != 1:
         raise NotCompilable(f"`{node.name}` of {len(node.args)} arguments")
     return node.args[0]
 
 
-def _len(scope: ColumnScope, node: Call) -> ColumnValue:
+def _len(scope: ColumnScope, node: Op) -> ColumnValue:
     array = loops.set_of(scope, _argument(node))
     if array is None:
         value = _only(scope, node)
@@ -105,29 +105,29 @@ def _len(scope: ColumnScope, node: Call) -> ColumnValue:
     return long(F.size(array.column).cast("long"), array, safe=True)
 
 
-def _abs(scope: ColumnScope, node: Call) -> ColumnValue:
+def _abs(scope: ColumnScope, node: Op) -> ColumnValue:
     value = scope.doubtfully(_argument(node))
     if not numbers.is_number(value):
         raise NotCompilable(f"`abs` of {value.type}")
     return numbers.absolute(value)
 
 
-def _bool(scope: ColumnScope, node: Call) -> ColumnValue:
+def _bool(scope: ColumnScope, node: Op) -> ColumnValue:
     return choices.test(scope, _argument(node))
 
 
-def _str(scope: ColumnScope, node: Call) -> ColumnValue:
+def _str(scope: ColumnScope, node: Op) -> ColumnValue:
     return strings.text_of(scope, _only(scope, node))
 
 
-def _int(scope: ColumnScope, node: Call) -> ColumnValue:
+def _int(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
         return strings.whole_number(scope, value)
     return rounding.truncated(scope, value)
 
 
-def _float(scope: ColumnScope, node: Call) -> ColumnValue:
+def _float(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
         return strings.real_number(scope, value)
@@ -142,14 +142,14 @@ def _float(scope: ColumnScope, node: Call) -> ColumnValue:
     return scope.need(numbers.as_double(value))
 
 
-def _round(scope: ColumnScope, node: Call) -> ColumnValue:
+def _round(scope: ColumnScope, node: Op) -> ColumnValue:
     if not 1 <= len(node.args) <= 2:
         raise NotCompilable(f"`round` of {len(node.args)} arguments")
     value, *digits = (scope.compile(a) for a in node.args)
     return rounding.rounded(scope, value, digits[0] if digits else None)
 
 
-def _extreme(scope: ColumnScope, node: Call) -> ColumnValue:
+def _extreme(scope: ColumnScope, node: Op) -> ColumnValue:
     op = "<" if node.name == "min" else ">"
     if len(node.args) == 1:
         return _extreme_of_array(scope, node, op)
@@ -173,7 +173,7 @@ def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colu
     return choices.choose(scope, test, b.with_(nullable=False), a.with_(nullable=False))
 
 
-def _extreme_of_array(scope: ColumnScope, node: Call, op: str) -> ColumnValue:
+def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
     function = F.array_min if op == "<" else F.array_max
     array = loops.set_of(scope, node.args[0]) or loops.array_of(scope, node.args[0])
@@ -194,7 +194,7 @@ def _extreme_of_array(scope: ColumnScope, node: Call, op: str) -> ColumnValue:
     return computed(column, element, array, array, nullable=True)
 
 
-def _any_all(scope: ColumnScope, node: Call) -> ColumnValue:
+def _any_all(scope: ColumnScope, node: Op) -> ColumnValue:
     argument = _argument(node)
     every = node.name == "all"
     if isinstance(argument, Comprehension) and argument.kind == "generator":
@@ -205,7 +205,7 @@ def _any_all(scope: ColumnScope, node: Call) -> ColumnValue:
     return boolean(column, array)
 
 
-def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
+def _sorted(scope: ColumnScope, node: Op) -> ColumnValue:
     keywords = dict(node.keywords)
     reverse = False
     if "reverse" in keywords:
@@ -224,27 +224,27 @@ def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
     return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
-def _list(scope: ColumnScope, node: Call) -> ColumnValue:
+def _list(scope: ColumnScope, node: Op) -> ColumnValue:
     if not node.args:
         return arrays.make(scope, [])
     return loops.array_of(scope, _argument(node))
 
 
-def _tuple(scope: ColumnScope, node: Call) -> ColumnValue:
+def _tuple(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if not isinstance(value.type, Tuple):
         raise NotCompilable(f"`tuple` of {value.type}")
     return structs.present(scope, value)
 
 
-def _dict(scope: ColumnScope, node: Call) -> ColumnValue:
+def _dict(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if not isinstance(value.type, Row):
         raise NotCompilable(f"`dict` of {value.type}")
     return structs.present(scope, value)
 
 
-def _unpack(scope: ColumnScope, node: Call) -> ColumnValue:
+def _unpack(scope: ColumnScope, node: Op) -> ColumnValue:
     value = scope.compile(node.args[0])
     count, star = (_constant(scope, a) for a in node.args[1:])
     if not isinstance(value.type, Tuple) or star != (None,) or count != (structs.arity(value),):
@@ -252,7 +252,7 @@ def _unpack(scope: ColumnScope, node: Call) -> ColumnValue:
     return structs.make_tuple(structs.fields_of(scope, structs.present(scope, value)))
 
 
-def _flatten(scope: ColumnScope, node: Call) -> ColumnValue:
+def _flatten(scope: ColumnScope, node: Op) -> ColumnValue:
     value = loops.array_of(scope, node.args[0])
     if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
         raise NotCompilable("lists that are no lists of lists")
@@ -260,7 +260,7 @@ def _flatten(scope: ColumnScope, node: Call) -> ColumnValue:
     return computed(F.flatten(value.column), value.type.element, value, safe=True)
 
 
-_BUILTINS: dict[str, Callable[[ColumnScope, Call], ColumnValue]] = {
+_BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "len": _len,
     "abs": _abs,
     "bool": _bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.tree import BoolOp, Call, Compare, Expr, IfElse, Let, Unary
+from hydro_core.functions.tree import Expr, IfElse, Let, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.functions.columns.parts import surely_reads
@@ -41,9 +41,9 @@ def test(scope: ColumnScope, node: Expr) -> ColumnValue:
 
 def _test(scope: ColumnScope, node: Expr) -> ColumnValue:
     match node:
-        case BoolOp(op, values):
+        case Op("and" | "or" as op, values):
             return _all_tests(scope, op, values)
-        case Unary("not", operand):
+        case Op("not", (operand,)):
             return compare.negation(_test(scope, operand))
         case IfElse(condition, then, otherwise):
             return _chosen_test(scope, condition, then, otherwise)
@@ -51,18 +51,18 @@ def _test(scope: ColumnScope, node: Expr) -> ColumnValue:
             return compare.truth(scope, scope.doubtfully(node))
 
 
-def bool_op(scope: ColumnScope, node: BoolOp) -> ColumnValue:
+def bool_op(scope: ColumnScope, node: Op) -> ColumnValue:
     """`a and b`, `a or b`: an operand, as Python gives it."""
-    first, *rest = node.values
-    result, not_null = scope.compile(first), _after(node.op, first)
+    first, *rest = node.args
+    result, not_null = scope.compile(first), _after(node.name, first)
     for following in rest:
         if result.parts is not None or result.size > 200:
-            raise NotCompilable(f"`{node.op}` of long expressions")
+            raise NotCompilable(f"`{node.name}` of long expressions")
         result = scope.sure(result)
         condition = compare.truth(scope, result)
         other = scope.branch(following, not_null)
-        not_null += _after(node.op, following)
-        pair = (other, result) if node.op == "and" else (result, other)
+        not_null += _after(node.name, following)
+        pair = (other, result) if node.name == "and" else (result, other)
         result = choose(
             scope, condition, *pair, final=scope.is_result(node) and following is rest[-1]
         )
@@ -110,14 +110,14 @@ def choose(
     return computed(column, to, *of, safe=True, nullable=nullable, doubtful=doubtful)
 
 
-def coalesced(scope: ColumnScope, node: Call) -> ColumnValue:
+def coalesced(scope: ColumnScope, node: Op) -> ColumnValue:
     """`coalesce(a, b)`: what follows the first that is not null is computed in Python alone."""
     values, to, columns = _alike(scope, node)
     nullable = all(v.nullable for v in values)
     return computed(F.coalesce(*columns), to, *values, safe=True, nullable=nullable)
 
 
-def extreme(scope: ColumnScope, node: Call) -> ColumnValue:
+def extreme(scope: ColumnScope, node: Op) -> ColumnValue:
     """`greatest(a, b)`, `least(a, b)`: of the values that are not null."""
     values, to, columns = _alike(scope, node)
     if len(values) < 2 or to not in _ORDERED:
@@ -127,7 +127,7 @@ def extreme(scope: ColumnScope, node: Call) -> ColumnValue:
     return computed(column, to, *values, safe=True, nullable=nullable)
 
 
-def _alike(scope: ColumnScope, node: Call) -> tuple[list[ColumnValue], ItemType, list[Column]]:
+def _alike(scope: ColumnScope, node: Op) -> tuple[list[ColumnValue], ItemType, list[Column]]:
     """The arguments, and their columns of one type."""
     values = [structs.whole(scope, scope.compile(a)) for a in node.args]
     kinds = [v.type for v in values if isinstance(v.type, ItemType) and not v.mixed]
@@ -149,10 +149,11 @@ def let(scope: ColumnScope, node: Let) -> ColumnValue:
     return inner.doubtfully(node.body)
 
 
-def compare_chain(scope: ColumnScope, node: Compare) -> ColumnValue:
+def compare_chain(scope: ColumnScope, node: Op) -> ColumnValue:
     """`a < b < c`: each operand once, up to the first that is False."""
-    left = scope.doubtfully(node.first)
-    (op, right_node), *rest = node.rest
+    first, *others = node.args
+    left = scope.doubtfully(first)
+    (op, right_node), *rest = zip(node.name.split(","), others, strict=True)
     right = _operand(scope, op, right_node)
     result = one(scope, op, left, right)
     for following, next_node in rest:

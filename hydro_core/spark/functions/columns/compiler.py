@@ -13,26 +13,18 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Const,
     Expr,
-    FString,
+    Family,
     IfElse,
-    Index,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
-    Opaque,
+    Op,
     Param,
-    Slice,
-    Unary,
+    Part,
 )
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -132,53 +124,59 @@ def _param(scope: ColumnScope, node: Param) -> ColumnValue:
     return scope.names[node.name]
 
 
-def _attribute(scope: ColumnScope, node: Attribute) -> ColumnValue:
+def _part(scope: ColumnScope, node: Part) -> ColumnValue:
     base = scope.compile(node.base)
-    if isinstance(base.type, Tuple | Row):
-        return lookup.named(scope, base, node.name)
-    return library.property_of(scope, base, node.name)
+    if node.by_name and not isinstance(base.type, Tuple | Row):
+        return library.property_of(scope, base, str(node.step))
+    return lookup.part(scope, base, node)
 
 
-def _index(scope: ColumnScope, node: Index) -> ColumnValue:
-    return lookup.indexed(scope, scope.compile(node.base), scope.compile(node.index))
+def _op(scope: ColumnScope, node: Op) -> ColumnValue:
+    return _OPERATIONS[node.family](scope, node)
 
 
-def _slice(scope: ColumnScope, node: Slice) -> ColumnValue:
-    bounds = [None if b is None else scope.compile(b) for b in (node.low, node.high, node.step)]
-    return lookup.cut(scope, scope.compile(node.base), *bounds)
+def _index(scope: ColumnScope, node: Op) -> ColumnValue:
+    return lookup.indexed(scope, *map(scope.compile, node.args))
 
 
-def _unary(scope: ColumnScope, node: Unary) -> ColumnValue:
-    if node.op == "not":
-        return compare.negation(choices.test(scope, node.operand))
-    value = scope.doubtfully(node.operand)
-    if value.type == DURATION and node.op == "-":
+def _slice(scope: ColumnScope, node: Op) -> ColumnValue:
+    bounds = [None if b is None else scope.compile(b) for b in node.bounds]
+    return lookup.cut(scope, scope.compile(node.args[0]), *bounds)
+
+
+def _unary(scope: ColumnScope, node: Op) -> ColumnValue:
+    (operand,) = node.args
+    if node.name == "not":
+        return compare.negation(choices.test(scope, operand))
+    value = scope.doubtfully(operand)
+    if value.type == DURATION and node.name == "-x":
         return moments.negative(value)
     if not numbers.is_number(value) or value.mixed:
-        raise NotCompilable(f"`{node.op}` of {value.type}")
-    if node.op == "-":
+        raise NotCompilable(f"`{node.name[0]}` of {value.type}")
+    if node.name == "-x":
         return numbers.minus(value)
-    if node.op == "+" and numbers.is_float(value):
+    if node.name == "+x" and numbers.is_float(value):
         return scope.need(value)
-    raise NotCompilable(f"`{node.op}` of {value.type}")
+    raise NotCompilable(f"`{node.name[0]}` of {value.type}")
 
 
-def _binary(scope: ColumnScope, node: Binary) -> ColumnValue:
-    a, b = scope.doubtfully(node.left), scope.doubtfully(node.right)
+def _binary(scope: ColumnScope, node: Op) -> ColumnValue:
+    op = node.name
+    a, b = map(scope.doubtfully, node.args)
     if numbers.is_number(a) and numbers.is_number(b):
-        return numbers.arithmetic(scope, node.op, a, b)
+        return numbers.arithmetic(scope, op, a, b)
     a, b = scope.sure(a), scope.sure(b)
-    if node.op in ("+", "*") and STRING in (a.type, b.type):
-        return strings.concatenate(scope, node.op, a, b)
-    if node.op == "+" and isinstance(a.type, Array | Tuple) and isinstance(b.type, Array | Tuple):
+    if op in ("+", "*") and STRING in (a.type, b.type):
+        return strings.concatenate(scope, op, a, b)
+    if op == "+" and isinstance(a.type, Array | Tuple) and isinstance(b.type, Array | Tuple):
         return arrays.concatenate(scope, a, b)
-    if node.op == "*" and (isinstance(a.type, Array) or isinstance(b.type, Array)):
+    if op == "*" and (isinstance(a.type, Array) or isinstance(b.type, Array)):
         return arrays.repeated(scope, *((a, b) if isinstance(a.type, Array) else (b, a)))
-    return moments.arithmetic(scope, node.op, a, b)
+    return moments.arithmetic(scope, op, a, b)
 
 
-def _opaque(scope: ColumnScope, node: Opaque) -> ColumnValue:
-    raise NotCompilable(f"`{node.name.strip('()')}` runs in Python only")
+def _unread(scope: ColumnScope, node: Op) -> ColumnValue:
+    raise NotCompilable(f"`{node.name[1:].strip('()')}` runs in Python only")
 
 
 def _make_tuple(scope: ColumnScope, node: MakeTuple) -> ColumnValue:
@@ -204,21 +202,26 @@ def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
 _CASES: dict[type, Callable[..., ColumnValue]] = {
     Const: _const,
     Param: _param,
-    Attribute: _attribute,
-    Index: _index,
-    Slice: _slice,
-    Unary: _unary,
-    Binary: _binary,
-    Compare: choices.compare_chain,
-    BoolOp: choices.bool_op,
+    Part: _part,
+    Op: _op,
     IfElse: choices.if_else,
-    Call: calls.call,
-    Method: methods.method,
-    Opaque: _opaque,
     MakeTuple: _make_tuple,
     MakeRow: _make_row,
     MakeList: _make_list,
     Comprehension: _comprehension,
-    FString: strings.formatted,
     Let: choices.let,
+}
+_OPERATIONS: dict[Family, Callable[[ColumnScope, Op], ColumnValue]] = {
+    "unary": _unary,
+    "binary": _binary,
+    "comparison": choices.compare_chain,
+    "and": choices.bool_op,
+    "or": choices.bool_op,
+    "index": _index,
+    "slice": _slice,
+    "text": strings.formatted,
+    "format": strings.format_of,
+    "method": methods.method,
+    "call": calls.call,
+    "unread": _unread,
 }

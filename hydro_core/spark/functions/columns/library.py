@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
@@ -18,7 +19,7 @@ from hydro_core.functions.library.entry import (
     Parameter,
 )
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Call, Method
+from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, loops, numbers, structs
@@ -58,19 +59,21 @@ def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue
     return _computed(entry.gives, entry.column(F, _plain(scope, base).column), (base,))
 
 
-def method_of(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     """`base.name(arguments)`, by the entry's expression."""
-    entry, kind = member_of(base, node.name), kind_of(base)
+    name = node.name[1:]
+    entry, kind = member_of(base, name), kind_of(base)
     if entry is None or kind is None or entry.column is None or node.keywords:
-        raise NotCompilable(f"`.{node.name}` of {base.type}")
+        raise NotCompilable(f"`.{name}` of {base.type}")
     subject = _plain(scope, base)
-    given, of, kinds = _arguments(scope, entry.takes or (), node, _plain)
-    found = _found(entry.column, [subject.column, *given], node.name)
-    gives = entry.gives(kind, _site(node, kinds)) if callable(entry.gives) else entry.gives
+    site = replace(node, name=name, args=node.args[1:])
+    given, of, kinds = _arguments(scope, entry.takes or (), site, _plain)
+    found = _found(entry.column, [subject.column, *given], name)
+    gives = entry.gives(kind, _site(site, kinds)) if callable(entry.gives) else entry.gives
     return _computed(gives, found, (subject, *of), may_fail=entry.may_fail)
 
 
-def call_of(scope: ColumnScope, entry: LibraryFunction, node: Call) -> ColumnValue:
+def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue:
     """`name(arguments)`, by the entry's expression."""
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
@@ -112,7 +115,7 @@ def _strict(
     )
 
 
-def _site(node: Call | Method, kinds: Sequence[ExprType]) -> CallSite:
+def _site(node: Op, kinds: Sequence[ExprType]) -> CallSite:
     return CallSite(
         *(node.name, tuple(kinds), node.args, {}, lambda _, __: LONG, node.place),
         value_of=constant_value,
@@ -137,7 +140,7 @@ def _takes(expression: Expression) -> tuple[int, int]:
 def _arguments(
     scope: ColumnScope,
     takes: Sequence[Parameter],
-    node: Call | Method,
+    node: Op,
     plain: Callable[[ColumnScope, ColumnValue], ColumnValue],
 ) -> tuple[list[Any], list[ColumnValue], list[ExprType]]:
     """What an expression is given, the values that it is computed of, and the arguments' kinds."""

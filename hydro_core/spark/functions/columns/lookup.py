@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -10,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.functions.fields import field_in
 from hydro_core.functions.tree import (
     Comprehension,
     Const,
@@ -17,6 +17,7 @@ from hydro_core.functions.tree import (
     MakeList,
     MakeRow,
     MakeTuple,
+    Part,
     Spread,
 )
 from hydro_core.spark.frames.dry import F
@@ -33,36 +34,29 @@ from hydro_core.spark.functions.columns.value import (
 from hydro_core.types.common import common_types
 from hydro_core.types.item import BOOLEAN, LONG, STRING, UNKNOWN, Array, ItemType, Row, Tuple
 
-_POSITION = re.compile(r"_([1-9][0-9]*)")
 _MAX_ENTRIES = 2_000
 _INT = 2**31 - 1
 
 
-def named(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
-    """`base.name`: a column of a row, or `_1 … _n` of a tuple."""
-    if isinstance(base.type, Row):
-        if name not in base.type.by_name:
-            raise NotCompilable(f"the row has no column {name}")
-        return structs.field_at(scope, base, base.type.names.index(name))
-    found = _POSITION.fullmatch(name)
-    if not found or int(found[1]) > structs.arity(base):
-        raise NotCompilable(f"the tuple has no field {name}")
-    return structs.field_at(scope, base, int(found[1]) - 1)
+def part(scope: ColumnScope, base: ColumnValue, node: Part) -> ColumnValue:
+    """A field; or else what `base[step]` is."""
+    table = None if node.by_name else table_of(base)
+    field = field_in(base.type, node)
+    if field is not None and (table is None or isinstance(field.step, str)):
+        return structs.field_at(scope, base, field.place)
+    if isinstance(base.type, Tuple) and (node.by_name or isinstance(node.step, int)):
+        raise NotCompilable(f"the tuple has no field {node.step}")
+    if node.by_name:
+        raise NotCompilable(f"the row has no column {node.step}")
+    return indexed(scope, base, constant(node.step))
 
 
 def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> ColumnValue:
-    """`base[index]`."""
-    key = index.constant[0] if index.constant is not None else None
+    """`base[index]`, of what is no field."""
     table = table_of(base)
-    if table is not None and not (isinstance(base.type, Row) and key in base.type.names):
+    if table is not None:
         return entry(scope, table, index, None)
     match base.type:
-        case Row() if isinstance(key, str):
-            return named(scope, base, key)
-        case Tuple(fields) if isinstance(key, int) and not isinstance(key, bool):
-            if not -len(fields) <= key < len(fields):
-                raise NotCompilable("the tuple has no such field")
-            return structs.field_at(scope, base, key % len(fields))
         case Tuple():
             return arrays.element(scope, arrays.of_tuple(scope, base), index)
         case Array():

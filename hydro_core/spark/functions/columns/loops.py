@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark.sql import Column
 
 from hydro_core.functions.not_null import NotNull, where_true
-from hydro_core.functions.tree import Call, Comprehension, Expr, Inner, MakeList
+from hydro_core.functions.tree import Comprehension, Expr, Inner, MakeList, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, choices, strings, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -58,7 +58,7 @@ class ComprehensionLoop:
         """The targets' values for an element."""
         targets, value = self.node.targets, arrays.item(self.array, column)
         source = self.node.source
-        makes_tuples = isinstance(source, Call) and source.name in ("enumerate", "zip")
+        makes_tuples = isinstance(source, Op) and source.name in ("enumerate", "zip")
         if makes_tuples:
             value = value.with_(nullable=False)
         if len(targets) == 1:
@@ -66,7 +66,7 @@ class ComprehensionLoop:
         if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
             raise NotCompilable("a loop unpacks what are no tuples of that many fields")
         fields = structs.fields_of(self.scope, self.scope.need(value))
-        if makes_tuples and isinstance(source, Call) and source.name == "enumerate":
+        if makes_tuples and isinstance(source, Op) and source.name == "enumerate":
             fields[0] = fields[0].with_(nullable=False)
         return dict(zip(targets, fields, strict=True))
 
@@ -118,13 +118,13 @@ def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
     match node:
         case Comprehension(kind=kind) if kind != "set":
             return comprehension(scope, node)
-        case Call("range"):
+        case Op("range"):
             return scope.sure(arrays.sequence(scope, node))
-        case Call("enumerate", (source, *start), keywords):
+        case Op("enumerate", (source, *start), keywords):
             return _numbered(scope, source, [*start, *(value for _, value in keywords)])
-        case Call("zip", (_, *_) as sources, ()):
+        case Op("zip", (_, *_) as sources, ()):
             return _zipped([array_of(scope, source) for source in sources])
-        case Call("reversed", (source,), ()):
+        case Op("reversed", (source,), ()):
             array = array_of(scope, source)
             return computed(F.reverse(array.column), array.type, array, safe=True)
     value = scope.compile(node)
@@ -140,7 +140,7 @@ def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
 def set_of(scope: ColumnScope, node: Expr) -> ColumnValue | None:
     """The elements of what is a set, each once; None of anything else."""
     match node:
-        case Call("set", (source,), ()):
+        case Op("set", (source,), ()):
             return arrays.distinct(scope, array_of(scope, source))
         case Comprehension(kind="set"):
             return arrays.distinct(scope, comprehension(scope, replace(node, kind="list")))

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.functions.library.times import DAY, SECOND, microseconds
-from hydro_core.functions.tree import Call
+from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import division, integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -123,7 +123,7 @@ def negative(value: ColumnValue) -> ColumnValue:
     return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
 
 
-def duration(scope: ColumnScope, node: Call) -> ColumnValue:
+def duration(scope: ColumnScope, node: Op) -> ColumnValue:
     """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
     parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)

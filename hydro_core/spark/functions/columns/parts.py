@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hydro_core.functions.tree import (
-    BoolOp,
-    Call,
-    Compare,
     Comprehension,
     Expr,
     IfElse,
-    Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Opaque,
+    Op,
     Param,
 )
-from hydro_core.functions.walk import children
+from hydro_core.functions.walk import always, children
 
 
 def surely_reads(node: Expr, name: str) -> bool:
     """Whether the expression evaluates the name whatever the item is."""
     if isinstance(node, Param):
         return node.name == name
-    return any(surely_reads(part, name) for part in _always(node))
+    return any(surely_reads(part, name) for part in always(node))
 
 
 def result_nodes(tree: Expr) -> frozenset[int]:
@@ -35,23 +29,6 @@ def result_nodes(tree: Expr) -> frozenset[int]:
     others: set[int] = set()
     _mark(tree, results, others, is_result=True)
     return frozenset(results - others)
-
-
-def _always(node: Expr) -> Iterator[Expr]:
-    """The direct parts that are evaluated whenever the expression is."""
-    match node:
-        case IfElse(condition):
-            yield condition
-        case BoolOp(_, values):
-            yield values[0]
-        case Compare(first, rest):
-            yield from (first, rest[0][1])
-        case Comprehension(source=source):
-            yield source
-        case Inner() | Opaque():
-            return
-        case _:
-            yield from children(node)
 
 
 def _mark(node: Expr, results: set[int], others: set[int], *, is_result: bool) -> None:
@@ -73,7 +50,7 @@ def _passed_on(node: Expr) -> tuple[Expr, ...]:
             return tuple(children(node))
         case Comprehension(element=element):
             return (element,)
-        case Call("(flatten)", args):
+        case Op("(flatten)", args):
             return args
         case _:
             return ()

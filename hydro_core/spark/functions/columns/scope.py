@@ -15,7 +15,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.not_null import NotNull
-from hydro_core.functions.tree import Attribute, Expr, Index, Method, Param
+from hydro_core.functions.tree import Expr, Op, Param, Part
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable
 from hydro_core.spark.functions.guards import asked
@@ -142,7 +142,9 @@ class ColumnScope:
             value = self.names[node.name]
             if value.nullable and value.type != UNKNOWN:
                 self.names = {**self.names, node.name: value.with_(nullable=False)}
-        if isinstance(node, Param | Attribute | Index | Method):
+        if isinstance(node, Param | Part) or (
+            isinstance(node, Op) and node.family in ("index", "method")
+        ):
             # What is read on the way is checked where the test stands, which comes first.
             path = ColumnScope(self.site, self.names, self).doubtfully(node).path
             self.there |= {path} if path is not None else set()

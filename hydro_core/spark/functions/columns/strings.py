@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 
 from hydro_core.functions.library.times import iso
-from hydro_core.functions.tree import FString
+from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import formats, integers
 from hydro_core.spark.functions.columns.constants import constant
@@ -89,25 +89,22 @@ def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     return computed(column, Array(STRING), text, text, safe=True)
 
 
-def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
+def formatted(scope: ColumnScope, node: Op) -> ColumnValue:
     """An f-string."""
-    parts: list[ColumnValue] = []
-    for part in node.parts:
-        if isinstance(part, str):
-            parts.append(constant(part))
-            continue
-        expression, conversion, specification = part
-        value = scope.compile(expression)
-        if conversion not in ("", "s"):
-            raise NotCompilable("a format specification")
-        value = text_of(scope, value) if conversion and specification else value
-        if specification:
-            parts.append(scope.sure(formats.specified(scope, value, specification)))
-        else:
-            parts.append(text_of(scope, value))
+    parts = list(map(scope.compile, node.args))
     if not parts:
         return constant("")
     return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
+
+
+def format_of(scope: ColumnScope, node: Op) -> ColumnValue:
+    """A value in an f-string."""
+    value, conversion, specification = map(scope.compile, node.args)
+    (shown,), (spec,) = conversion.constant or ("r",), specification.constant or ("",)
+    if shown not in ("", "s"):
+        raise NotCompilable("a format specification")
+    value = text_of(scope, value) if shown and spec else value
+    return formats.specified(scope, value, spec) if spec else text_of(scope, value)
 
 
 def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:

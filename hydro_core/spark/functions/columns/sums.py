@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
-from hydro_core.functions.tree import Call, Comprehension
+from hydro_core.functions.tree import Comprehension, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, integers, loops, numbers
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -19,7 +19,7 @@ _ADDS_PLAINLY = sys.version_info < (3, 12)
 """From 3.12 on Python carries along what the rounding of each partial sum of floats took away."""
 
 
-def total(scope: ColumnScope, node: Call) -> ColumnValue:
+def total(scope: ColumnScope, node: Op) -> ColumnValue:
     """`sum(…)`: of an array, a tuple or a loop."""
     written = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
     start = None if written is None else scope.need(scope.compile(written))

@@ -19,7 +19,7 @@ from hydro_core.catalog.spec import OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.relation import ITEM, TICK
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.lower.items.columns import (
     key_of,
     make_row,
@@ -56,9 +56,9 @@ class KeyPlaces:
     is_ordered: bool
     descending: bool
     by_ticks: bool = True
-    """Whether the rows of a key at different ticks are apart; else they stand one after another,
-    equal ones in the order of their ticks.
-    """
+    """Whether the rows of a key at different ticks are apart; else they stand one after another."""
+    ties: tuple[str, ...] = ()
+    """The columns by which equal rows of a key go."""
 
     def whole(self) -> WindowSpec:
         """All rows of the key."""
@@ -70,7 +70,7 @@ class KeyPlaces:
 
     def by_rows(self) -> WindowSpec:
         """The key's rows, one by one."""
-        return self.whole().orderBy(PLACE, ROW, *(() if self.by_ticks else (TICK,)))
+        return self.whole().orderBy(PLACE, ROW, *self.ties)
 
     def within(self, spark: SparkSession, distance: Distance, of: ItemType) -> WindowSpec:
         """The rows at most so far before each, and those equal to it."""
@@ -119,6 +119,19 @@ def places(
     found = KeyPlaces(frame, wider, named_keys, bool(parts), bool(args["descending"]))
     by_name = dict(zip(asked, names, strict=True))
     return found, [_over_columns(f, by_name) for f in functions]
+
+
+def in_own_order(step: Step, rows: Relation) -> Relation:
+    """The rows, in the order that is an argument of the operator; ties by the item, ascending."""
+    args, item = step.node.args, rows.item
+    parts = list(_parts(args["order"], item))
+    order = [reversed_order(*p) if args["descending"] else p[0] for p in parts]
+    place = F.struct(
+        F.struct(*(part.alias(f"o{i}") for i, part in enumerate(order))).alias("k"),
+        F.col(ITEM).alias("x"),
+    )
+    frame = rows.frame.select(ITEM, *rows.times, place.alias(ORD))
+    return rows.with_(frame=frame, ordered=True)
 
 
 def order_type(step: Step) -> ItemType | None:

@@ -6,15 +6,13 @@ from pyspark.sql import Column, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.functions.array_udf import scanned_in_python
-from hydro_core.spark.lower.items.columns import key_of, literal, make_tuple, reversed_order
+from hydro_core.spark.lower.aggregates.scans import scanned
+from hydro_core.spark.lower.items.columns import key_of, make_tuple, reversed_order
 from hydro_core.spark.lower.items.functions import evaluated, fn_type
-from hydro_core.spark.lower.items.keyed import ACC, accumulator_type, keyed_item, keyed_value
+from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.relations.rows import positioned
-from hydro_core.types.item import ItemType
 
 
 @lowers("sort")
@@ -80,7 +78,7 @@ def first_of(
 @per_tick
 def scan(step: Step) -> Relation:
     """The accumulator after each item."""
-    return _scan(step, [], F.col(ITEM), step.input.item, step.item)
+    return scanned(step, [], (F.col(ITEM), step.input.item), step.item)
 
 
 @lowers("scan_keyed")
@@ -89,21 +87,4 @@ def scan_keyed(step: Step) -> Relation:
     """The accumulator of its key after each item, in the input's order."""
     item, by = step.input.item, step.arg("by")
     keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
-    return _scan(step, keys, *keyed_value(step), accumulator_type(step))
-
-
-def _scan(step: Step, keys: list[Column], value: Column, of: ItemType, acc: ItemType) -> Relation:
-    pairs = F.collect_list(F.struct(F.col(ORD).alias("o"), value.alias("x")))
-    grouped = step.input.frame.groupBy(TICK, *keys).agg(F.sort_array(pairs).alias("pairs"))
-    values = F.transform("pairs", lambda pair: pair.getField("x"))
-    start = literal(step.arg("init"), acc)
-    accs = scanned_in_python(step.arg("f"), acc, of, values, start, tick=F.col(TICK))
-    orders = F.transform("pairs", lambda pair: pair.getField("o"))
-    both = grouped.withColumn("accs", accs).withColumn("orders", orders)
-    zipped = F.explode(F.arrays_zip("accs", "orders")).alias("z")
-    names = [f"k{i}" for i in range(len(keys))]
-    rows = exploded(both, [TICK, *names, zipped], reads=("accs", "orders")).select(
-        TICK, *names, F.col("z.accs").alias(ACC), F.col("z.orders").alias(ORD)
-    )
-    made = keyed_item(step, acc) if keys else F.col(ACC)
-    return step.relation(Kind.E, rows.select(made.alias(ITEM), TICK, ORD), ordered=True)
+    return scanned(step, keys, keyed_value(step), accumulator_type(step))

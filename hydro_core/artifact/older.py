@@ -1,0 +1,64 @@
+"""Nodes of trees as deployments have them that were written before format 5.
+
+Each kind of operation had a node of its own then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hydro_core.functions.expressions import part_of
+from hydro_core.functions.tree import Const, Expr, Op, Part, Place
+
+Keywords = tuple[tuple[str, Expr], ...]
+
+
+def before_operations(name: str) -> Callable[..., Expr]:
+    """What makes the operation of such a node, given its parts in their order, and its place."""
+    return _NODES[name]
+
+
+def _slice(base: Expr, *bounds: Expr | None, place: Place) -> Op:
+    given = {letter: b for letter, b in zip("lhs", bounds, strict=True) if b is not None}
+    step = ":s" if "s" in given else ""
+    name = f"[{'l' if 'l' in given else ''}:{'h' if 'h' in given else ''}{step}]"
+    return Op(name, (base, *given.values()), place=place)
+
+
+def _compare(first: Expr, rest: tuple[tuple[str, Expr], ...], place: Place) -> Op:
+    return Op(",".join(op for op, _ in rest), (first, *(right for _, right in rest)), place=place)
+
+
+def _text(parts: tuple[str | tuple[Expr, str, str], ...], place: Place) -> Op:
+    made = (
+        Const(p) if isinstance(p, str) else Op("{}", (p[0], Const(p[1]), Const(p[2])))
+        for p in parts
+    )
+    return Op("f-string", tuple(made), place=place)
+
+
+def _unary(op: str, operand: Expr, place: Place) -> Op:
+    return Op(op if op == "not" else f"{op}x", (operand,), place=place)
+
+
+def _method(base: Expr, name: str, args: tuple[Expr, ...], keywords: Keywords, place: Place) -> Op:
+    return Op(f".{name}", (base, *args), keywords, place)
+
+
+def _opaque(name: str, args: tuple[Expr, ...], keywords: Keywords, place: Place) -> Op:
+    return Op(f"?{name}", args, keywords, place)
+
+
+_NODES: Mapping[str, Callable[..., Expr]] = {
+    "Attribute": lambda base, name, place: Part(base, name, True, place),
+    "Index": part_of,
+    "Slice": _slice,
+    "Unary": _unary,
+    "Binary": lambda op, left, right, place: Op(op, (left, right), place=place),
+    "Compare": _compare,
+    "BoolOp": Op,
+    "Call": Op,
+    "Method": _method,
+    "Opaque": _opaque,
+    "FString": _text,
+}

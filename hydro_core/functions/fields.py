@@ -1,0 +1,68 @@
+"""Which field of a value `x.a`, `x["a"]`, `x._1` or `x[0]` is: decided here, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from hydro_core.functions.tree import MakeRow, MakeTuple, Part, Spread
+from hydro_core.types.item import ItemType, Row, Tuple
+
+_POSITION = re.compile(r"_([1-9][0-9]*)")
+
+
+def position(part: Part) -> int | None:
+    """The place that it names in a tuple, from 0, or before 0 from the end; None where it names
+    none.
+    """
+    step = part.step
+    if isinstance(step, int):
+        return step
+    return position_of(step) if part.by_name else None
+
+
+def position_of(name: str) -> int | None:
+    """The place of the field of a tuple that has the name, None of another name.
+
+    >>> position_of("_1"), position_of("user")
+    (0, None)
+    """
+    found = _POSITION.fullmatch(name)
+    return int(found[1]) - 1 if found else None
+
+
+class FieldOf(NamedTuple):
+    """A field of a tuple or row."""
+
+    step: int | str
+    """Its place in the tuple, from 0, or its name."""
+    place: int
+    """Its place, of either."""
+    type: ItemType
+
+
+def field_in(whole: object, part: Part) -> FieldOf | None:
+    """The field that it is of a value of that type, None where it is no field."""
+    match whole:
+        case Tuple(fields):
+            place = position(part)
+            if place is not None and -len(fields) <= place < len(fields):
+                place %= len(fields)
+                return FieldOf(place, place, fields[place])
+        case Row() if isinstance(part.step, str) and (found := whole.column(part.step)) is not None:
+            return FieldOf(part.step, whole.names.index(part.step), found)
+    return None
+
+
+def made_field(part: Part) -> Any:
+    """What a field of a tuple or row is made of that is made on the spot; None where that is not
+    known.
+    """
+    match part.base:
+        case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
+            place = position(part)
+            return parts[place] if place is not None and 0 <= place < len(parts) else None
+        case MakeRow(parts) if not any(isinstance(p, Spread) for p in parts):
+            named = [p[1] for p in parts if not isinstance(p, Spread) and p[0] == part.step]
+            return named[-1] if named else None
+    return None

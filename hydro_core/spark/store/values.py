@@ -1,0 +1,62 @@
+"""Columns of Arrow's as the language compares what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.plan.found_rows import ZERO
+from hydro_core.types.item import (
+    LONG,
+    Decimal,
+    FieldPath,
+    ItemType,
+    Scalar,
+    at,
+    children,
+    is_integer,
+)
+
+Column = Any
+"""An array of Arrow's."""
+
+Leaves = Callable[[FieldPath], Column]
+"""The leaf that stands at a path in each of some items."""
+
+
+def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
+    """What stands at a path in each of the items."""
+    if path == ZERO:
+        return pa.repeat(pa.scalar(0, pa.int64()), len(items))
+    places = []
+    for step in path:
+        names = [name for name, _ in children(item)]
+        places.append(names.index(step))
+        item = [child for _, child in children(item)][places[-1]]
+    return pc.struct_field(items, places) if places else items
+
+
+def type_of(item: ItemType, path: FieldPath) -> ItemType | None:
+    """The type of that."""
+    return LONG if path == ZERO else at(item, path)
+
+
+def are_comparable(one: ItemType | None, other: ItemType | None) -> bool:
+    """Whether what the language takes for equal is equal here."""
+    if not isinstance(one, Scalar | Decimal) or other is None:
+        return False
+    return one == other or (is_integer(one) and is_integer(other))
+
+
+def comparable(column: Column) -> Column:
+    """The column with equal values where the language takes them for equal."""
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0.0, column.type))
+        nan = pa.scalar(float("nan"), column.type)
+        return pc.if_else(pc.is_nan(column), nan, column)
+    return column
