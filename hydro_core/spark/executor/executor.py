@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
     AsOf,
