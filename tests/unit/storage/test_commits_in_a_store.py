@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.errors import Diagnostic, HydroError, InfrastructureError, TransientError
-from hydro_core.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
