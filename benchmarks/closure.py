@@ -26,10 +26,10 @@ from hydro_core.compile import best_plan, compile_graph, planned
 from hydro_core.engines import Options, run_whole
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.settings import Settings
-from hydro_core.simulation.schedules.explore import Limits, ScheduleSearch
-from hydro_core.simulation.schedules.machine import RuleMachine
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.tick import TickInput
+from hydro_core.validation.simulation.schedules.explore import Limits, ScheduleSearch
+from hydro_core.validation.simulation.schedules.machine import RuleMachine
 
 GROUP, OF_GROUP = 8, 16
 """Nodes of a group, and edges within it."""

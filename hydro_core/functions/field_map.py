@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.functions.bind import arguments_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.made import ResultUse, made_fields
 from hydro_core.functions.normal import NormalForm
@@ -70,7 +71,7 @@ def field_map(
     """
     shapes = Shapes(inputs)
     everything = tuple(Trace(frozenset([InputField(i, ())])) for i in range(len(inputs)))
-    names = _parameters(fn, everything, shapes, spread=spread)
+    names = _parameters(fn, inputs, shapes, spread=spread)
     if fn.tree is None or names is None:
         return _result(computed(*everything), NONE, inputs, fn.returns)
     tracer = Tracer(shapes)
@@ -81,14 +82,19 @@ def field_map(
 
 
 def _parameters(
-    fn: Fn, arguments: tuple[Value, ...], shapes: Shapes, *, spread: bool
+    fn: Fn, inputs: tuple[ItemType, ...], shapes: Shapes, *, spread: bool
 ) -> dict[str, Value] | None:
-    given = list(arguments)
-    if spread and given and len(fn.params) > len(given):
-        match shapes.opened(given.pop()):
-            case KnownParts(_, parts):
-                given.extend(parts.values())
-    return dict(zip(fn.params, given, strict=True)) if len(given) == len(fn.params) else None
+    arguments = arguments_of(fn, inputs)
+    if arguments is None or not (spread or len(fn.params) == len(inputs)):
+        return None
+    if any(a.place is not None and a.step is None for a in arguments):
+        return None
+    wholes = [Trace(frozenset([InputField(a.input, ())])) for a in arguments]
+    values = [
+        whole if a.step is None else shapes.part(whole, a.step)
+        for whole, a in zip(wholes, arguments, strict=True)
+    ]
+    return dict(zip(fn.params, values, strict=True))
 
 
 def _output(value: Value, use: ResultUse, shapes: Shapes) -> Value:

@@ -114,9 +114,11 @@ class TreeCall:
         return TreeCall, (self.tree, self.params)
 
 
-def compiled(tree: Expr, params: Sequence[str]) -> Callable[..., Any]:
-    """The Python function of a complete tree."""
-    builder = _Builder()
+def compiled(
+    tree: Expr, params: Sequence[str], builder: Syntax | None = None
+) -> Callable[..., Any]:
+    """The Python function of a complete tree, as the builder writes it."""
+    builder = builder or Syntax()
     function = ast.Expression(builder.function(params, tree))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
@@ -131,7 +133,7 @@ def text_of(tree: Expr, params: Sequence[str]) -> str:
 
     Two functions of one text are the same but for the names of variables.
     """
-    node = _Builder(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
+    node = Syntax(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
     return python_text(ast.fix_missing_locations(node))
 
 
@@ -176,7 +178,7 @@ def _is_known(node: Op) -> bool:
     return node.family != "unread"
 
 
-class _Builder:
+class Syntax:
     """Syntax of trees: as it runs, or as it is shown."""
 
     def __init__(self, shown: Mapping[str, str] | None = None) -> None:
@@ -221,6 +223,10 @@ class _Builder:
                 return ast.Constant(value=value)
         if self.shown is not None:
             return ast.parse(repr(value), mode="eval").body
+        return self.held(value)
+
+    def held(self, value: Any) -> ast.expr:
+        """A value that has no syntax."""
         name = f" constant {len(self.constants)}"
         self.constants[name] = value
         return self.read(name)
@@ -237,21 +243,22 @@ class _Builder:
     def _attribute(self, base: ast.expr, name: str) -> ast.expr:
         if self.shown is not None:
             return ast.Attribute(value=base, attr=name, ctx=ast.Load())
-        return _called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
+        return called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
 
     def _Op(self, node: Op) -> ast.expr:  # noqa: N802
         if node.family == "method":
-            called = self._attribute(self.expr(node.args[0]), node.name[1:])
-            return self._call(called, node, node.args[1:])
+            method = self._attribute(self.expr(node.args[0]), node.name[1:])
+            return self._call(method, node, node.args[1:])
         if node.family == "call":
             return self._call(self._function(node.name), node, node.args)
         if node.family == "unread":
             if self.shown is None:
                 raise ValueError(f"{node.name} is known by its name only")
-            return _called(self.read(node.name[1:].strip("()")), *map(self.expr, node.args))
-        return self._operator(node, [self.expr(arg) for arg in node.args])
+            return called(self.read(node.name[1:].strip("()")), *map(self.expr, node.args))
+        return self.operator(node, [self.expr(arg) for arg in node.args])
 
-    def _operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
+    def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
+        """An operation as Python's syntax has it."""
         match node.family:
             case "unary":
                 return ast.UnaryOp(op=_OPERATORS[node.name](), operand=parts[0])
@@ -275,7 +282,7 @@ class _Builder:
     def _formatted(self, value: ast.expr, conversion: ast.expr, spec: ast.expr) -> ast.expr:
         """A value in an f-string."""
         if self.shown is None:
-            text = _called(self.read(_FORMATTED), value, conversion, spec)
+            text = called(self.read(_FORMATTED), value, conversion, spec)
             return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
         shown, form = (part.value for part in (conversion, spec) if isinstance(part, ast.Constant))
         return ast.FormattedValue(
@@ -289,9 +296,9 @@ class _Builder:
         return ast.IfExp(test=test, body=then, orelse=otherwise)
 
     def _call(self, function: ast.expr, node: Op, args: Sequence[Expr]) -> ast.expr:
-        called = _called(function, *map(self.expr, args))
-        called.keywords = [ast.keyword(arg=n, value=self.expr(value)) for n, value in node.keywords]
-        return called
+        found = called(function, *map(self.expr, args))
+        found.keywords = [ast.keyword(arg=n, value=self.expr(value)) for n, value in node.keywords]
+        return found
 
     def _function(self, name: str) -> ast.expr:
         """What is called by its name: `math.sqrt`."""
@@ -345,10 +352,11 @@ class _Builder:
         return self.function(node.params, node.body)
 
     def _Let(self, node: Let) -> ast.expr:  # noqa: N802
-        return _called(self.function((node.name,), node.body), self.expr(node.value))
+        return called(self.function((node.name,), node.body), self.expr(node.value))
 
 
-def _called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
+def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
+    """The syntax of a call."""
     return ast.Call(func=function, args=list(arguments), keywords=[])
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hydro_core.functions.bind import Argument, arguments_of
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
@@ -31,7 +32,7 @@ from hydro_core.functions.tree import (
     Part,
     Spread,
 )
-from hydro_core.types.item import UNKNOWN, Array, ItemType, Row, Tuple
+from hydro_core.types.item import UNKNOWN, Array, ItemType
 
 NormalForm = tuple[Any, ...]
 """Nested tuples of strings and numbers."""
@@ -66,27 +67,22 @@ def _declared(fn: Fn) -> tuple[bool, ...]:
     return (algebra.commutative, algebra.associative, algebra.idempotent, algebra.neutral)
 
 
-def _parameters(fn: Fn, arguments: Sequence[ItemType]) -> _Names | None:
-    given = [_Named(("argument", i), t) for i, t in enumerate(arguments)]
-    if len(fn.params) > len(given) and given:
-        last = given.pop()
-        fields = _fields(last)
-        if len(fields) + len(given) != len(fn.params):
-            # the item's type is not known: its fields are known by their number
-            count = len(fn.params) - len(given)
-            fields = [_Named(("spread", last.form, count, i)) for i in range(count)]
-        given += fields
-    return dict(zip(fn.params, given, strict=True)) if len(given) == len(fn.params) else None
+def _parameters(fn: Fn, inputs: Sequence[ItemType]) -> _Names | None:
+    arguments = arguments_of(fn, inputs)
+    if arguments is None:
+        return None
+    return {p: _argument(a, len(fn.params)) for p, a in zip(fn.params, arguments, strict=True)}
 
 
-def _fields(whole: _Named) -> list[_Named]:
-    match whole.type:
-        case Tuple(types):
-            return [_Named(("field", whole.form, i), t) for i, t in enumerate(types)]
-        case Row(fields):
-            return [_Named(("field", whole.form, f.name), f.type) for f in fields]
-        case _:
-            return []
+def _argument(argument: Argument, parameters: int) -> _Named:
+    whole = ("argument", argument.input)
+    of = argument.type if isinstance(argument.type, ItemType) else UNKNOWN
+    if argument.step is not None:
+        return _Named(("field", whole, argument.step), of)
+    if argument.place is not None:
+        # the item's type is not known: its fields are known by their number
+        return _Named(("spread", whole, parameters - argument.input, argument.place))
+    return _Named(whole, of)
 
 
 def _form(node: Expr, names: _Names, depth: int) -> NormalForm:

@@ -23,6 +23,7 @@ from hydro_core.functions.call import TextCall
 from hydro_core.functions.check import Locate, check_expression, place_of
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.from_tree import TreeCall, is_complete
 from hydro_core.functions.names import (
     Builtin,
     Constant,
@@ -81,9 +82,13 @@ def read_function(
             read = _tree(tree, find, locate)
             pure = read is not None and not has_effects(read)
             params = tuple(a.arg for a in tree.args.args)
-            called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
-            call = TextCall(tree, called)
             text = python_text(tree)
+            call: Callable[..., Any]
+            if read is not None and is_complete(read):
+                call = TreeCall(read, params)
+            else:
+                called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
+                call = TextCall(tree, called)
             return Fn(text, text, params, call, read, algebra, returns, span, pure, closed)
         case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
             fn: Fn = bindings[name]

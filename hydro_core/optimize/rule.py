@@ -33,6 +33,7 @@ FACTS: Mapping[str, str] = {
     "first_of_all": "PPP",
     "itself": "P",
     "steps_in_order": "PPP",
+    "one_key": "PPPP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
     "opposite": "PP",

@@ -15,11 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.errors import TypeProblem
+from hydro_core.functions.bind import Bound, bind
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.result_type import Typing, type_tree
 from hydro_core.functions.tree import (
     Const,
     Expr,
@@ -65,10 +65,12 @@ def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
     if fn.tree is None or len(fn.params) != 1:
         return False
     try:
-        typing = type_tree(fn, (item,))
+        bound = bind(fn, (item,))
     except TypeProblem:
         return False
-    return _Judge(typing).is_total(fn.tree, (Param(fn.params[0]),) if there else ())
+    return bound.tree is not None and _Judge(bound).is_total(
+        bound.tree, (Param(fn.params[0]),) if there else ()
+    )
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    typing: Typing
+    bound: Bound
 
     def is_total(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression has a value, given what is known not to be null."""
@@ -101,7 +103,7 @@ class _Judge:
                 return isinstance(tree, Param) or _is_item(tree.value)
             case Part(base):
                 there = self.is_total(base, known) and self._is_there(base, known)
-                return there and field_in(self.typing.kind(base), tree) is not None
+                return there and field_in(self.bound.kind(base), tree) is not None
             case IfElse(test, then, otherwise):
                 return (
                     self._are_alike(tree, (then, otherwise))
@@ -145,7 +147,7 @@ class _Judge:
             listed = isinstance(right, Const) and isinstance(right.value, (tuple, list))
             return listed or isinstance(right, MakeTuple)
         there = all(self._is_there(e, known) and _has_order(e) for e in (left, right))
-        return there and _have_order(self.typing.kind(left), self.typing.kind(right))
+        return there and _have_order(self.bound.kind(left), self.bound.kind(right))
 
     def _is_there(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression is not null."""
@@ -165,8 +167,8 @@ class _Judge:
         """Whether each of the values that it may have is one of its type: a decimal number may not
         fit into the type that two decimals have in common.
         """
-        kind = self.typing.kind(whole)
-        return all(_fits(self.typing.kind(part), kind) for part in parts)
+        kind = self.bound.kind(whole)
+        return all(_fits(self.bound.kind(part), kind) for part in parts)
 
 
 def _is_item(value: Any) -> bool:

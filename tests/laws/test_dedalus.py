@@ -16,8 +16,8 @@ from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.running import read_ticks, run_json
-from hydro_core.simulation.schedules.facts import facts_of
-from hydro_core.simulation.schedules.machine import RuleMachine
+from hydro_core.validation.simulation.schedules.facts import facts_of
+from hydro_core.validation.simulation.schedules.machine import RuleMachine
 from tests.laws.dedalus_programs import RuleCase, rule_case
 
 Outputs = list[dict[str, list[Any]]]

@@ -98,8 +98,15 @@ def run(
     pipeline.run_range(first, last, given)
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["small files", "large files"])
-@pytest.mark.parametrize("order", ORDERS)
+WAYS = [
+    pytest.param(order, large, marks=() if large and i < 2 else pytest.mark.slow)
+    for i, order in enumerate(ORDERS)
+    for large in (True, False)
+]
+"""Of large files rows are looked up by hashes beside them."""
+
+
+@pytest.mark.parametrize(("order", "large"), WAYS)
 def test_ticks_ranges_and_corrections(
     order: str, large: bool, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,13 @@ from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
-from tests.support.ordered_patterns import first_of, steps_in_order, top_arguments, with_tails_of
+from tests.support.ordered_patterns import (
+    first_of,
+    one_key_of,
+    steps_in_order,
+    top_arguments,
+    with_tails_of,
+)
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
 PARTS = "k long, total decimal(38, 0), n long"
@@ -107,7 +113,7 @@ def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
     given: dict[str, object] = {a.name: a.default for a in op.args}
     by = None if "global" in how else ("k",)
     if op.name.endswith("over"):
-        return with_tails_of(rng)[op is RUNNING_OVER]
+        return one_key_of(rng)[0] if by is None else with_tails_of(rng)[op is RUNNING_OVER]
     if op.name.endswith("top"):
         given |= top_arguments(rng, by)
     elif op.name == "moving_aggregate":
@@ -148,7 +154,7 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name in {"aggregate", "top"}:
+        if op.name in {"aggregate", "top", "over"}:
             hows = [op.name, f"{op.name}:global"]
         if op.name == "limit":
             hows = [op.name, f"{op.name}:single"]
@@ -200,7 +206,7 @@ OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
     *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
-    *("opposite", "first_of_key", "first_of_all", "itself", "steps_in_order"),
+    *("opposite", "first_of_key", "first_of_all", "itself", "steps_in_order", "one_key"),
 }
 HOWS = {
     "opposite": ("semi", "anti"),
@@ -306,6 +312,8 @@ class Instance:
             found = first_of(self.rng, condition.name, self.rule.name)
         elif condition.name == "steps_in_order":
             found = steps_in_order(self.rng, self.rule.name)
+        elif condition.name == "one_key":
+            found = one_key_of(self.rng)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name

@@ -391,12 +391,7 @@ OPERATORS: Mapping[str, LibraryFunction] = {
         name: LibraryFunction(function, _arithmetic, cost=_before(name))
         for name, function in _ARITHMETIC.items()
     },
-    **{
-        name: LibraryFunction(
-            _COMPARED[name], _comparison, cost=lambda limits, args: limits.read(*args)
-        )
-        for name in COMPARISONS
-    },
+    **{name: LibraryFunction(_COMPARED[name], _comparison) for name in COMPARISONS},
     # These are no functions: not all of their operands are evaluated.
     "and": LibraryFunction(None, _all_of),
     "or": LibraryFunction(None, _any_of),

@@ -24,6 +24,7 @@ from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
 from hydro_core.optimize.rules.in_order import made_of_sorted
+from hydro_core.optimize.rules.one_key import of_one_key
 from hydro_core.optimize.rules.single import first_of_pairs, kept_rows
 from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
@@ -160,6 +161,7 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
                 facts.uses.add(fn, item, there=node.inputs[0].node in loaded.solid)
     elif node.op is OVER:
         stream = node.inputs[0]
+        _of_one_key(loaded, node, facts)
         found = with_tails(node.args, types[stream].item, types[Endpoint(node.id)].item)
         if found is not None:
             facts.add("tails", *(facts.number(Payload(a)) for a in (node.args, *found)))
@@ -168,6 +170,16 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
     elif node.op is JOIN and isinstance(node.cls, Matching):
         on = node.args["on"]
         facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))
+
+
+def _of_one_key(loaded: Loaded, node: Node, facts: _Facts) -> None:
+    """How `over` without a key goes on as that of one."""
+    types, stream = loaded.typed.types, node.inputs[0]
+    found = of_one_key(node.args, types[stream].item, types[Endpoint(node.id)].item)
+    if found is not None:
+        facts.add("one_key", *(facts.number(Payload(args)) for args in found))
+        for fn in (fn for args in found[1:3] for fn in functions_of(args)):
+            facts.uses.add(fn, fn.over[0], there=stream.node in loaded.solid)
 
 
 def _aggregates(node: Node) -> bool:

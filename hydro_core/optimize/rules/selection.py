@@ -22,6 +22,7 @@ from hydro_core.optimize.rules import (
     functions,
     in_order,
     matches,
+    one_key,
     results,
     state,
 )
@@ -40,6 +41,7 @@ LINES: tuple[Line, ...] = (
     *results.MOVING,
     *algebra.ORDERS,
     *in_order.IN_ORDER,
+    *one_key.ONE_KEY,
     *matches.MATCHES,
     *functions.FILTERS,
 )
@@ -59,6 +61,7 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (AGGREGATE_RESULT, {}),
     *results.INTRODUCED,
     *in_order.INTRODUCED,
+    *one_key.INTRODUCED,
 )
 """Operators that rules bring in, as they are with these arguments."""
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
     AsOf,
@@ -45,6 +44,7 @@ from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.executor.planned_rounds import PlannedRounds, met_rows
 from hydro_core.spark.executor.ticks_of_ranges import at_tick, newly
+from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
@@ -315,13 +315,11 @@ class Run:
         if slot.mode is Mode.CHANGES:
             changes = changes_of(relation, self.first).frame
             if self.first < self.last and not has_few_rows(self.setting.job.spark):
-                # Where an item comes and goes again in one file, lookups do not find it.
+                # What comes and goes again in one file is not looked up.
                 changes = changes.repartition(F.col(ITEM))
             return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
-        if slot.mode is Mode.LAST:
-            events = relation.at(self.last)
-        else:
-            events = relation.events(self.first, self.last)
+        is_last = slot.mode is Mode.LAST
+        events = relation.at(self.last) if is_last else relation.events(self.first, self.last)
         frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
         return exactly(frame, slot.item)
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.found_rows import Lookups
+from hydro_core.plan.found_rows import ExtremeRows, Lookups
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.parts import longest_range
-from hydro_core.plan.round_lookups import Place, StoredInput, round_lookups
+from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -30,10 +30,11 @@ from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.agreeing import KnownItems, Met
+from hydro_core.spark.store.extremes import Leading, came, leading
 from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -80,7 +81,7 @@ class Memory:
     given: Mapping[int, TickInput] = field(default_factory=dict)
     found: Mapping[str, pa.Table] = field(default_factory=dict)
     """The kept rows that the range which runs can meet, of slots of which not all are needed."""
-    _in_rounds: Mapping[Place, StoredInput] = field(init=False)
+    _in_rounds: Mapping[InputPlace, StoredInput] = field(init=False)
     _lookups: Mapping[bool, Mapping[str, Needed]] = field(init=False)
     """Which rows a range needs; a single tick: in rounds of cycles further ones are looked up."""
 
@@ -119,9 +120,8 @@ class Memory:
             name: (to_arrow([x for _, x in pairs], item), item)
             for name, (pairs, item) in arrived.items()
         }
-        ticks_read = 0, self.next - 1
         is_tick = first == last
-        search = StoredSearch(self.plan, self._lookups[is_tick], self._met, lambda _: ticks_read)
+        search = StoredSearch(self.plan, self._lookups[is_tick], self)
         self.found = search.rows(batches, is_tick=is_tick)
         return Job(
             self.plan,
@@ -136,17 +136,31 @@ class Memory:
             in_rounds=InRounds(self._in_rounds, self._run_rounds) if is_tick else None,
         )
 
+    def ticks(self, slot: StateSlot) -> tuple[int, int]:
+        """All ticks of before, of every slot."""
+        return 0, self.next - 1
+
     def _run_rounds(self, rounds: PlannedRounds) -> None:
         def search(name: str, found: Lookups, known: KnownItems) -> pa.Table:
             slot = self.plan.slot(name)
-            return self._met(slot, Met(Needed(found), slot.item, known, (0, self.next - 1)))
+            return self.met(slot, Met(Needed(found), slot.item, known, (0, self.next - 1)))
 
         rounds.run(search, self.settings)
 
-    def _met(self, slot: StateSlot, met: Met) -> pa.Table:
+    def met(self, slot: StateSlot, met: Met) -> pa.Table:
         """The kept rows of a slot that are met."""
-        none = pa.table({ITEM: to_arrow([], slot.item), TICK: pa.array([], pa.int64())})
-        return met.of(self.kept.get(slot.id, none))
+        if slot.id in self.kept:
+            return met.of(self.kept[slot.id])
+        numbers = (TICK, COUNT) if slot.mode is Mode.CHANGES else (TICK,)
+        none = {name: pa.array([], pa.int64()) for name in numbers}
+        return pa.table({ITEM: to_arrow([], slot.item), **none})
+
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+        """The first of the kept rows of a slot that came."""
+        kept = self.kept.get(slot.id)
+        if kept is None:
+            return None
+        return leading(came(kept, 0, self.next - 1), slot.item, rows, count)
 
     def take(self, job: Job, found: RangeResult) -> list[Outputs]:
         """The outputs of each tick; what else the job gives is kept."""

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.ir.walk import behind
 from hydro_core.plan.found_rows import Lookups
 from hydro_core.plan.lookups import Needed, lookups
-from hydro_core.plan.round_lookups import Place, StoredInput, round_lookups
+from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -42,6 +42,7 @@ from hydro_core.spark.pipeline.kept_plan import (
     can_be_kept,
 )
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.pipeline.searched_tables import SearchedTables
 from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
 from hydro_core.spark.pipeline.without_jobs import as_they_came, empty_tables
 from hydro_core.spark.session.quick import quick_session
@@ -69,10 +70,6 @@ _FEW_ARRIVALS = 20_000
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
-SEARCHED_ROWS = 10_000_000
-"""State of which more rows are gone through is left to Spark: to search them here would take longer
-than a job does."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -96,7 +93,7 @@ class RangeJobs:
         """What the plan is known by among those that the process keeps."""
 
     @cached_property
-    def in_rounds(self) -> Mapping[Place, StoredInput]:
+    def in_rounds(self) -> Mapping[InputPlace, StoredInput]:
         """The inputs of which rounds of cycles look up what they meet."""
         return round_lookups(self.plan)
 
@@ -193,9 +190,8 @@ class RangeJobs:
         }
         if rows_at_hand(inputs) > few:
             return alive
-        search = StoredSearch(
-            self.plan, self._lookups[in_rounds], self._met, lambda slot: ticks_read(slot, run.first)
-        )
+        state = SearchedTables(self.store, self.tables.state, run.first)
+        search = StoredSearch(self.plan, self._lookups[in_rounds], state)
         found = dict(search.rows(batches, is_tick=run.first == run.last))
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
@@ -212,12 +208,6 @@ class RangeJobs:
         """The outputs that store what they add, or change."""
         outputs = self.tables.outputs
         return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
-
-    def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
-        """The stored rows of a slot that are met; None where too many would be looked at."""
-        table = self.tables.state[slot.id].name
-        searched = self.store.lookup_files.gone_through(self.store.tables[table]) <= SEARCHED_ROWS
-        return self.store.met(table, met) if searched else None
 
     def _has_few_rows(
         self,

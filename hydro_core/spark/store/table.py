@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -28,8 +26,8 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
-from hydro_core.faults import fault_of
-from hydro_core.files.parquet import copy_parquet, files_as_dataset, has_int96
+from hydro_core.files.parquet import copy_parquet, has_int96
+from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import SUMMED_TO, data_files, stored_file, summed_to
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
@@ -332,19 +330,6 @@ class StoredTable:
     def rows(self) -> int:
         """The number of rows of the version that was seen last."""
         return sum(file.rows or 0 for file in self.files())
-
-    def rows_since(self, tick: int) -> int:
-        """The number of rows of a tick and those after it."""
-        files = [f.path for f in self.files() if f.last is None or f.last >= tick]
-        rows = files_as_dataset(files, self.spec.arrow_schema)
-        return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
-
-    def last_tick(self, until: int) -> int | None:
-        """The last tick up to one of which there are rows; the column of ticks alone is read."""
-        tick, files = self.spec.tick, [f.path for f in self.files() if f.may_hold(0, until)]
-        stored = files_as_dataset(files, self.spec.arrow_schema)
-        found: int | None = pc.max(stored.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
-        return found
 
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""

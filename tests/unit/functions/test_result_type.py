@@ -9,9 +9,10 @@ from decimal import Decimal
 import pytest
 
 from hydro_core.errors import TypeProblem
+from hydro_core.functions.bind import bind
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.result_type import result_type, type_tree
+from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Const, Op
 from hydro_core.types.ddl import parse_ddl, to_ddl
 from hydro_core.types.item import LONG, OPEN, STRING, UNKNOWN, Scalar
@@ -379,7 +380,7 @@ class TestDefinitions:
 
     def test_every_expression_has_a_type(self) -> None:
         fn = text("lambda a, b: a + 1")
-        typing = type_tree(fn, (parse_ddl("(long, string)"),))
+        typing = bind(fn, (parse_ddl("(long, string)"),))
         assert isinstance(fn.tree, Op)
         assert typing.of(fn.tree) == LONG
         assert typing.of(fn.tree.args[1]) == LONG
@@ -387,5 +388,5 @@ class TestDefinitions:
 
     def test_differences_of_times_are_marked(self) -> None:
         fn = text("lambda r: (r.at - r.at).days")
-        typing = type_tree(fn, (parse_ddl("at timestamp"),))
+        typing = bind(fn, (parse_ddl("at timestamp"),))
         assert typing.of(fn.tree.base) == Scalar("timedelta")  # type: ignore[union-attr]
