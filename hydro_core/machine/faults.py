@@ -120,7 +120,8 @@ def fault_of(
                 told.__cause__ = error
                 return told
         in_store = _STORE.search(where)
-        if in_store and _of_library(found) and is_of_store(str(found)):
+        of_files = isinstance(found, OSError) or _of_library(found)
+        if in_store and of_files and is_of_store(str(found)):
             return problem(str(found), in_store[0], in_store[1], "write")
     return None
 

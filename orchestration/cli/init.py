@@ -74,17 +74,18 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
         DataError: something is in the way (code `config`).
     """
     _refuse_unless_empty(directory)
-    found = _contents(flow)
-    landed = {} if store is None else {_SAMPLE: found.pop(_SAMPLE)}
+    found = dict(_contents(flow))
+    landed: list[str] = []
     if store is not None:
         found[SETTINGS] += f'\n[storage]\ndata = "{store}"   # tables, ledgers, and what lands\n'
+        file = store / PurePosixPath(_SAMPLE).relative_to("data")
+        file.write_bytes(found.pop(_SAMPLE).encode())
+        landed.append(str(file))
     for name, text in found.items():
-        file = directory / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    for name, text in landed.items() if store is not None else ():
-        (store / PurePosixPath(name).relative_to("data")).write_bytes(text.encode())
-    return [*found, *(f"{store}/{name.removeprefix('data/')}" for name in landed)]
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    return [*found, *landed]
 
 
 def _empty_folder(url: str) -> Remote:

@@ -133,7 +133,7 @@ def take_over(serving: Pipeline, found: Difference, directory: Path) -> Pipeline
             for tick in range(rework.first, rework.last + 1):
                 stored = stored_batches(serving.store, by.tables, (tick, tick), serving.spark)
                 inputs = {n: rows for n, rows in landed(tick).items() if n in by.inputs}
-                rework.beside.run_tick(tick, {**inputs, **stored})
+                rework.staging.run_tick(tick, {**inputs, **stored})
         rework.replace()
     return target
 
