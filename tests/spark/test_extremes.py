@@ -31,6 +31,8 @@ known = people -> persist() -> latest(by="id", order="version")
 totals -> join(right=greatest, on="total") -> join(right=known, on={"who": "id"})
   -> select("who", "total", "name") -> best
 totals -> join(right=least, on={"total": "low"}, how="semi") -> worst
+totals -> top(3, order="total", descending=True) -> join(right=known, on={"who": "id"})
+  -> select("who", "total", "name") -> first
 """
 KEYS, TICKS = 40, 8
 Batch = dict[str, pa.Table]
@@ -62,11 +64,14 @@ def wanted(batches: list[Batch]) -> dict[str, list[dict[str, Any]]]:
             totals[row["who"]] = totals.get(row["who"], 0) + row["amount"]
         names |= {row["id"]: row["name"] for row in batch["people"].to_pylist()}
     rows = [{"who": who, "total": n} for who, n in sorted(totals.items())]
+    first = sorted(rows, key=lambda r: (-r["total"], r["who"]))[:3]
     most, least = max(totals.values()), min(totals.values())
-    return {
-        "best": [r | {"name": names[r["who"]]} for r in rows if r["total"] == most],
-        "worst": [r for r in rows if r["total"] == least],
+    best = [r for r in rows if r["total"] == most]
+    named = {
+        name: [r | {"name": names[r["who"]]} for r in of]
+        for name, of in (("best", best), ("first", first))
     }
+    return named | {"worst": [r for r in rows if r["total"] == least]}
 
 
 def check(pipeline: Pipeline, batches: list[Batch]) -> None:
@@ -109,6 +114,7 @@ last = a -> persist() -> latest(by="k", order="at") -> select("k", "v")
 most = last -> aggregate(v=max("v"))
 last -> join(right=most, on="v") -> best
 most -> greatest
+last -> top(2, order="v", descending=True) -> first
 names = b -> persist() -> latest(by="k", order="at") -> select("k", w=lambda r: r.v)
 having = last -> join(right=most, on="v", how="semi")
 names -> join(right=having, on="k") -> joined
