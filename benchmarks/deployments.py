@@ -36,12 +36,12 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import first_again
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.deployment.changes import Change, Work, change_of
-from hydrotick.deployment.deploying import deploy
-from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.programs import plan_as_written
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
+from hydrotick.takeover.changes import Change, Work, change_of
+from hydrotick.takeover.deploying import deploy
+from hydrotick.takeover.seams import DeployOptions
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
 REFACTORED = WRITTEN.replace(

@@ -7,7 +7,7 @@ Three comparisons, each of processor time in one session:
 - *over by hand*: the late tick beside the PySpark that somebody would write for it, which reads
   all rows from a Delta table, computes the columns over each key, and appends those of the tick;
 - *a row into a long key*: a tick with one row that lies in the middle of a key of a million rows,
-  beside a tick with one at its end, and beside the key computed by hand.
+  beside ticks with one at its end and a hundred rows before it, and beside the key by hand.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Bench:
         return result
 
     def long_key(self, name: str, scratch: Path) -> dict[str, Any]:
-        """A row into the middle of a long key, and one at its end."""
+        """A row into the middle of a long key, one near its end, and one at it."""
         case, by_hand, length = case_of(name), CASES[name].by_hand, self.asked.key
         ends = self.grown(case, scratch / "end"), self.grown(case, scratch / "middle")
         for grown in ends:
@@ -213,6 +213,7 @@ class Bench:
 
         runs: dict[str, Callable[[int], object]] = {
             "end": lambda _: arrives(at_end, lambda t: 2 * length + t),
+            "near the end": lambda _: arrives(at_end, lambda t: 2 * (length - 100 + t) + 1),
             "middle": lambda _: arrives(in_middle, lambda t: length + 2 * t + 1),
         }
         if by_hand is not None:

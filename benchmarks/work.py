@@ -11,6 +11,7 @@ from unittest import mock
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from hydro_core.spark.executor import planned_rounds
 from hydro_core.spark.store import store
 
 _ROWS = "number of output rows"
@@ -44,7 +45,10 @@ class RowCounter:
         with mock.patch.object(store, "framed", _counted(store.framed, found)):
             # A plan that is kept takes its rows as tables.
             past = store.CommittedPast
-            with mock.patch.object(past, "arrow", _counted(past.arrow, found)):
+            with (
+                mock.patch.object(past, "arrow", _counted(past.arrow, found)),
+                mock.patch.object(planned_rounds, "met_by", _counted(planned_rounds.met_by, found)),
+            ):
                 yield found
         for number in set(self._runs()) - before:
             for name, rows in self._nodes(number):

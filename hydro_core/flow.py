@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from hydro_core.analysis.partition.partitioning import Partitioning
     from hydro_core.analysis.slice_wording import SliceAnswer
     from hydro_core.engines import Engine
-    from hydro_core.printed import BestPlan, Checked
-    from hydro_core.shown import TickOutputs
+    from hydro_core.printing.notebook import TickOutputs
+    from hydro_core.printing.programs import BestPlan, Checked
 
 Schemas = Mapping[str, Schema]
 
@@ -34,7 +34,7 @@ class Flow(FlowBuilder):
 
     def check(self, schemas: Schemas | None = None) -> Checked:
         """The program with its types and strata: printed, what `hydrotick check` prints."""
-        from hydro_core.printed import checked
+        from hydro_core.printing.programs import checked
 
         return checked(compile_flow(self._warned(), _types(schemas), self.promised))
 
@@ -44,7 +44,7 @@ class Flow(FlowBuilder):
 
         Options are `stats`, and `explain`: then it comes with the rules that lead there.
         """
-        from hydro_core.printed import told_plan
+        from hydro_core.printing.programs import told_plan
 
         return told_plan(self.check(schemas), **options)
 
@@ -86,8 +86,8 @@ class Flow(FlowBuilder):
         shards, with `on` (the fields by which inputs are routed) and `replicate` (inputs that every
         shard gets whole).
         """
+        from hydro_core.printing.notebook import TickOutputs
         from hydro_core.running import run_flow
-        from hydro_core.shown import TickOutputs
 
         found = run_flow(self._warned(), _types(schemas), ticks, engine=engine, **options)
         return map(TickOutputs, found)

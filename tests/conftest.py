@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("tests.spark.engines")
 
+# Spark's JVMs of tests, and of the commands that they start, live for minutes: a fifth of their
+# processor time would go into code that is optimized for hours.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")

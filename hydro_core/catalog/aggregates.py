@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from hydro_core.catalog.spec import Aggregate, TypeProblem
 from hydro_core.catalog.type_rules import Types, columns_of, given_by, place_of
@@ -119,6 +120,8 @@ class AggregateSpec:
     """
     internal: bool = False
     """Plans may have it, programs cannot name it."""
+    extreme: Literal["", "least", "greatest"] = ""
+    """It is this one of the non-null values."""
 
     @property
     def may_fail(self) -> bool:
@@ -243,8 +246,8 @@ _ENTRIES = (
         Kept("sum", parts=("total", "count")),
         fails=True,
     ),
-    AggregateSpec("min", "the smallest", _same, Kept("min"), idempotent=True),
-    AggregateSpec("max", "the greatest", _same, Kept("max"), idempotent=True),
+    AggregateSpec("min", "the smallest", _same, Kept("min"), idempotent=True, extreme="least"),
+    AggregateSpec("max", "the greatest", _same, Kept("max"), idempotent=True, extreme="greatest"),
     AggregateSpec(
         "avg",
         "the mean",
@@ -285,7 +288,12 @@ _ENTRIES = (
         "last", "the last row's, null or not", _same, _ITSELF, needs_order=True, follows_order=True
     ),
     AggregateSpec(
-        "any_value", "the smallest non-null value", _same, Kept("any_value"), idempotent=True
+        "any_value",
+        "the smallest non-null value",
+        _same,
+        Kept("any_value"),
+        idempotent=True,
+        extreme="least",
     ),
     AggregateSpec(
         "collect_list",
@@ -309,6 +317,7 @@ _ENTRIES = (
         _boolean,
         Kept("bool_and"),
         idempotent=True,
+        extreme="least",
         aliases=("every",),
     ),
     AggregateSpec(
@@ -317,6 +326,7 @@ _ENTRIES = (
         _boolean,
         Kept("bool_or"),
         idempotent=True,
+        extreme="greatest",
         aliases=("some",),
     ),
     AggregateSpec(

@@ -19,7 +19,7 @@ from hydro_core.cli.program_arguments import (
 )
 from hydro_core.compile import compile_graph
 from hydro_core.lang.suffixes import FORMS
-from hydro_core.printed import checked
+from hydro_core.printing.programs import checked
 
 
 def command(words: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ from hydro_core.analysis.lineage import FieldLineage, SourceField, lineage
 from hydro_core.cli import output
 from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
 from hydro_core.compile import compile_graph
-from hydro_core.report import table
+from hydro_core.printing.report import table
 
 
 def command(words: Sequence[str]) -> int:

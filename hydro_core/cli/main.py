@@ -19,8 +19,8 @@ from types import MappingProxyType
 
 from hydro_core.cli import output
 from hydro_core.errors import Diagnostic, HydroError
-from hydro_core.faults import fault_of
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.machine.faults import fault_of
 
 PLUGINS = "hydrotick.commands"
 DEBUG = "--debug"

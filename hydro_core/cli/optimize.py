@@ -25,8 +25,8 @@ from hydro_core.lang.suffixes import RULES
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import expressions
-from hydro_core.printed import BestPlan, told_plan
-from hydro_core.validation import validate_randomly
+from hydro_core.printing.programs import BestPlan, told_plan
+from hydro_core.validation.plans import validate_randomly
 
 FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
 

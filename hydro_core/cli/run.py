@@ -20,12 +20,12 @@ from hydro_core.cli.run_files import run_files
 from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
-from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
 from hydro_core.lang.suffixes import FORMS, PROGRAMS
+from hydro_core.machine.environment import settings_of
 from hydro_core.running import calendar_given, run_json
 from hydro_core.settings import Settings
 from hydro_core.ticks.calendar import Calendar

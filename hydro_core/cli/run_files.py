@@ -13,7 +13,6 @@ from hydro_core.cli import output
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options
-from hydro_core.environment import storage_of
 from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
@@ -21,6 +20,7 @@ from hydro_core.files.local_path import place_at
 from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
 from hydro_core.ir.graph import Graph
+from hydro_core.machine.environment import storage_of
 from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.csv
 
-from hydro_core.delta_path import refuse_path
 from hydro_core.files.parquet import parquet_format
 from hydro_core.files.unreadable import (
     UNREADABLE,
@@ -24,6 +23,7 @@ from hydro_core.files.unreadable import (
     text_of,
 )
 from hydro_core.files.wrong import IS_NOT_UTF8, TextLine, WrongRow
+from hydro_core.machine.delta_path import refuse_path
 from hydro_core.storage.arrow import file_system, name_of
 from hydro_core.storage.patterns import WILD, fixed_part, matching
 from hydro_core.storage.remote import DataPlace, Remote

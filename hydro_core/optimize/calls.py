@@ -104,7 +104,7 @@ def covered(
     for key, cls in calls:
         work.add(key, cls)
     moved, parts, kept = _moved(problem), _parts(problem), _kept(problem)
-    steps = _steps(problem)
+    steps, keyed = _steps(problem), _keyed(problem)
     while work.todo:
         key, cls = work.todo.pop()
         for option in space.of[cls]:
@@ -116,9 +116,8 @@ def covered(
                 _outside(work, key, node)
         if not isinstance(key, _Paired):
             _in_parts(work, key, cls, parts)
-            for beside, both in steps.get(key, ()):
-                if (beside, cls) in work.found:
-                    work.add(both, cls)
+            _in_steps(work, key, cls, steps)
+            _of_one_key(work, key, cls, keyed)
     return work.found
 
 
@@ -135,6 +134,21 @@ def _inside(
         # a filter may ask what an item was made of instead, or rows with the key of a result
         for other in moved.get((key, node.payload), ()):
             work.add(other, node.inputs[0])
+
+
+def _in_steps(work: _Covered, key: Asked, cls: ClassId, steps: _Steps) -> None:
+    """What goes through items in an order of its own asks what a sort and a step have asked."""
+    for beside, both in steps.get(key, ()):
+        if (beside, cls) in work.found:
+            work.add(both, cls)
+
+
+def _of_one_key(work: _Covered, key: Asked, cls: ClassId, keyed: _Steps) -> None:
+    """Rows that get a key are asked what they were asked without."""
+    for with_key, of_key in keyed.get(key, ()):
+        for node in work.readers.get(cls, ()):
+            if node.payload == with_key:
+                work.add(of_key, node.cls)
 
 
 def _in_parts(work: _Covered, key: Asked, cls: ClassId, parts: _InParts) -> None:
@@ -210,6 +224,16 @@ def _steps(problem: Problem) -> _Steps:
             beside = step if sort in itself else sort
             found.setdefault(step, []).append((beside, both))
             found.setdefault(sort, []).append((step, both))
+    return found
+
+
+def _keyed(problem: Problem) -> _Steps:
+    """What asks of rows with a key what is asked of them without: what gives it, and what asks."""
+    found: dict[Asked, list[tuple[int, int]]] = {}
+    for name, args in problem.facts:
+        if name == "one_key":
+            over, key, by_key, _ = (a for a in args if isinstance(a, int))
+            found.setdefault(over, []).append((key, by_key))
     return found
 
 

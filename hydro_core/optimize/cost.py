@@ -61,6 +61,8 @@ the mean has one to which a row comes.
 """
 SEARCHED = 0.002
 """What a stored row costs whose key is looked at, where one that is read costs one."""
+MOST_SEARCHED = 100_000.0
+"""Of more stored rows no more keys are looked at: those of large files are found by hashes."""
 
 
 class RowsTouched(NamedTuple):
@@ -162,7 +164,7 @@ class CostModel:
 
         Where a stream is stored its keys are gone through. What is found is paid by who asks.
         """
-        searched = SEARCHED * rows[forms.streams[node.cls][0]]
+        searched = SEARCHED * min(rows[forms.streams[node.cls][0]], MOST_SEARCHED)
         if isinstance(node.shape.cls, History):
             return RowsTouched(searched, stores=rows[node.inputs[0]])
         told = forms.streams[node.inputs[0]][1] is Form.CHANGES

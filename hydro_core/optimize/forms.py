@@ -12,6 +12,7 @@ where they are told, else they compare the values with those of the tick before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -40,7 +41,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
 from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
+from hydro_core.optimize.extremes import Extremes
+from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -114,8 +116,9 @@ def values_only(space: Space) -> Forms:
     return Forms(replace(space, of=of), streams, tuple(range(len(space.nodes))))
 
 
-def with_forms(space: Space) -> Forms:
-    """The space with all forms that somebody may want."""
+def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
+    """The space with all forms that somebody may want; `payloads`: the arguments of operators."""
+    extremes = Extremes(space, payloads)
     streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
     origins = list(range(len(space.nodes)))
     made: list[list[int]] = [[] for _ in space.of]
@@ -136,9 +139,28 @@ def with_forms(space: Space) -> Forms:
                 inputs = list(node.inputs)
                 inputs[side] = work.cls(node.inputs[side], Form.LOOKED_UP)
                 work.add(replace(node, inputs=tuple(inputs)), i)
+            _of_extremes(work, extremes, i)
     while work.todo:
         _give(work, *work.todo.pop())
     return _alive(work)
+
+
+def _of_extremes(work: _Building, extremes: Extremes, i: int) -> None:
+    """The ways to have values for which few rows of an input are looked at, or of both."""
+    node = work.space.nodes[i]
+    side = extremes.looked_up(node)
+    if side is not None:
+        stream, shape = node.inputs[side], node.shape
+        rest = (c for j, c in enumerate(node.inputs) if j != side)
+        told = (work.cls(stream, Form.CHANGES), work.cls(stream, Form.LOOKED_UP), *rest)
+        sorts = (Sort.BAG,) * len(told)
+        shape = replace(shape, inputs=sorts, strict=(False,) * len(told))
+        work.add(ENode(shape, node.payload, told, node.cls), i)
+    few = extremes.met_by_few(node)
+    if few is not None:
+        inputs = list(node.inputs)
+        inputs[few] = work.cls(node.inputs[few], Form.LOOKED_UP)
+        work.add(replace(node, inputs=tuple(inputs)), i)
 
 
 def _give(work: _Building, stream: ClassId, form: Form) -> None:

@@ -202,7 +202,7 @@ def _cheapest(model: CostModel, start: Mapping[ClassId, int]) -> ChosenPlan:
         found = extract(forms.space, costs, start)
         return ChosenPlan(model.space, model.payloads, tuple(start.values()), forms, found)
 
-    chosen = found_in(with_forms(model.space))
+    chosen = found_in(with_forms(model.space, model.payloads))
     free = [0.0] * len(model.space.nodes)
     if plan_cost(model.space, free, chosen.plan.choice) < math.inf:
         return chosen

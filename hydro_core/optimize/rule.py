@@ -33,6 +33,7 @@ FACTS: Mapping[str, str] = {
     "first_of_all": "PPP",
     "itself": "P",
     "steps_in_order": "PPP",
+    "one_key": "PPPP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
     "opposite": "PP",
@@ -48,6 +49,8 @@ FACTS: Mapping[str, str] = {
     "joined": "SPPSS",
     "kept": "SPP",
     "first": "P",
+    "equates": "PP",
+    "equates_as": "PPP",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 

@@ -104,6 +104,8 @@ class LoopDelta:
     old: Callable[[], Endpoint]
     new: Callable[[], Endpoint]
     now: Callable[[], Endpoint]
+    inside: bool
+    """Whether it depends on what the loop finds."""
 
 
 @dataclass(slots=True)
@@ -135,12 +137,15 @@ class Unrolled:
     def _parts(self, end: Endpoint, result: Endpoint) -> LoopDelta:
         if end in self.given:
             now, new, old = self.given[end]
-            return LoopDelta(lambda: old, lambda: new, lambda: now)
+            return LoopDelta(lambda: old, lambda: new, lambda: now, inside=False)
         if end == self.end:
             both = (self.before, result)
-            return LoopDelta(lambda: self.before, lambda: result, lambda: self._sum(both))
+            return LoopDelta(
+                lambda: self.before, lambda: result, lambda: self._sum(both), inside=True
+            )
         node = self.graph[end.node]
         inputs = tuple(self._parts(e, result) for e in node.inputs)
+        inside = any(i.inside for i in inputs)
         if isinstance(node.cls, Distinct):
             # how often an item is found does not matter: the result is distinct
             return inputs[0]
@@ -149,20 +154,23 @@ class Unrolled:
                 lambda: self._add(node, tuple(i.old() for i in inputs)),
                 lambda: self._add(node, tuple(i.new() for i in inputs)),
                 lambda: self._add(node, tuple(i.now() for i in inputs)),
+                inside,
             )
 
         def added() -> Endpoint:
             if len(inputs) == 1:
                 return self._add(node, (inputs[0].new(),))
             left, right = inputs
-            whole = self._add(node, (left.new(), right.now()))
-            return self._sum((whole, self._add(node, (left.old(), right.new()))))
+            # What was there before is looked up by what is new: so it stays apart from that.
+            rights = (right.old(), right.new()) if right.inside else (right.now(),)
+            pairs = [*((left.new(), one) for one in rights), (left.old(), right.new())]
+            return self._sum(tuple(self._add(node, pair) for pair in pairs))
 
         # what was made before is stored: to make it again would read all of history
         def before() -> Endpoint:
             return self._make(f"{node.id}_old", Node("", OLD), (added(),))
 
-        return LoopDelta(before, added, lambda: self._sum((before(), added())))
+        return LoopDelta(before, added, lambda: self._sum((before(), added())), inside)
 
     def _sum(self, parts: tuple[Endpoint, ...]) -> Endpoint:
         return self._make(UNION.name, Node("", UNION), parts)

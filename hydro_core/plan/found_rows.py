@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from hydro_core.functions.fn import Fn
 from hydro_core.types.item import FieldPath
 
+ZERO: FieldPath = ("\0",)
+"""In place of a leaf: the long 0, which a column is in each row. No column has this name."""
 MOST_STEPS = 8
 """A search goes through so many slots at most, and reads all rows of the next one."""
 
@@ -89,6 +91,30 @@ class RowsSinceLate:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtremeRows:
+    """The stored rows of a slot with the least or the greatest value of a leaf, nulls apart, of
+    those that lookups do not find.
+    """
+
+    slot: str
+    leaf: FieldPath
+    greatest: bool
+    key: tuple[FieldPath, ...]
+    """The leaves of a key of which the slot has one row at a tick."""
+    beside: frozenset[Lookup]
+    """What finds the others."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through, this one with it."""
+        return 1 + max((one.steps for one in self.beside), default=0)
+
+    def __str__(self) -> str:
+        which = "greatest" if self.greatest else "least"
+        return f"{self.slot} with the {which} {_name(self.leaf)}"
+
+
+@dataclass(frozen=True, slots=True)
 class RowsBefore:
     """Of each key the numbers before the least one that its rows have, each with such a row."""
 
@@ -109,7 +135,38 @@ class RowsBefore:
         return f"{self.count} before {self.of}"
 
 
-DerivedRows = PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsBefore
+@dataclass(frozen=True, slots=True)
+class RowsUpToNext:
+    """Right rows of an as-of join, each with the places of the left rows that may find it.
+
+    These begin where it stands, and end before the next stored row of its key that stands behind
+    it. An item is the row, and the first and the last place.
+    """
+
+    of: LookupSource
+    stored: FoundRows
+    """The stored right rows of their keys, which all stay."""
+    keys: tuple[tuple[FieldPath, FieldPath], ...]
+    """The leaves of a key in a stored row, each with that in a row that comes."""
+    place: tuple[FieldPath, FieldPath]
+    """Where the place stands in both."""
+    forward: bool = False
+    """The left rows are those before it."""
+
+    @property
+    def steps(self) -> int:
+        """How many slots the search for them goes through."""
+        return self.stored.steps
+
+    def __str__(self) -> str:
+        return f"{self.of} up to the next of {self.stored}"
+
+
+ROW, FIRST, LAST = "row", "from", "up_to"
+"""The fields of these items."""
+DerivedRows = (
+    PassingRows | MeetingRows | FoundRows | RowsSinceLate | RowsBefore | RowsUpToNext | ExtremeRows
+)
 """Rows that are told from others."""
 LookupSource = str | DerivedRows
 """The batch of an input, by its name, or rows that are told from it."""
@@ -137,6 +194,10 @@ class Lookup:
     """
     since: NotBefore | None = None
     """Which of these items alone; None: all."""
+    between: FieldPath | None = None
+    """A leaf of the stored items that is a place between the first and the last of the other's; all
+    that stand between the first and the last of a key may be found.
+    """
 
     @staticmethod
     def of(
@@ -144,7 +205,9 @@ class Lookup:
     ) -> Lookup:
         """The lookup by the fields that are known on both sides."""
         pairs = zip(mine, theirs, strict=True)
-        return Lookup(by, tuple((m, t) for m, t in pairs if m is not None and t is not None))
+        known = ((m, t) for m, t in pairs if m is not None and t is not None)
+        # what is 0 in all stored items tells none from another
+        return Lookup(by, tuple((m, t) for m, t in known if m != ZERO))
 
     @property
     def mine(self) -> tuple[FieldPath, ...]:
@@ -166,6 +229,7 @@ class Lookup:
         if self.since is not None:
             sign = "<=" if self.since.descending else ">="
             fields += [f"{_name(mine)}{sign}{_name(theirs)}" for mine, theirs in self.since.orders]
+        fields += [] if self.between is None else [f"{_name(self.between)} between"]
         return f"{self.by}: {', '.join(fields)}"
 
 
@@ -203,7 +267,11 @@ def _told_from(rows: DerivedRows) -> Iterable[LookupSource]:
             return (of, *sorted((one.by for one in partners), key=str))
         case RowsSinceLate(of, tails):
             return (of, tails)
+        case ExtremeRows(beside=beside):
+            return sorted((one.by for one in beside), key=str)
+        case RowsUpToNext(of, stored):
+            return (of, stored)
 
 
 def _name(path: FieldPath) -> str:
-    return ".".join(path) or "item"
+    return "0" if path == ZERO else ".".join(path) or "item"

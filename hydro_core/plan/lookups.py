@@ -45,6 +45,7 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.extremes import ExtremesRead
 from hydro_core.plan.found_rows import (
     FoundRows,
     Lookup,
@@ -55,7 +56,9 @@ from hydro_core.plan.found_rows import (
 )
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
+from hydro_core.plan.nearest_rows import next_partners
 from hydro_core.plan.origins import NewRowOrigins
+from hydro_core.plan.round_lookups import Place
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, group_key
@@ -91,14 +94,17 @@ class Needed:
     """
 
 
-def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Needed]:
+def lookups(
+    plan: TickPlan, added: Collection[str], in_rounds: Collection[Place] = ()
+) -> Mapping[str, Needed]:
     """Which rows of slots are needed, by the slots' ids; of others all are.
 
     Args:
         plan: what runs.
         added: the outputs of which nobody reads more than what a range adds or changes.
+        in_rounds: the inputs of operators of which rounds of cycles look up what they meet.
     """
-    analysis = _Analysis(plan, added)
+    analysis = _Analysis(plan, added, in_rounds)
     found = ((slot, analysis.of_slot(slot)) for slot in plan.slots)
     return {slot.id: Needed(rows.found, rows.new) for slot, rows in found if rows is not None}
 
@@ -106,9 +112,13 @@ def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Needed]:
 class _Analysis:
     """The answers to both questions for the streams of a plan, by the nodes that give them."""
 
-    def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
+    def __init__(
+        self, plan: TickPlan, added: Collection[str], in_rounds: Collection[Place]
+    ) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
+        self._in_rounds = in_rounds
         self._origins = NewRowOrigins(plan)
+        self._extremes = ExtremesRead(plan, self._origins)
         self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
         for slot in plan.slots:
             if not self._origins.adds(slot.stream.node) or slot.mode is Mode.LAST:
@@ -179,7 +189,8 @@ class _Analysis:
         """What an operator looks at of its inputs; of events all are there."""
         for i, stream in enumerate(node.inputs):
             if self._kinds[stream.node] is not Kind.E:
-                yield stream, self._wants_of(node, i)
+                by_rounds = (node.id, i) in self._in_rounds
+                yield stream, NO_ROWS if by_rounds else self._wants_of(node, i)
 
     def _wants_of(self, node: Node, i: int) -> Wanted:
         new = NEW_ROWS if self._origins.adds(node.inputs[i].node) else None
@@ -220,14 +231,34 @@ class _Analysis:
             return None if i in cls.keeps else met
         if cls.keeps:
             return self._of_new_matches(node, i, cls.keeps)
-        return _united((self._on_side(node, i), met)) if self._origins.tells(node) else None
+        if self._origins.tells(node):
+            return _united((self._on_side(node, i), met))
+        return self._of_extremes(node, i)
 
     def _matched(self, node: Node, i: int, *, wanted: bool) -> Wanted:
         """What is looked at of an input for matches in the second, or of it."""
         of_events = [self._kinds[e.node] is Kind.E for e in node.inputs]
         if of_events[0] or (of_events[1] and wanted):
             return self._met(*sides(node, i))
+        if (wanted or i == 1) and not self._origins.tells(node):
+            return self._of_extremes(node, i)
         return self._of_new_matches(node, i, (0,))
+
+    def _of_extremes(self, node: Node, i: int) -> Wanted:
+        """What is looked at of an input, all pairs or matches of which are wanted at each tick.
+
+        Where it is one of all that it is compared with the greatest of, or the other has such rows
+        alone, it is few rows.
+        """
+        found = self._extremes.of(node, i)
+        if found is not None:
+            return _Rows(found)
+        pairs = self._origins.stored.pairs(*sides(node, i))
+        mine, theirs = tuple(own for own, _ in pairs), tuple(their for _, their in pairs)
+        known = self._extremes.all_rows(node.inputs[1 - i], theirs) if pairs else None
+        if known is None:
+            return None
+        return _Rows(frozenset(Lookup.of(by, mine, fields) for by, fields in known))
 
     def _of_new_matches(self, node: Node, i: int, keeps: Collection[int]) -> Wanted:
         """What tells how rows with a match, or without one, come and go.
@@ -240,7 +271,10 @@ class _Analysis:
             return None
         mine, other = sides(node, i)
         earlier = (self._met(mine, mine),) if 1 - i in keeps else ()
-        return _united((NEW_ROWS, self._on_side(node, i), self._met(mine, other), *earlier))
+        met = self._met(mine, other)
+        if isinstance(node.cls, AsOf) and i == 0 and met is not None:
+            met = _Rows(frozenset(next_partners(self._plan, self._origins, node, met.found)))
+        return _united((NEW_ROWS, self._on_side(node, i), met, *earlier))
 
     def _on_side(self, node: Node, i: int) -> Wanted:
         """What is wanted of the pairs, or matches, of two streams, as what is wanted of one.
@@ -262,6 +296,9 @@ class _Analysis:
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key looks at: the keys of what changes."""
         key = group_key(node)
+        if key is None and isinstance(node.cls, ByKey):
+            found = self._extremes.of(node, 0)
+            return None if found is None else _Rows(found)
         if key is None or not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)

@@ -8,6 +8,7 @@ and their keys those of the other side.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from hydro_core.analysis.lineage import map_of
@@ -35,13 +36,15 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.variants import Meets
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Const
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.plan.found_rows import MOST_STEPS, FoundRows, Lookup, LookupSource
+from hydro_core.plan.found_rows import MOST_STEPS, ZERO, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import group_key
-from hydro_core.types.item import FieldPath, ItemType
+from hydro_core.types.item import FieldPath, ItemType, Row
 
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
@@ -140,7 +143,11 @@ class StoredRows:
     def inner(self, node: Node, i: int, one: Lookup) -> Lookup:
         """A lookup in what an operator gives as one in an input; some fields may not be there."""
         mine = self.through(node, i, self.shared(node, one.mine))
-        return Lookup.of(one.by, mine, one.theirs)
+        found = Lookup.of(one.by, mine, one.theirs)
+        if one.between is None or not found.fields:
+            return found
+        (between,) = self.through(node, i, self.shared(node, (one.between,)))
+        return replace(found, between=between)
 
     def pairs(self, mine: KeyedStream, other: KeyedStream) -> list[tuple[FieldPath, FieldPath]]:
         """The leaves of the key by which the items of two streams meet, on both sides."""
@@ -167,9 +174,11 @@ class StoredRows:
         # which row is the nearest depends on all rows of the key
         found = None if isinstance(node.cls, AsOf) and i == 1 else found
         equal = {} if found is None else found.equal
-        keys = _keys_through(node, i)
+        keys, zeros = _keys_through(node, i), self._zeros(node)
 
         def one(path: FieldPath) -> FieldPath | None:
+            if path == ZERO or path in zeros:
+                return ZERO
             for length in range(len(path), -1, -1):
                 for field in equal.get(path[:length], ()):
                     if field.input == i:
@@ -179,6 +188,14 @@ class StoredRows:
             return None
 
         return tuple(None if path is None else one(path) for path in fields)
+
+    def _zeros(self, node: Node) -> Collection[FieldPath]:
+        """The columns that a node makes 0 in each row."""
+        if not isinstance(node.cls, Projection):
+            return ()
+        item = self.item(node.inputs[0])
+        made = node.cls.columns(node.args, item.names if isinstance(item, Row) else ())
+        return [(name,) for name, of in made.items() if isinstance(of, Fn) and _is_zero(of)]
 
     def item(self, stream: Endpoint) -> ItemType:
         """The type of a stream's items; the copies of a `tee` have that of what it copies."""
@@ -236,6 +253,12 @@ def with_partner(
     if found is None or not all(has_some(known[:many]) for _, known in found):
         return None
     return {(joins.meeting(*of, by, known[many:]), known[:many]) for by, known in found}
+
+
+def _is_zero(fn: Fn) -> bool:
+    """Whether a function gives the long 0, whatever it gets."""
+    of = fn.tree
+    return isinstance(of, Const) and type(of.value) is int and of.value == 0 and not fn.returns
 
 
 def has_some(fields: KnownFields) -> bool:

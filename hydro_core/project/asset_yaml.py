@@ -10,10 +10,11 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from hydro_core.environment import wrong_master
 from hydro_core.errors import ProgramError, Span
 from hydro_core.lang.params import params_of
 from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.machine.environment import wrong_master
+from hydro_core.machine.spark_conf import conf_of, wrong_conf
 from hydro_core.project.flow_asset import (
     Expect,
     FlowAsset,
@@ -26,7 +27,6 @@ from hydro_core.project.flow_asset import (
     Ticks,
 )
 from hydro_core.project.yaml_text import Document, YamlValue
-from hydro_core.spark_conf import conf_of, wrong_conf
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 

@@ -12,14 +12,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from hydro_core.environment import wrong_master
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.machine.environment import wrong_master
+from hydro_core.machine.spark_conf import wrong_conf
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
 from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_SHARDS
-from hydro_core.spark_conf import wrong_conf
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.ddl import parse_ddl

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hydro_core.deploy.deployment import Sharding
+from hydro_core.artifact.deployment import Sharding
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.flow_asset import FlowAsset, Shards
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from hydro_core.environment import wrong_variable
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
 from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.machine.environment import wrong_variable
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.check import check_alone
 from hydro_core.project.flow_asset import FlowAsset

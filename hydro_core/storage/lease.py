@@ -170,7 +170,8 @@ class LeaseFile:
 class Lease:
     """The right to write, as one process has it: renewed by a thread while it is held.
 
-    It answers as the operating system's lock on a file does (`hydro_core.processes.FileLock`).
+    It answers as the operating system's lock on a file does, a `FileLock` of
+    `hydro_core.machine.processes`.
     """
 
     def __init__(self, file: LeaseFile, owner: str, has_ended: Callable[[str], bool]) -> None:

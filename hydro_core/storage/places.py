@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hydro_core.storage.remote import DataPlace, Remote
@@ -35,6 +35,14 @@ def identity_of(file: DataPlace) -> Identity:
     found = file.stat()
     inode = found.st_size if isinstance(file, Remote) else file.stat().st_ino
     return inode, found.st_mtime_ns
+
+
+def are_there(files: Iterable[DataPlace]) -> bool:
+    """Whether files are all there; a store is asked once for each folder that they are in."""
+    wanted = list(files)
+    folders = {file.parent for file in wanted if isinstance(file, Remote)}
+    there: set[DataPlace] = {file for folder in folders for file in folder.files()}
+    return all(file in there if isinstance(file, Remote) else file.exists() for file in wanted)
 
 
 def second_name(file: DataPlace, to: DataPlace) -> None:

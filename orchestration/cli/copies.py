@@ -13,6 +13,7 @@ from hydro_core.files.local_path import local_path
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.store.ledger import LEDGER, Ledger
+from hydro_core.storage.remote import DataPlace
 
 from ..code_location.run_process import end_orphans
 from ..copies.copying import copy_project, readers_first
@@ -58,7 +59,7 @@ def copy(arguments: Sequence[str]) -> int:
 
 
 def _copy_flow(flow: FlowAsset, found: Project, to: Path, console: Console) -> None:
-    done = copy_pipeline(found.settings.pipelines / flow.name, to)
+    done = copy_pipeline(found.settings.pipelines_here("hydrotick copy") / flow.name, to)
     last = flow.ticks.calendar.window(done.last).key
     said = f"{flow.name}: copied up to tick {last}: {counted(done)}, all read again\n"
     said += f"To go back to it: hydrotick restore {to} {flow.name}"
@@ -216,7 +217,7 @@ def _told(asked: Restorable, runner: TickRunner, *, done: bool) -> tuple[dict[st
     return told, "\n".join(lines)
 
 
-def _last(flow: FlowAsset, directory: Path) -> str | None:
+def _last(flow: FlowAsset, directory: DataPlace) -> str | None:
     try:
         last = Ledger(directory).last_tick
     except DataError:
@@ -242,7 +243,7 @@ def _record(asked: Restorable, found: Project, runner: TickRunner) -> None:
 
 
 def _directory(found: Project, flow: FlowAsset) -> Path:
-    return found.settings.pipelines / flow.name
+    return found.settings.pipelines_here("hydrotick restore") / flow.name
 
 
 def _wrong(message: str, cure: str) -> DataError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic, shown_file
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import TickWindow
 
 from ..project import project
@@ -127,8 +128,10 @@ def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
     _say(f"Lineage, runs and checks:   {shown_file(command)} dev")
 
 
-def _shown(path: Path) -> str:
+def _shown(path: DataPlace) -> str:
     """A directory as a person writes it."""
+    if isinstance(path, Remote):
+        return f"{path}/"
     return f"{shown_file(path)}/"
 
 

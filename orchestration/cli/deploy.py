@@ -11,15 +11,15 @@ from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..deployment.changes import Change, change_of, read_by
-from ..deployment.deploying import before, compare, roll_back
-from ..deployment.deploying import deploy as take_over
-from ..deployment.seams import DeployOptions
 from ..project import project
 from ..project.arguments import add_yes, flow_parser, number_of, parsed
 from ..project.console import Console
 from ..runner.again import with_another_jvm
 from ..runner.runner import TickRunner
+from ..takeover.changes import Change, change_of, read_by
+from ..takeover.deploying import before, compare, roll_back
+from ..takeover.deploying import deploy as take_over
+from ..takeover.seams import DeployOptions
 from .plan_shown import (
     as_json,
     as_text,

@@ -26,7 +26,7 @@ import dagster as dg
 
 from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.processes import host_of
+from hydro_core.machine.processes import host_of
 
 from ..code_location.next_run import in_words
 from ..code_location.run_process import end_orphans

@@ -32,6 +32,8 @@ _NAMED = 5
 def forget(arguments: Sequence[str]) -> int:
     """Removes all that a flow has of a person: landed rows, states, outputs, and their history."""
     options, flow, settings = parsed(_parser(), arguments)
+    # A store may keep what was removed from it, as versions of objects.
+    settings.pipelines_here("hydrotick forget")
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
     found = to_forget(runner, flow, values)

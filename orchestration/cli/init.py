@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
+from hydro_core.storage.remote import Remote, is_remote, remote_at
+from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
 from ..project.arguments import add_format
 from ..project.console import Console
+from ..project.known_settings import wrong_place
 from ..project.settings import leading_elsewhere
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TEMPLATE = "hydrotick.template"
+_SAMPLE = "data/landing/payments/2026-01.csv"
 _INSTANCE = "data/dagster"
 _IGNORED = f"""\
 data/pipelines/
@@ -38,12 +43,18 @@ def init(arguments: Sequence[str]) -> int:
         "directory", metavar="DIR", type=local_path, help="a new or an empty folder"
     )
     parser.add_argument("--flow", metavar="NAME", default="totals", help="its flow (totals)")
+    parser.add_argument(
+        "--storage",
+        metavar="URL",
+        help="a folder in a store, such as s3://bucket/shop, for tables, ledgers and what lands",
+    )
     add_format(parser)
     options = parser.parse_args(arguments)
     if not _NAME.fullmatch(options.flow):
         parser.error(f"--flow: {options.flow!r} is no name: take letters, digits and underscores")
     directory: Path = options.directory
-    made = put_project(directory, options.flow)
+    store = None if options.storage is None else _empty_folder(options.storage)
+    made = put_project(directory, options.flow, store)
     prepare_instance(directory / _INSTANCE)
     made.append(f"{_INSTANCE}/{INSTANCE_SETTINGS}")
     told = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
@@ -51,19 +62,47 @@ def init(arguments: Sequence[str]) -> int:
     return 0
 
 
-def put_project(directory: Path, flow: str) -> list[str]:
+def put_project(directory: Path, flow: str, store: Remote | None = None) -> list[str]:
     """Makes a project with a flow of that name, and gives the names of its files.
+
+    Args:
+        directory: where it is made.
+        flow: the name of its flow.
+        store: the folder in a store that has its data; None: that is below the directory.
 
     Raises:
         DataError: something is in the way (code `config`).
     """
     _refuse_unless_empty(directory)
-    made = _contents(flow)
-    for name, text in made.items():
-        file = directory / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return list(made)
+    found = dict(_contents(flow))
+    landed: list[str] = []
+    if store is not None:
+        found[SETTINGS] += f'\n[storage]\ndata = "{store}"   # tables, ledgers, and what lands\n'
+        file = store / PurePosixPath(_SAMPLE).relative_to("data")
+        file.write_bytes(found.pop(_SAMPLE).encode())
+        landed.append(str(file))
+    for name, text in found.items():
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    return [*found, *landed]
+
+
+def _empty_folder(url: str) -> Remote:
+    """The folder in a store that a URL names.
+
+    Raises:
+        DataError: it is none, or something is in it (code `config`).
+    """
+    wrong = wrong_place(url)
+    if wrong is not None:
+        raise DataError(Diagnostic("config", f"--storage: {url!r} is {wrong[0]}", help=wrong[1]))
+    # How it is reached is not written into the project: the environment may tell.
+    store = remote_at(url, StorageSettings().where(os.environ))
+    first = next(store.files(), None)
+    if first is not None:
+        raise _in_the_way(f"{store} is not empty: `{first.relative_to(store)}` is in it")
+    return store
 
 
 def _contents(flow: str) -> Mapping[str, str]:
@@ -75,7 +114,7 @@ def _contents(flow: str) -> Mapping[str, str]:
         f"{folder}/{flow}.hydro": "program.hydro",
         f"{folder}/asset.yaml": "asset.yaml",
         f"{folder}/tests.yaml": "tests.yaml",
-        "data/landing/payments/2026-01.csv": "payments.csv",
+        _SAMPLE: "payments.csv",
     }
     template = files(_TEMPLATE)
     read = {
@@ -102,7 +141,7 @@ def _in_the_way(message: str) -> DataError:
 
 def _says(directory: Path, flow: str, made: Sequence[str]) -> str:
     go = "" if directory.resolve() == Path.cwd().resolve() else f"  cd {directory}\n"
-    lines = [f"{directory / name}\n" for name in made]
+    lines = [f"{name if is_remote(name) else directory / name}\n" for name in made]
     lines += [f"\nA project with the flow `{flow}`. Next:\n{go}"]
     lines += [f"  hydrotick test\n  hydrotick backfill {flow}\n  hydrotick show {flow} totals\n"]
     lines += [

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.deploy.deployment import Deployment
-from hydro_core.deploy.difference import ChangedOutput, ChangedState
-from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.artifact.deployment import Deployment
+from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.optimize.report import assumed_of
 from hydro_core.optimize.statistics import Statistics
+from hydro_core.program_change.difference import ChangedOutput, ChangedState
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.item import Row
 
-from ..deployment.changes import Change
 from ..flows.landed_past import rows_read
+from ..takeover.changes import Change
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline

@@ -18,17 +18,17 @@ from hydro_core.delivery import load_rules, open_graph
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.rules.syntax import Literals
 from hydro_core.running import check_ticks, given_types, read_ticks
-from hydro_core.simulation.schedules.explore import Explored, Limits, ScheduleSearch
-from hydro_core.simulation.schedules.facts import (
+from hydro_core.types.ddl import to_ddl
+from hydro_core.validation.simulation.schedules.explore import Explored, Limits, ScheduleSearch
+from hydro_core.validation.simulation.schedules.facts import (
     as_ticks,
     facts_of,
     invariant_text,
     shown,
     value_text,
 )
-from hydro_core.simulation.schedules.machine import RuleMachine
-from hydro_core.simulation.schedules.smaller import Story, smallest
-from hydro_core.types.ddl import to_ddl
+from hydro_core.validation.simulation.schedules.machine import RuleMachine
+from hydro_core.validation.simulation.schedules.smaller import Story, smallest
 
 from ..project.arguments import number_of
 

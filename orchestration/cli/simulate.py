@@ -22,16 +22,22 @@ from hydro_core.cli.program_arguments import (
     schemas_of,
 )
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.environment import settings_of
 from hydro_core.lang.load import load
 from hydro_core.lang.suffixes import FORMS, PROGRAMS
+from hydro_core.machine.environment import settings_of
 from hydro_core.project.program import program_of
-from hydro_core.simulation.case import Case
-from hydro_core.simulation.simulate import Divergence, Failed, Simulated, Simulation, Subject
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
+from hydro_core.validation.simulation.case import Case
+from hydro_core.validation.simulation.simulate import (
+    Divergence,
+    Failed,
+    Simulated,
+    Simulation,
+    Subject,
+)
 
 from ..project import project
 from ..project.arguments import add_format, flow_named, number_of
@@ -60,7 +66,7 @@ def simulate(arguments: Sequence[str]) -> int:
     subject, name = _subject(options, parser)
     on_spark = None
     if options.engine == "spark":
-        from hydro_core.simulation.pipelines import on_pipelines
+        from hydro_core.validation.simulation.pipelines import on_pipelines
 
         on_spark = on_pipelines(subject.program, subject.windows, subject.settings)
     runs = options.runs or _RUNS[options.engine]

@@ -6,14 +6,15 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.ledger import Ledger
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger import LEDGER, Ledger
+from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.storage.places import files_in, remove_tree
+from hydro_core.storage.remote import DataPlace, Remote
 
 from ..code_location.records import recorded_tables
 from ..code_location.run_process import end_orphans
@@ -28,7 +29,7 @@ def what_there_is(flow: FlowAsset, runner: TickRunner) -> list[str]:
     directory = runner.directory(flow)
     if directory.exists():
         done = _ticks(directory)
-        size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
+        size = sum(file.stat().st_size for file in files_in(directory))
         found.append(f"{directory}: {done:,} committed ticks, {size / 1e6:,.1f} MB")
     with _records(runner) as instance:
         if instance is not None:
@@ -59,8 +60,15 @@ def start_over(flow: FlowAsset, runner: TickRunner) -> None:
         instance.wipe_assets(recorded_tables(instance, flow))
 
 
-def _remove(directory: Path) -> None:
+def _remove(directory: DataPlace) -> None:
     """Takes a pipeline's directory away as a whole, and what was left by one who was killed."""
+    if isinstance(directory, Remote):
+        with WriterLock(directory):
+            # Tables without a ledger are refused until they are gone.
+            remove_tree(directory / LEDGER)
+            keys = [file.key for file in directory.files() if file != directory / LOCK_FILE]
+            directory.store.delete(keys)
+        return
     if directory.exists():
         with WriterLock(directory):
             directory.rename(directory.with_name(f".{directory.name}.{uuid.uuid4().hex[:8]}"))
@@ -82,7 +90,7 @@ def _refuse_running(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
         )
 
 
-def _ticks(directory: Path) -> int:
+def _ticks(directory: DataPlace) -> int:
     try:
         last = Ledger(directory).last_tick
     except DataError:

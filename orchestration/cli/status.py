@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.cli import output
-from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.errors import HydroError, shown_file
-from hydro_core.processes import has_ended
+from hydro_core.machine.processes import has_ended
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
@@ -30,7 +30,7 @@ from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
 from ..project.console import Console
-from ..project.deployments import Undeployed
+from ..project.serving import Undeployed
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import verified

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import dagster as dg
 
-from hydro_core.deploy.files import name_at, numbers, unread
+from hydro_core.artifact.files import name_at, numbers, unread
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Ledger
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.stored_format import FORMAT, format_of, migrate, migrations_of
+from hydro_core.storage.remote import DataPlace
 
 from ..instance.opening import open_instance
 from ..project import project
@@ -91,7 +91,7 @@ def _of_flow(flow: FlowAsset, settings: ProjectSettings, *, dry: bool) -> Upgrad
         return Upgraded(flow.name, problem=str(error))
 
 
-def _deployments(directory: Path) -> list[str]:
+def _deployments(directory: DataPlace) -> list[str]:
     """The deployments that this version does not read; none of them serves, or that is told first.
 
     They stay as they are: their names are those of what they hold.

@@ -10,13 +10,13 @@ from typing import Any
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.shrink import shrink
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
 from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
 from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
-from hydro_core.validation import same_items
+from hydro_core.validation.same_items import same_items
+from hydro_core.validation.shrink import shrink
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
 from ..project.arguments import flow_parser, number_of, parsed

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.slice_wording import in_words
-from hydro_core.shrink import Shrunk
-from hydro_core.sliced import SlicedRun
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.types.quarantine import WRONG
-from hydro_core.validation import same_items
+from hydro_core.validation.same_items import same_items
+from hydro_core.validation.shrink import Shrunk
+from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where
 from .show import as_table

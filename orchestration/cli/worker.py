@@ -11,7 +11,7 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.processes import FileLock
+from hydro_core.machine.processes import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project

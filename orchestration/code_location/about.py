@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from hydro_core.analysis.descriptions import Described
 from hydro_core.analysis.partition.answer import partition
-from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.errors import Span
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.storage.remote import DataPlace
 
 _LONGEST = 20_000
 """Characters of an explanation that the UI is given."""
@@ -40,7 +40,7 @@ class About:
     written: WrittenDeployment | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
-    tables: Mapping[str, Path] = field(default_factory=dict)
+    tables: Mapping[str, DataPlace] = field(default_factory=dict)
     """Where the outputs are that are tables of their own."""
     link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
     """What an asset shows of a place in the program."""

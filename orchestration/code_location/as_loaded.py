@@ -15,10 +15,10 @@ from dagster._core.definitions.definitions_load_context import (
     DefinitionsLoadType,
 )
 
-from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.deployments import Deployments
+from ..project.serving import Deployments
 
 _NOT_DEPLOYED = ""
 _PREFIX = "hydrotick/"

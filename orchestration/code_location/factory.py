@@ -22,8 +22,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.reads import no_such_output
 
 from ..instance.run_tags import FLOW_TAG
-from ..project.deployments import fitted
 from ..project.programs import comments_of, plan_as_written
+from ..project.serving import fitted
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner
 from .about import About

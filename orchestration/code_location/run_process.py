@@ -14,7 +14,7 @@ import os
 import dagster as dg
 from dagster._core.storage.tags import GRPC_INFO_TAG
 
-from hydro_core.processes import has_ended, host_of, process_named, this_process
+from hydro_core.machine.processes import has_ended, host_of, process_named, this_process
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..instance.run_tags import PROCESS_TAG

@@ -14,7 +14,7 @@ from pathlib import Path
 from hydro_core.project.discover import ASSETS, DECLARATIONS, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.deployments import Deployments
+from ..project.serving import Deployments
 
 RELOAD = "reload the code location"
 

@@ -18,7 +18,7 @@ from dagster._core.definitions.data_version import (
     NULL_EVENT_POINTER,
 )
 
-from hydro_core.deploy.files import WrittenDeployment
+from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..project.shape import FlowShape

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.local_path import local_path
 from hydro_core.files.transfer import Transfer
-from hydro_core.processes import FileLock
+from hydro_core.machine.delta_path import refuse_path
+from hydro_core.machine.processes import FileLock
 from hydro_core.project.flow_asset import FlowAsset, Landing
 from hydro_core.spark.pipeline.copy import copy_into, copy_table
 from hydro_core.spark.pipeline.verify import Verified
@@ -36,6 +36,8 @@ _LOCK = "_lock"
 
 OnPart = Callable[[str], None]
 """Called with the name of each part of a copy before it is made; tests end the process there."""
+
+_WHO = "hydrotick copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def _copied(
     flows = {}
     for name in names:
         step(name)
-        flows[name] = copy_into(settings.pipelines / name, to / PIPELINES / name, put=transfer.put)
+        source = settings.pipelines_here(_WHO) / name
+        flows[name] = copy_into(source, to / PIPELINES / name, put=transfer.put)
     landed = []
     for path in _landed(found):
         step(str(path))
@@ -167,7 +170,7 @@ def _names(found: Project) -> list[str]:
 
 
 def _is_committed(settings: ProjectSettings, name: str) -> bool:
-    return Ledger(settings.pipelines / name).last is not None
+    return Ledger(settings.pipelines_here(_WHO) / name).last is not None
 
 
 def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
@@ -185,7 +188,7 @@ def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
 def _untold(found: Project) -> Iterator[str]:
     for one in found.broken:
         yield f"the asset of `{one.name}` is wrong: what it reads may be of an earlier moment"
-    known = {place.name for place in found.settings.pipelines.glob("[!.]*")}
+    known = {place.name for place in found.settings.pipelines_here(_WHO).glob("[!.]*")}
     for name in sorted(known - set(found.names)):
         yield f"`{name}` is no flow of the project any more, and is not copied"
 

@@ -35,6 +35,8 @@ from .note import LANDING, PIPELINES, RECORDS, CopyNote
 
 _BESIDE = ".restored"
 
+_WHO = "hydrotick restore"
+
 
 @dataclass(frozen=True, slots=True)
 class Restorable:
@@ -98,10 +100,10 @@ def restore(
         DataError: the copy is damaged, or somebody works on a flow (code `state`); nothing was
             changed.
     """
-    settings.pipelines.mkdir(parents=True, exist_ok=True)
+    settings.pipelines_here(_WHO).mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         for flow in asked.flows:
-            directory = settings.pipelines / flow.name
+            directory = settings.pipelines_here(_WHO) / flow.name
             directory.mkdir(exist_ok=True)
             held.enter_context(WriterLock(directory).at_work("a restoration"))
         _refuse_runs(asked, settings)
@@ -114,7 +116,7 @@ def restore(
         _records(asked, settings)
         for flow in asked.flows:
             step(flow.name)
-            exchange(_beside(settings, flow), settings.pipelines / flow.name)
+            exchange(_beside(settings, flow), settings.pipelines_here(_WHO) / flow.name)
         step("exchanged")
         _land(asked, settings)
         for flow in asked.flows:
@@ -193,7 +195,7 @@ def _land(asked: Restorable, settings: ProjectSettings) -> None:
 
 
 def _beside(settings: ProjectSettings, flow: FlowAsset) -> Path:
-    return settings.pipelines / f".{flow.name}{_BESIDE}"
+    return settings.pipelines_here(_WHO) / f".{flow.name}{_BESIDE}"
 
 
 def _damaged(asked: Restorable, problem: str) -> DataError:

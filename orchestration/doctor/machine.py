@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+import uuid
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.spark.session.jars import DELTA, STORES, Packages
 from hydro_core.spark.session.java import default_share, find_java, java_version
+from hydro_core.storage.remote import Remote
 
 from ..project.settings import ProjectSettings
-from .finding import Finding
+from .finding import Finding, looked
 
 _AHEAD = "they are fetched when they are first needed; `hydrotick ready{}` does it ahead"
 
@@ -51,7 +54,27 @@ def of_directories(settings: ProjectSettings) -> Iterator[Finding]:
         "Dagster's home": settings.dagster_home,
     }
     for what, place in places.items():
-        yield _written(what, place)
+        yield from (
+            _kept_in_store(what, place) if isinstance(place, Remote) else (_written(what, place),)
+        )
+
+
+def _kept_in_store(what: str, place: Remote) -> Iterator[Finding]:
+    """The same of a store: what only one may write is written if it is absent, then removed."""
+    file = place / f".hydrotick-doctor-{uuid.uuid4().hex[:8]}"
+
+    def write() -> str:
+        if file.store.write_if_absent(file.key, b"written by hydrotick doctor") is None:
+            raise AssertionError(f"{file} has a name that nobody has")
+        refused = file.store.write_if_absent(file.key, b"written twice") is None
+        file.unlink()
+        if not refused:
+            cure = "take a server that has conditional writes (`If-None-Match`), as Amazon's has"
+            what = f"{place} writes what is there already: two could run the same tick"
+            raise InfrastructureError(Diagnostic("config", what, help=cure))
+        return f"{place}: written to and removed from"
+
+    yield from looked(what, write)
 
 
 def _written(what: str, place: Path) -> Finding:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
-from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
@@ -23,7 +22,7 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.quarantine import WRONG, is_widened
 
-from ..project.deployments import Deployments, fitted
+from ..project.serving import Deployments, fitted
 from ..project.settings import ProjectSettings
 from .held import held_by
 from .readiness import HeldTick, Ready, ready
@@ -55,7 +54,7 @@ class Flows:
         """The core's settings for a flow, which may have settings of Spark of its own."""
         return self.project.core_with(flow.spark.conf, flow.spark.master)
 
-    def directory(self, flow: FlowAsset) -> Path:
+    def directory(self, flow: FlowAsset) -> DataPlace:
         """Where the flow's tables and ledger are."""
         return self.project.pipelines / flow.name
 
@@ -134,7 +133,7 @@ class Flows:
         reads, last = ledger.last_reads(), ledger.last_tick
         return tuple(read.name for read in reads if last in read.empty)
 
-    def table_of(self, flow: FlowAsset, output: str) -> Path:
+    def table_of(self, flow: FlowAsset, output: str) -> DataPlace:
         """Where an output is as a table of its own."""
         from hydro_core.spark.store.names import directory_names
 

@@ -19,12 +19,12 @@ from hydro_core.compile import Compiled, planned
 from hydro_core.errors import DataError, HydroError, InfrastructureError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.wanted import ReadLimits, WantedRows, meets
 from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.values import canonical
+from hydro_core.validation.sliced import SlicedRun
 
 from .landed_past import rows_read
 

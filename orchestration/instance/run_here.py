@@ -15,7 +15,7 @@ from dagster._core.execution.api import execute_run_iterator
 from dagster._utils.interrupts import check_captured_interrupt
 from dagster_shared.error import SerializableErrorInfo
 
-from hydro_core.processes import this_process
+from hydro_core.machine.processes import this_process
 
 from .run_tags import PARTITION, PROCESS_TAG, range_tags
 

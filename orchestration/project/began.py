@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hydro_core.deploy.deployment import Deployment
+    from hydro_core.artifact.deployment import Deployment
 
 STARTED_EMPTY = " started empty with tick "
 

@@ -10,9 +10,15 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from hydro_core.environment import MASTER, MEMORY, wrong_master, wrong_memory, wrong_variable
 from hydro_core.errors import ProgramError
-from hydro_core.spark_conf import wrong_conf
+from hydro_core.machine.environment import (
+    MASTER,
+    MEMORY,
+    wrong_master,
+    wrong_memory,
+    wrong_variable,
+)
+from hydro_core.machine.spark_conf import wrong_conf
 from hydro_core.storage.remote import is_remote, remote_at
 
 from .logs import FORMAT, FORMATS
@@ -40,8 +46,13 @@ def wrong_directory(value: str) -> Wrong:
 
 def wrong_landing(value: str) -> Wrong:
     """What is wrong with a place where data lands: a directory, or a folder in a store."""
+    return wrong_place(value) if is_remote(value) else wrong_directory(value)
+
+
+def wrong_place(value: str) -> Wrong:
+    """What is wrong with a folder in a store."""
     if not is_remote(value):
-        return wrong_directory(value)
+        return "no folder in a store", "write its URL, as `s3://bucket/folder`"
     try:
         remote_at(value)
     except ProgramError as error:
@@ -146,6 +157,7 @@ class FileSettings:
     log_format: str | None = _setting(
         "logs", "format", _one_of(FORMATS, "no form of a log"), FORMAT
     )
+    storage_data: str | None = _setting("storage", "data", _text(wrong_place))
     storage_endpoint: str | None = _setting(
         "storage",
         "endpoint",

@@ -10,15 +10,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
-from hydro_core.deploy.files import WrittenDeployment
-from hydro_core.deploy.records import FORMAT
-from hydro_core.deploy.said import Said, said
+from hydro_core.artifact.deployment import PACKAGE, Costs, Deployment, Validated
+from hydro_core.artifact.files import WrittenDeployment
+from hydro_core.artifact.records import FORMAT
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.program_change.said import Said, said
 from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of, project_above
@@ -26,11 +26,12 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.output_forms import refuse_not_growing
 from hydro_core.project.program import check_columns, params_given, program_of
 from hydro_core.project.quarantine import asks
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
+    from hydro_core.artifact.make import DeploymentMetadata
     from hydro_core.compile import Compiled
-    from hydro_core.deploy.make import DeploymentMetadata
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
     from hydro_core.optimize.statistics import Statistics
@@ -131,7 +132,7 @@ def deployment_for(flow: FlowAsset, known: KnownData | None = None) -> Deploymen
     """
     from hydro_core.compile import stratified
     from hydro_core.shards.together import as_written
-    from hydro_core.validation import validate_randomly
+    from hydro_core.validation.plans import validate_randomly
 
     made = untried_deployment(flow, known)
     refuse_not_growing(flow, made.plan)
@@ -161,7 +162,7 @@ def _deployment(
     flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
 ) -> Deployment:
     """What is deployed of a program, each part of which is planned so."""
-    from hydro_core.deploy.make import deployment_of
+    from hydro_core.artifact.make import deployment_of
 
     best, about = _planned(flow, program, plan)
     made = deployment_of(flow.name, program.typed, best, about)
@@ -173,7 +174,7 @@ def _planned(
     flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
 ) -> tuple[Optimized, DeploymentMetadata]:
     """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
-    from hydro_core.deploy.make import DeploymentMetadata
+    from hydro_core.artifact.make import DeploymentMetadata
 
     cut = in_shards(flow, program, plan)
     said = DeploymentMetadata(texts_of(flow), params=written(params_given(flow)))

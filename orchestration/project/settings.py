@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from hydro_core.environment import wrong_variable
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.local_path import place_at
+from hydro_core.machine.environment import wrong_variable
+from hydro_core.machine.spark_conf import conf_of
 from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings, size_in_bytes
-from hydro_core.spark_conf import conf_of
 from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
@@ -27,6 +27,7 @@ HOME = "HYDROTICK_HOME"
 DAGSTER_HOME = "DAGSTER_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
 _SAMPLE_KEYS = "HYDROTICK_SAMPLE_KEYS"
+_PIPELINES, _LANDING, _DERIVED = "pipelines", "landing", "derived"
 _RANGE = 100
 _SENSOR_SECONDS = 30
 
@@ -61,7 +62,8 @@ class ProjectSettings:
     server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
 
     Processes log as `log_format` says [HYDROTICK_LOG_FORMAT]: `text` or `json`.
-    `storage` says how object stores are reached.
+    `storage` says how object stores are reached; pipelines are in `data_store`, the URL of a folder
+    in one, where that is said, and so are landing tables that are said to be nowhere else.
     `worker` says which service runs ticks [HYDROTICK_WORKER, HYDROTICK_WORKER_TOKEN].
     """
 
@@ -79,6 +81,7 @@ class ProjectSettings:
     root: Path | None = None
     landing_at: Path | None = None
     landing_store: str | None = None
+    data_store: str | None = None
     dagster_at: Path | None = None
     pool: str | None = None
     sensors_run: bool = False
@@ -123,7 +126,7 @@ class ProjectSettings:
     @property
     def landing(self) -> Path:
         """Tables that outside systems write."""
-        return self.landing_at or self.home / "landing"
+        return self.landing_at or self.home / _LANDING
 
     def landed(self, path: str) -> DataPlace:
         """Where an input lands: its path from the landing on, or what it is a URL of."""
@@ -135,9 +138,23 @@ class ProjectSettings:
         return remote_at(self.landing_store, self.storage) / PurePosixPath(place)
 
     @property
-    def pipelines(self) -> Path:
+    def pipelines(self) -> DataPlace:
         """A directory for each flow: its state, outputs and ledger."""
-        return self.home / "pipelines"
+        if self.data_store is not None:
+            return remote_at(self.data_store, self.storage) / _PIPELINES
+        return self.home / _PIPELINES
+
+    def pipelines_here(self, who: str) -> Path:
+        """The same for those who need a directory of this machine.
+
+        Raises:
+            DataError: pipelines are in a store (code `config`).
+        """
+        if isinstance(self.pipelines, Path):
+            return self.pipelines
+        message = f"`{who}` is for pipelines in directories, and these are in {self.pipelines}"
+        cure = "see docs/object-stores.md for what a store has in its place"
+        raise DataError(Diagnostic("config", message, help=cure))
 
     @property
     def dagster_home(self) -> Path:
@@ -171,11 +188,13 @@ def project_settings(
     said = of_environment.over(file if given is None else given.over(file))
     ticks = environ.get(_RANGE_TICKS)
     base = root or Path.cwd()
+    home = _directory(environ, HOME) or base / (said.home or "data")
     in_store = said.landing is not None and is_remote(said.landing)
     return ProjectSettings(
-        home=_directory(environ, HOME) or base / (said.home or "data"),
+        home=home,
         landing_at=None if in_store else _below(base, said.landing),
-        landing_store=said.landing if in_store else None,
+        landing_store=said.landing if in_store else _landing_in(said),
+        data_store=said.storage_data,
         dagster_at=_directory(environ, DAGSTER_HOME) or _below(base, said.dagster),
         pool=said.pool,
         sensors_run=said.sensors == "running",
@@ -197,7 +216,7 @@ def project_settings(
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,
         root=root,
-        storage=_storage(said).where(environ),
+        storage=_storage(said, home).where(environ),
         worker=WorkerSettings(
             said.worker_address,
             worker_token(environ, _below(base, said.worker_token_file)),
@@ -208,15 +227,23 @@ def project_settings(
     )
 
 
-def _storage(said: FileSettings) -> StorageSettings:
+def _storage(said: FileSettings, home: Path) -> StorageSettings:
     """How stores are reached, as far as the file says."""
     return StorageSettings(
-        said.storage_endpoint,
-        said.storage_region,
-        said.storage_profile,
-        said.storage_anonymous or False,
+        endpoint=said.storage_endpoint,
+        region=said.storage_region,
+        profile=said.storage_profile,
+        anonymous=said.storage_anonymous or False,
+        derived=str(home.absolute() / _DERIVED),
         patience=said.storage_patience or PATIENCE,
     )
+
+
+def _landing_in(said: FileSettings) -> str | None:
+    """Where data lands if only the store of all data is said."""
+    if said.storage_data is None or said.landing is not None:
+        return None
+    return f"{said.storage_data.rstrip('/')}/{_LANDING}"
 
 
 def _below(base: Path, path: str | None) -> Path | None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hydro_core.analysis.slice_wording import path_name
 from hydro_core.errors import HydroError
-from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.wanted import field_of
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
-from hydro_core.validation import same_items
+from hydro_core.validation.same_items import same_items
+from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where, rows_where, without
 from .declared import EQUALS, SAYS

@@ -24,10 +24,10 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
-from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
+from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where
 from .compared import ComparedKeys, ComputedOutput, equal_to, told

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 

@@ -9,15 +9,15 @@ after it. The landed rows go first: whatever ends the process in between, runnin
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace, Remote
 
 from ..flows.looking import LandingReads, look
@@ -281,9 +281,7 @@ def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
     begun = _begun(runner, found.flow) or {}
     before |= {name: version for name, version in begun.items() if name in deltas}
     place = runner.directory(found.flow) / _BEGUN
-    scratch = place.with_suffix(f".{os.getpid()}.tmp")
-    scratch.write_text(json.dumps(before), encoding="utf-8")
-    scratch.replace(place)
+    write_whole(place, json.dumps(before))
     return before
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
+
+from hydro_core.storage.remote import DataPlace
 
 _SECONDS_TO_LOOK = 1.0
 
 
-def wait_for_work(directory: Path, log: Callable[[str], None]) -> None:
+def wait_for_work(directory: DataPlace, log: Callable[[str], None]) -> None:
     """Returns when nobody is at such work on the pipeline in a directory; says once whose it is."""
     # Imported here: what runs ticks is opened by who only asks, too.
     from hydro_core.spark.store.ledger_lock import long_work

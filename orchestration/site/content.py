@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.descriptions import Described, described
-from hydro_core.deploy.deployment import Deployment
+from hydro_core.artifact.deployment import Deployment
 from hydro_core.errors import Span
 from hydro_core.ir.render import Picture, picture_of
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.deployments import fitted
 from ..project.programs import untried_deployment
+from ..project.serving import fitted
 from ..project.shape import FlowShape, shape_of
 from ..quality.declared import checks_of
 from ..runner.runner import TickRunner

@@ -15,7 +15,7 @@ from dagster._core.launcher.base import CheckRunHealthResult, LaunchRunContext, 
 from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster._serdes import ConfigurableClassData
 
-from hydro_core.processes import has_ended, host_of, this_process
+from hydro_core.machine.processes import has_ended, host_of, this_process
 
 from ..instance.run_tags import PROCESS_TAG, flow_of
 from .wire import ask, place_in

@@ -12,7 +12,7 @@ from dagster._core.execution.api import execute_run_iterator
 from dagster._utils.hosted_user_process import recon_job_from_origin
 from dagster._utils.interrupts import capture_interrupts, pop_captured_interrupt
 
-from hydro_core.processes import this_process
+from hydro_core.machine.processes import this_process
 
 from ..instance.run_tags import PROCESS_TAG
 

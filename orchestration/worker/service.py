@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hydro_core.processes import this_process
+from hydro_core.machine.processes import this_process
 from hydro_core.settings import MEBIBYTE, size_in_bytes
 
 from ..project.settings import ProjectSettings

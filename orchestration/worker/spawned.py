@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from hydro_core.environment import MASTER, MEMORY
+from hydro_core.machine.environment import MASTER, MEMORY
 from hydro_core.project.discover import PROJECT
 
 from ..project.settings import HOME

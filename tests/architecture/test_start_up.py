@@ -86,7 +86,7 @@ def test_a_run_that_asks_a_worker_loads_no_engine_and_no_compiler(shop: Path) ->
     loaded = set(_printed(shop, RUN, kept).split())
     assert {"dagster", "hydrotick.worker.client"} <= loaded
     not_needed = HEAVY - {"dagster", "pyarrow"}
-    not_needed |= {"hydro_core.compile", "hydro_core.lang.parser", "hydro_core.sliced"}
+    not_needed |= {"hydro_core.compile", "hydro_core.lang.parser", "hydro_core.validation.sliced"}
     assert not loaded & not_needed
     assert not [name for name in loaded if name.startswith(("hydro_core.opti", "hydro_core.ref"))]
 

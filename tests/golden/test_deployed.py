@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from hydro_core.artifact.files import read, write
+from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_graph, stratified
-from hydro_core.deploy.files import read, write
-from hydro_core.deploy.make import deployment_of
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types, read_ticks
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.validation import validate
+from hydro_core.validation.plans import validate
 from tests.golden.cases import Case, all_cases
 from tests.golden.vectors import Vector, calendar_of, vectors
 

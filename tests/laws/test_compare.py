@@ -18,7 +18,8 @@ from hydro_core.ir.walk import outputs
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
-from hydro_core.validation import random_ticks, validate
+from hydro_core.validation.plans import validate
+from hydro_core.validation.random_ticks import random_ticks
 from tests.support.flows import program
 
 RUNS = 3

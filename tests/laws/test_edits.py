@@ -11,14 +11,21 @@ from random import Random
 
 import pytest
 
+from hydro_core.artifact.deployment import Deployment
+from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
-from hydro_core.deploy.deployment import Deployment
-from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, difference
-from hydro_core.deploy.make import deployment_of
 from hydro_core.errors import ProgramError
 from hydro_core.optimize.compare import ComparedStream
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.trial import Claim, ClaimMismatch, try_claims, try_out
+from hydro_core.program_change.difference import (
+    NEW,
+    NEW_PLAN,
+    OLD,
+    OLD_PLAN,
+    Difference,
+    difference,
+)
+from hydro_core.validation.claims import Claim, ClaimMismatch, try_claims, try_out
 from tests.support.changes import CHANGES
 from tests.support.deployments import records
 from tests.support.edits import TURNED, WORDS, Edit

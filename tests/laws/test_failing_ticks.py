@@ -23,7 +23,8 @@ from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.stream import Order
-from hydro_core.validation import outputs_before_failure, same_items
+from hydro_core.validation.plans import outputs_before_failure
+from hydro_core.validation.same_items import same_items
 from tests.support.flows import INPUTS, typed_program
 from tests.support.stored import FEW, MANY, batch, outputs_at, storable
 
@@ -129,7 +130,7 @@ def _check(seed: int, settings: Settings, directory: Path, spark: SparkSession) 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("seed", "settings"), [(16, FEW), (34, MANY)], ids=["few", "many"])
+@pytest.mark.parametrize(("seed", "settings"), [(16, FEW), (19, MANY)], ids=["few", "many"])
 def test_pipelines_tell_the_tick_that_fails(
     seed: int, settings: Settings, tmp_path: Path, spark: SparkSession
 ) -> None:

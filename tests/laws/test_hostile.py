@@ -11,7 +11,8 @@ import pytest
 from hydro_core.compile import compile_graph, compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.validation import random_ticks, validate
+from hydro_core.validation.plans import validate
+from hydro_core.validation.random_ticks import random_ticks
 from tests.laws.hostile import hostile
 
 RUNS = 4

@@ -26,7 +26,7 @@ from hydro_core.optimize.shape import Payload, Shape, Sort
 from hydro_core.optimize.space import ENode, Problem, Space
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.types.values import canonical
-from hydro_core.validation import random_ticks
+from hydro_core.validation.random_ticks import random_ticks
 from tests.support.flows import typed_program
 
 MOST_NODES = 400

@@ -37,7 +37,7 @@ from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.json import to_json
 from hydro_core.types.quarantine import QUARANTINE
 from hydro_core.types.stream import Order
-from hydro_core.validation import same_items
+from hydro_core.validation.same_items import same_items
 from tests.laws.test_failing_ticks import FAILING
 from tests.support.flows import INPUTS, typed_program
 from tests.support.row_programs import numbers, random_program

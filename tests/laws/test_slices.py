@@ -18,10 +18,10 @@ from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.errors import HydroError
 from hydro_core.reference.interpreter import run_ticks
-from hydro_core.sliced import SlicedRun, WantedRows
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import FieldPath, leaves
 from hydro_core.types.values import RowItem, canonical
+from hydro_core.validation.sliced import SlicedRun, WantedRows
 from tests.laws.test_partition import KINDS
 
 

@@ -24,9 +24,6 @@ from hydro_core.spark.pipeline.prepared import Prepared
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.deployment.changes import change_of
-from hydrotick.deployment.deploying import before, deploy, roll_back
-from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project import project
 from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings
@@ -34,6 +31,9 @@ from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned
 from hydrotick.runner.forgetting import forget, to_forget
 from hydrotick.runner.runner import TickRunner
+from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.deploying import before, deploy, roll_back
+from hydrotick.takeover.seams import DeployOptions
 from tests.operating.model import START, TICKS, ByTick
 from tests.operating.programs import KEY, Values, columns_of, outputs_of
 

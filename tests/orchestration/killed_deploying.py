@@ -7,11 +7,11 @@ import signal
 import sys
 from pathlib import Path
 
-from hydrotick.deployment.changes import change_of
-from hydrotick.deployment.deploying import deploy
-from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
+from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.deploying import deploy
+from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.small import small_flow
 
 

@@ -25,11 +25,11 @@ from hydrotick.cli.backfill import backfill
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.next_run import next_run
 from hydrotick.code_location.records import corrections_tried
-from hydrotick.deployment.changes import change_of
-from hydrotick.deployment.deploying import compare
-from hydrotick.deployment.seams import DeployOptions
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG, FLOW_TAG, JUDGED_TAG, range_tags
 from hydrotick.runner.runner import TickRunner
+from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.deploying import compare
+from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.changing import DOUBLED, rewrite
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
 from tests.orchestration.small import BATCHES, Run, contents, land, serve

@@ -23,9 +23,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
-from hydrotick.deployment.changes import change_of
-from hydrotick.deployment.seams import DeployOptions
-from hydrotick.deployment.deploying import deploy
+from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.seams import DeployOptions
+from hydrotick.takeover.deploying import deploy
 from hydrotick.runner.runner import TickRunner
 from hydrotick.cli.ticking import run_ticks
 from tests.orchestration.small import contents, opened

@@ -214,7 +214,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
 
     def noted(*args: Any, **kwargs: Any) -> Rework:
         rework = staging_for(*args, **kwargs)
-        made.append({*rework.beside.plan.graph.sinks})
+        made.append({*rework.staging.plan.graph.sinks})
         return rework
 
     for module in ("rework", "comparison"):

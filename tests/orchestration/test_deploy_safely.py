@@ -15,18 +15,18 @@ from dagster._core.loader import LoadingContextForTest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from hydro_core.artifact.files import numbers
 from hydro_core.cli.main import main
-from hydro_core.deploy.files import numbers
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.code_location.factory import asset_key, project_definitions
-from hydrotick.deployment.changes import change_of
-from hydrotick.deployment.deploying import deploy as take_over
-from hydrotick.deployment.seams import DeployOptions
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
+from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.deploying import deploy as take_over
+from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,

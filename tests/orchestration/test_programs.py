@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.deploy.deployment import PACKAGE, Deployment
-from hydro_core.deploy.said import said
+from hydro_core.artifact.deployment import PACKAGE, Deployment
 from hydro_core.errors import ProgramError
+from hydro_core.program_change.said import said
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.project.program import program_of
 from hydro_core.types.ddl import to_ddl
-from hydrotick.project.deployments import Deployments
 from hydrotick.project.programs import deployment_for, said_instead
+from hydrotick.project.serving import Deployments
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
 

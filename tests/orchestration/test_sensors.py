@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hydro_core.processes import this_process
+from hydro_core.machine.processes import this_process
 from hydrotick.cli.status import _table, status, status_of
 from hydrotick.code_location.factory import asset_key, flow_definitions
 from hydrotick.code_location.failures import FailedRun, failed_run, tell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -13,6 +12,7 @@ from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.storage.remote import DataPlace
 
 SETTINGS = Settings().with_(master="local[2]", memory="1g")
 
@@ -37,7 +37,7 @@ def planned(program: str = PROGRAM) -> TickPlan:
     return plan(typed)
 
 
-def opened(directory: Path, program: str = PROGRAM, settings: Settings = SETTINGS) -> Pipeline:
+def opened(directory: DataPlace, program: str = PROGRAM, settings: Settings = SETTINGS) -> Pipeline:
     return Pipeline(directory, planned(program), settings)
 
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.artifact.deployment import Deployment
+from hydro_core.artifact.files import name_of, read, write
+from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
-from hydro_core.deploy.deployment import Deployment
-from hydro_core.deploy.difference import Difference, difference
-from hydro_core.deploy.files import name_of, read, write
-from hydro_core.deploy.make import deployment_of
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.program_change.difference import Difference, difference
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.stored import stored_batches
 from hydro_core.spark.pipeline.jobs import Tables
@@ -133,7 +133,7 @@ def take_over(serving: Pipeline, found: Difference, directory: Path) -> Pipeline
             for tick in range(rework.first, rework.last + 1):
                 stored = stored_batches(serving.store, by.tables, (tick, tick), serving.spark)
                 inputs = {n: rows for n, rows in landed(tick).items() if n in by.inputs}
-                rework.beside.run_tick(tick, {**inputs, **stored})
+                rework.staging.run_tick(tick, {**inputs, **stored})
         rework.replace()
     return target
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.compile import optimized
-from hydro_core.simulation.pipelines import on_pipelines
+from hydro_core.validation.simulation.pipelines import on_pipelines
 from tests.laws.conditions import CONDITIONS, NEAREST
 from tests.laws.keyed_histories import BY_KEY, OVER_TIME, PER_ITEM, KeyedHistory, keyed_history
 from tests.spark.pipelines import SETTINGS

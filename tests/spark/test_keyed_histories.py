@@ -16,13 +16,13 @@ from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.running import given_types, read_ticks
 from hydro_core.settings import Settings
-from hydro_core.simulation.case import Case, Ranked
-from hydro_core.simulation.pipelines import on_pipelines
-from hydro_core.simulation.simulate import OnSpark, Simulation, Subject
 from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs
+from hydro_core.validation.simulation.case import Case, Ranked
+from hydro_core.validation.simulation.pipelines import on_pipelines
+from hydro_core.validation.simulation.simulate import OnSpark, Simulation, Subject
 from tests.laws.keyed_histories import KeyedHistory, keyed_history
 from tests.spark.pipelines import SETTINGS
 

@@ -43,13 +43,16 @@ ORDERS = (
     'by="k", order=["at", "m"]',
     'by="m", order="k", descending=True',
 )
-SESSION = ", s=session(gap=1.0)"
+OTHERS = {
+    ORDERS[0]: ", s=session(gap=1.0)",
+    ORDERS[1]: ', p=running(sum("v"), peers=True), after=lead("v", 2), f=running(count())',
+    ORDERS[3]: ', p=running(avg("v"), peers=True), w=running(max_by("v", "at"), peers=True)',
+}
 TICKS, FIRST = 6, 60
 
 
 def program(order: str) -> str:
-    session = SESSION if order == ORDERS[0] else ""
-    return f"{SOURCE}a -> persist() -> over({order}, {COLUMNS}{session}) -> out"
+    return f"{SOURCE}a -> persist() -> over({order}, {COLUMNS}{OTHERS.get(order, '')}) -> out"
 
 
 def made(rng: random.Random, rows: int) -> list[Row]:
@@ -98,8 +101,15 @@ def run(
     pipeline.run_range(first, last, given)
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["small files", "large files"])
-@pytest.mark.parametrize("order", ORDERS)
+WAYS = [
+    pytest.param(order, large, marks=() if large and i < 2 else pytest.mark.slow)
+    for i, order in enumerate(ORDERS)
+    for large in (True, False)
+]
+"""Of large files rows are looked up by hashes beside them."""
+
+
+@pytest.mark.parametrize(("order", "large"), WAYS)
 def test_ticks_ranges_and_corrections(
     order: str, large: bool, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,7 +143,7 @@ def test_a_late_tick_hands_over_the_rows_of_its_keys_alone(
     pipeline.compact()
     check_tick(pipeline, 13, wanted | {"difference": 0}, handed, spark)
     with correction(pipeline, 13) as rework:
-        rework.beside.run_tick(13, batch(13, late=True))
+        rework.staging.run_tick(13, batch(13, late=True))
         rework.replace()
     assert handed["users"] == 2
     in_one = opened(tmp_path / "in one", few=0)

@@ -13,7 +13,7 @@ from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.types.values import canonical
-from hydro_core.validation import random_ticks
+from hydro_core.validation.random_ticks import random_ticks
 from tests.support.flows import typed_program
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 """What a tick of `over` and `top` is handed of what is stored: the last rows of the keys that come,
-however long these are; all rows of a key of which one comes late.
+however long these are; of a key of which one comes late those behind it, and the last before.
 """
 
 from __future__ import annotations
@@ -61,7 +61,11 @@ def test_appended_rows_meet_the_tails_of_their_keys(
     assert 0 < much <= little + NEW, (little, much)
 
 
-def test_a_late_row_meets_all_of_its_key(tmp_path: Path, spark: SparkSession) -> None:
-    appended = handed(OVER, MUCH, MUCH + 3, tmp_path / "appended", spark)
-    late = handed(OVER, MUCH, -1, tmp_path / "late", spark)
-    assert late >= appended + NEW * (MUCH - 3), (appended, late)
+def test_a_late_row_meets_those_behind_it(tmp_path: Path, spark: SparkSession) -> None:
+    """As many, whether much or little stands before it; near the start nearly all of the key."""
+    little, much = (
+        handed(OVER, length, length - 3, tmp_path / str(length), spark) for length in (LITTLE, MUCH)
+    )
+    assert 0 < much <= little + NEW, (little, much)
+    early = handed(OVER, MUCH, -1, tmp_path / "early", spark)
+    assert early >= much + NEW * (MUCH - 6), (much, early)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.compile import optimized
-from hydro_core.simulation.pipelines import on_pipelines
+from hydro_core.validation.simulation.pipelines import on_pipelines
 from tests.laws.ordered_histories import ordered_history
 from tests.spark.pipelines import SETTINGS
 from tests.spark.test_keyed_histories import WINDOWS, check, in_memory, seeds

@@ -19,9 +19,6 @@ from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.running import read_ticks, run_items
 from hydro_core.settings import Settings
-from hydro_core.simulation.case import Case, Ranked
-from hydro_core.simulation.pipelines import on_pipelines
-from hydro_core.simulation.simulate import Simulation, Subject
 from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.pipeline.alive import alive_rows
@@ -30,6 +27,9 @@ from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.ddl import parse_ddl
+from hydro_core.validation.simulation.case import Case, Ranked
+from hydro_core.validation.simulation.pipelines import on_pipelines
+from hydro_core.validation.simulation.simulate import Simulation, Subject
 from tests.laws.recent_programs import RecentProgram, recent_program
 from tests.spark.pipelines import SETTINGS
 from tests.support.stored import FEW, stored_outputs

@@ -72,7 +72,7 @@ def test_a_correction_is_as_if_the_rows_had_come_in_time(
     before = contents(pipeline)
     with correction(pipeline, late) as rework:
         assert rework.first == late
-        run(rework.beside, rework.first, rework.last, late)
+        run(rework.staging, rework.first, rework.last, late)
         assert contents(opened(served)) == before
         commit = rework.replace()
     assert (commit.first, commit.last) == (late, LAST)
@@ -93,7 +93,7 @@ def test_a_correction_that_was_killed_never_happened_or_is_done(
     before = contents(pipeline)
     pipeline.step = crash_at(step)
     rework = correction(pipeline, 2)
-    run(rework.beside, rework.first, rework.last, 2)
+    run(rework.staging, rework.first, rework.last, 2)
     with pytest.raises(Crash):
         rework.replace()
     pipeline.lock.release()  # as the end of the process does
@@ -101,11 +101,11 @@ def test_a_correction_that_was_killed_never_happened_or_is_done(
     again = opened(served)
     if not done:
         with correction(again, 2) as rework:
-            run(rework.beside, rework.first, rework.last, 2)
+            run(rework.staging, rework.first, rework.last, 2)
             rework.abandon()
         assert contents(again) == before
         with correction(again, 2) as rework:
-            run(rework.beside, rework.first, rework.last, 2)
+            run(rework.staging, rework.first, rework.last, 2)
             rework.replace()
     assert contents(opened(served)) == in_time(2)
 
@@ -114,7 +114,7 @@ def test_an_abandoned_correction_leaves_nothing(served: Path) -> None:
     pipeline = opened(served)
     before = contents(pipeline)
     with correction(pipeline, 1) as rework:
-        run(rework.beside, rework.first, 2, 1)
+        run(rework.staging, rework.first, 2, 1)
         with pytest.raises(RuntimeError, match="complete"):
             rework.replace()
     assert contents(pipeline) == before
@@ -155,7 +155,7 @@ def test_a_table_of_the_last_tick_is_had_from_an_earlier_version(tmp_path: Path)
     with correction(pipeline, 3) as rework:
         assert rework.first == 3
         for tick in range(3, LAST + 1):
-            rework.beside.run_tick(tick, only(tick, 3))
+            rework.staging.run_tick(tick, only(tick, 3))
         rework.replace()
     expected = ran("expected", 3)
     assert shown(pipeline) == shown(expected)
@@ -173,6 +173,6 @@ def test_a_log_that_was_summed_up_is_had_from_before(served: Path) -> None:
     pipeline.compact(keep_hours=7 * 24)
     with correction(pipeline, 2) as rework:
         assert rework.first <= 2
-        run(rework.beside, rework.first, rework.last)
+        run(rework.staging, rework.first, rework.last)
         rework.replace()
     pipeline.run_tick(LAST + 1, batch(LAST + 1))

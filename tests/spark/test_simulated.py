@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.compile import compile_text
-from hydro_core.simulation.pipelines import on_pipelines
-from hydro_core.simulation.simulate import Simulated, Simulation, Subject
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.prepared import Prepared
 from hydro_core.ticks.calendar import Calendar
+from hydro_core.validation.simulation.pipelines import on_pipelines
+from hydro_core.validation.simulation.simulate import Simulated, Simulation, Subject
 from tests.spark.pipelines import SETTINGS
 
 pytestmark = pytest.mark.spark

@@ -102,7 +102,7 @@ def made(rework: Rework, by: Bootstrap, serving: Pipeline) -> Rework:
         for tick in range(first, last + 1):
             landed = {n: rows for n, rows in batch(tick).items() if n in by.inputs}
             within = {n: b.within(tick, tick) for n, b in stored.items()}
-            rework.beside.run_tick(tick, {**landed, **within})
+            rework.staging.run_tick(tick, {**landed, **within})
     return rework
 
 
@@ -198,7 +198,7 @@ def test_the_program_before_takes_over_again(served: Path, tmp_path: Path) -> No
     back = opened(served, BEFORE)
     with rollback(target, back) as rework:
         assert (rework.first, rework.last) == (LAST + 1, LAST + 1)
-        run(rework.beside, rework.first, rework.last)
+        run(rework.staging, rework.first, rework.last)
         rework.replace()
     assert not (served / STAGING).exists()
     run(back, LAST + 2, LAST + 2)

@@ -76,7 +76,7 @@ def test_what_maintenance_leaves_is_whole(committed: Path, how: str) -> None:
         case "rework":
             with correction(pipeline, 1) as rework:
                 for tick in (1, 2):
-                    rework.beside.run_tick(tick, batch(tick, messages=5))
+                    rework.staging.run_tick(tick, batch(tick, messages=5))
                 rework.replace()
     found = verify(committed)
     assert found.problems == ()
@@ -107,7 +107,7 @@ def test_a_table_of_the_last_tick_is_counted_in_ranges_too(tmp_path: Path, how: 
             pipeline.run_tick(tick, rows)
         with correction(pipeline, 1) as rework:
             for tick in range(rework.first, 4):
-                rework.beside.run_tick(tick, ticks[tick])
+                rework.staging.run_tick(tick, ticks[tick])
             rework.replace()
     assert verify(pipeline.directory).problems == ()
     (table,) = (s.name for s in pipeline.state_tables.values() if s.mode.value == "last")

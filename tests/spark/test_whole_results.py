@@ -1,4 +1,7 @@
-"""Results that a tick reads whole are handed over as what is there, not as every change of it."""
+"""Results that a tick reads whole are handed over as what is there, not as every change of it.
+
+The greatest of a column is looked up (`test_extremes.py`), that of a function is not.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from tests.spark.pipelines import SETTINGS
 PROGRAM = """
 sales = source("who long, amount long")
 totals = sales -> persist() -> aggregate(by="who", total=sum("amount"))
-greatest = totals -> aggregate(total=max("total"))
+greatest = totals -> aggregate(total=max(lambda r: r.total))
 totals -> join(right=greatest, on="total") -> best
 """
 BEFORE = PROGRAM.replace("totals -> join", "totals -> prev() -> join")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.deploy.deployment import Deployment
+from hydro_core.artifact.deployment import Deployment
 
 _KINDS = {"event": "E", "history": "H", "general": "G"}
 

@@ -9,6 +9,7 @@ from hydro_core.catalog.spec import Aggregate, Args, OverFunction
 from hydro_core.catalog.tails import with_tails
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.resolve import parse
+from hydro_core.optimize.rules.one_key import of_one_key
 from hydro_core.types.ddl import parse_ddl
 
 FUNCTIONS = (
@@ -64,6 +65,27 @@ def first_of(rng: Random, fact: str, rule: str) -> list[Args]:
     fn = _fn(rng.choice(("lambda r: r.v", "lambda r: -(r.v or 0)", "lambda k, v: (k or 0) % 2")))
     top = (("n", n), ("by", by), ("order", fn), ("descending", down), ("ties", False))
     return [taker, Args((("f", fn), ("descending", down))), Args(top)]
+
+
+OF_ORDER = ("tails", "first_of_key", "first_of_all", "steps_in_order", "one_key")
+"""What is known of arguments that go by an order."""
+
+
+def known_of_order(rng: Random, fact: str, rule: str) -> list[Args]:
+    """Arguments of which such a fact is true."""
+    if fact == "tails":
+        return with_tails_of(rng)
+    if fact == "one_key":
+        return one_key_of(rng)
+    return steps_in_order(rng, rule) if fact == "steps_in_order" else first_of(rng, fact, rule)
+
+
+def one_key_of(rng: Random) -> list[Args]:
+    """Those of `over` without a key, and of what it is by one."""
+    args, row = over_arguments(rng).with_(by=None), parse_ddl("k long, v long")
+    found = of_one_key(args, row, OVER.result(args, (row,)))
+    assert found is not None
+    return list(found)
 
 
 STEPS = ("lambda acc, v: acc * 2 - v", "lambda acc, v: v - acc", "lambda acc, v: max(acc, v) + 1")

@@ -22,7 +22,14 @@ from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
-from tests.support.ordered_patterns import first_of, steps_in_order, top_arguments, with_tails_of
+from tests.support.ordered_patterns import (
+    OF_ORDER,
+    known_of_order,
+    one_key_of,
+    steps_in_order,
+    top_arguments,
+    with_tails_of,
+)
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
 PARTS = "k long, total decimal(38, 0), n long"
@@ -107,7 +114,7 @@ def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
     given: dict[str, object] = {a.name: a.default for a in op.args}
     by = None if "global" in how else ("k",)
     if op.name.endswith("over"):
-        return with_tails_of(rng)[op is RUNNING_OVER]
+        return one_key_of(rng)[0] if by is None else with_tails_of(rng)[op is RUNNING_OVER]
     if op.name.endswith("top"):
         given |= top_arguments(rng, by)
     elif op.name == "moving_aggregate":
@@ -148,10 +155,8 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name in {"aggregate", "top"}:
-            hows = [op.name, f"{op.name}:global"]
-        if op.name == "limit":
-            hows = [op.name, f"{op.name}:single"]
+        if op.name in VARIANTS:
+            hows = [op.name, f"{op.name}:{VARIANTS[op.name]}"]
         for how in hows:
             args = arguments(op, rng, how)
             if args is None:
@@ -163,8 +168,8 @@ def all_shapes() -> Mapping[str, Shape]:
                 made = Order.TOTAL if op.name.startswith("sort") else Order.NONE
                 shapes.append(shape_of(node, orders, made))
             if op.name in {"fold_keyed", "reduce_keyed"}:
-                in_order = node.with_(args=steps_in_order(rng, op.name)[0])
-                shapes.append(shape_of(in_order, (Order.TOTAL,), Order.NONE))
+                steps = node.with_(args=steps_in_order(rng, op.name)[0])
+                shapes.append(shape_of(steps, (Order.TOTAL,), Order.NONE))
             found |= {shape.name: shape for shape in shapes}
     return found
 
@@ -199,16 +204,12 @@ def of_empty(rule: Rule) -> bool:
 OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
-    *("opposite", "first_of_key", "first_of_all", "itself", "steps_in_order"),
+    *("parts", "moving", "moves", "distinct_of", "apart", "opposite", "itself"),
+    *OF_ORDER,
 }
-HOWS = {
-    "opposite": ("semi", "anti"),
-}
-
-
-def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
+HOWS = {"opposite": ("semi", "anti")}
+MORE = (("suffix", None), ("where", None))
+VARIANTS = {"aggregate": "global", "top": "global", "over": "global", "limit": "single"}
 
 
 def _known_of_aggregates(
@@ -297,15 +298,11 @@ class Instance:
         """Binds the arguments of which the fact speaks to some of which it is true."""
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
-            found = [_join(how, None) for how in HOWS[condition.name]]
-        elif condition.name == "tails":
-            found = with_tails_of(self.rng)
+            found = [Args((("on", None), ("how", h), *MORE)) for h in HOWS[condition.name]]
         elif condition.name == "itself":
             return
-        elif condition.name in {"first_of_key", "first_of_all"}:
-            found = first_of(self.rng, condition.name, self.rule.name)
-        elif condition.name == "steps_in_order":
-            found = steps_in_order(self.rng, self.rule.name)
+        elif condition.name in OF_ORDER:
+            found = known_of_order(self.rng, condition.name, self.rule.name)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name

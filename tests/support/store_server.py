@@ -23,8 +23,9 @@ from hydro_core.storage.settings import StorageSettings
 KEY, SECRET = "AKIAHYDROTICKTESTS00", "never-to-be-seen-9f3a7c"
 BUCKET = "landing"
 
-Fault = Callable[[int, str, str], tuple[int, str] | None]
-"""What becomes of a request, by its number, method and path: a status and a code, or nothing."""
+Fault = Callable[[int, str, str], tuple[int, str] | tuple[int, str, bool] | None]
+"""What becomes of a request, by its number, method and path: a status and a code, or nothing; with
+True behind them it is done all the same, and the answer alone is wrong."""
 
 
 class Mirror:
@@ -97,16 +98,23 @@ def _handler(server: StoreServer, behind: tuple[str, int]) -> type[BaseHTTPReque
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             server.asked.append((self.command, self.path))
             fault = server.fault and server.fault(len(server.asked), self.command, self.path)
-            if fault:
-                said = f"<Error><Code>{fault[1]}</Code><Message>no</Message></Error>".encode()
-                self._answer(fault[0], {"Content-Type": "application/xml"}, said)
+            if fault and len(fault) == 2:
+                self._refuse(*fault[:2])
                 return
             link = http.client.HTTPConnection(*behind)
             link.request(self.command, self.path, content, dict(self.headers))
             found = link.getresponse()
             headers = {k: v for k, v in found.getheaders() if k.lower() != "connection"}
-            self._answer(found.status, headers, found.read())
+            answered = found.read()
             link.close()
+            if fault:
+                self._refuse(*fault[:2])
+            else:
+                self._answer(found.status, headers, answered)
+
+        def _refuse(self, status: int, code: str) -> None:
+            said = f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
+            self._answer(status, {"Content-Type": "application/xml"}, said)
 
         def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
             self.send_response_only(status)

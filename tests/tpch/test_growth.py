@@ -22,7 +22,6 @@ ORDERS, CORRECTIONS = 20, 3
 """What the late tick brings: orders, and corrections of each of four dimensions."""
 GROWS = {
     "q11": "the value of each part is compared with the whole, which has changed",
-    "q15": "all revenues are read for the greatest",
     "q22": "all customers are compared with the mean, which has changed",
 }
 """Queries whose ticks go through all of something, and what that is."""

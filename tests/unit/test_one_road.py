@@ -16,9 +16,11 @@ STEPS = {
     ("hydro_core.plan.planner", "plan"),
     ("hydro_core.plan.planner", "plan_of"),
 }
-BELOW = ("hydro_core/analysis/", "hydro_core/optimize/", "hydro_core/plan/", "hydro_core/deploy/")
+BELOW = tuple(
+    f"hydro_core/{name}/" for name in ("analysis", "optimize", "plan", "artifact", "program_change")
+)
 """Layers that make a program of a program: each checks the types of what it has made."""
-TAKES_A_STEP = {"hydro_core/compile.py", "hydro_core/report.py"}
+TAKES_A_STEP = {"hydro_core/compile.py", "hydro_core/printing/report.py"}
 
 
 def steps_in(source: str) -> Iterator[tuple[str, str]]:

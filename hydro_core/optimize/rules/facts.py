@@ -24,7 +24,8 @@ from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
 from hydro_core.optimize.rules.in_order import made_of_sorted
-from hydro_core.optimize.rules.single import first_of_pairs, kept_rows
+from hydro_core.optimize.rules.one_key import of_one_key
+from hydro_core.optimize.rules.single import equal_to_single, first_of_pairs, kept_rows
 from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
@@ -83,7 +84,11 @@ def _of_single(loaded: Loaded, facts: _Facts) -> None:
     for name, kept, columns in found:
         facts.add("kept", name, facts.number(Payload(kept)), facts.number(Payload(columns)))
         facts.add("moves", facts.number(Payload(kept)))
-    for node in loaded.origins.values() if found else ():
+    equal = list(equal_to_single(loaded))
+    for args in equal:
+        name = "equates" if len(args) == 2 else "equates_as"
+        facts.add(name, *(facts.number(Payload(a)) for a in args))
+    for node in loaded.origins.values() if found or equal else ():
         if first_of_pairs(node):
             for known in ("first", "total"):
                 facts.add(known, facts.number(Payload(node.args)))
@@ -160,6 +165,7 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
                 facts.uses.add(fn, item, there=node.inputs[0].node in loaded.solid)
     elif node.op is OVER:
         stream = node.inputs[0]
+        _of_one_key(loaded, node, facts)
         found = with_tails(node.args, types[stream].item, types[Endpoint(node.id)].item)
         if found is not None:
             facts.add("tails", *(facts.number(Payload(a)) for a in (node.args, *found)))
@@ -168,6 +174,16 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
     elif node.op is JOIN and isinstance(node.cls, Matching):
         on = node.args["on"]
         facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))
+
+
+def _of_one_key(loaded: Loaded, node: Node, facts: _Facts) -> None:
+    """How `over` without a key goes on as that of one."""
+    types, stream = loaded.typed.types, node.inputs[0]
+    found = of_one_key(node.args, types[stream].item, types[Endpoint(node.id)].item)
+    if found is not None:
+        facts.add("one_key", *(facts.number(Payload(args)) for args in found))
+        for fn in (fn for args in found[1:3] for fn in functions_of(args)):
+            facts.uses.add(fn, fn.over[0], there=stream.node in loaded.solid)
 
 
 def _aggregates(node: Node) -> bool:

@@ -10,7 +10,7 @@ from hydro_core.catalog.combine import DIFFERENCE, JOIN
 from hydro_core.catalog.group import UNIQUE
 from hydro_core.catalog.internal import AGGREGATE_RESULT
 from hydro_core.catalog.io import SOURCE_ITER
-from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.itemwise import RENAME, SELECT
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
@@ -22,6 +22,7 @@ from hydro_core.optimize.rules import (
     functions,
     in_order,
     matches,
+    one_key,
     results,
     state,
 )
@@ -40,6 +41,7 @@ LINES: tuple[Line, ...] = (
     *results.MOVING,
     *algebra.ORDERS,
     *in_order.IN_ORDER,
+    *one_key.ONE_KEY,
     *matches.MATCHES,
     *functions.FILTERS,
 )
@@ -56,9 +58,11 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (JOIN, {"how": "semi"}),
     (JOIN, {"how": "anti"}),
     (SELECT, {}),
+    (RENAME, {"renames": ()}),
     (AGGREGATE_RESULT, {}),
     *results.INTRODUCED,
     *in_order.INTRODUCED,
+    *one_key.INTRODUCED,
 )
 """Operators that rules bring in, as they are with these arguments."""
 

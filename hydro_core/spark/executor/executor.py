@@ -7,12 +7,11 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.classes import (
     AsOf,
@@ -32,6 +31,7 @@ from hydro_core.catalog.forms import hands_on
 from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
+from hydro_core.plan.cycles import in_planned_rounds
 from hydro_core.plan.demand import additions_only
 from hydro_core.plan.feedback import seen_in
 from hydro_core.plan.new_pairs import NewPairs, NodeWay, new_pairs, not_needed
@@ -39,13 +39,16 @@ from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
-from hydro_core.spark.executor.fixpoint import Cycle, fixpoint
+from hydro_core.spark.executor.fixpoint import Cycle, Streams, fixpoint
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import Overlay, Past
+from hydro_core.spark.executor.planned_rounds import PlannedRounds, met_rows
+from hydro_core.spark.executor.ticks_of_ranges import at_tick, newly
+from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
-from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Kind, Relation
 from hydro_core.spark.lower.over_time.growth import first_seen
 from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
@@ -185,7 +188,27 @@ class Run:
         setting = self.setting
         cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.job.materialize)
         known = {e: self.stream(e) for e in self._entering(component)}
-        self.streams.update(fixpoint(cycle, known, settings))
+        rounds, spark = setting.job.in_rounds, setting.job.spark
+        if rounds is None or not in_planned_rounds(setting.plan, component):
+            self.streams.update(fixpoint(cycle, known, settings))
+            return
+        met = {
+            place: met_rows(setting.plan, place, one, spark, self._over_another_past)
+            for place, one in rounds.stored.items()
+            if place[0] in component.nodes
+        }
+        planned = PlannedRounds(cycle, known, met, spark, rounds.bound)
+        rounds.run(planned)
+        self.streams.update(planned.streams)
+
+    def _over_another_past(self, nodes: Sequence[NodeId], past: Past) -> Streams:
+        """The streams that are known, and those of some operators over another past."""
+        others = {e: r for e, r in self.streams.items() if e.node not in nodes}
+        run = Run(self.setting, self.first, self.last, past, others)
+        for node in map(self.setting.plan.graph.__getitem__, nodes):
+            inputs = [run.stream(e) for e in node.inputs if run.is_known(e)]
+            run.streams.update(run.step(node, inputs))
+        return run.streams
 
     def _limits_across_ticks(self, component: Component) -> Settings:
         """Limits are for a tick; what does not go in circles within a tick has none."""
@@ -292,13 +315,11 @@ class Run:
         if slot.mode is Mode.CHANGES:
             changes = changes_of(relation, self.first).frame
             if self.first < self.last and not has_few_rows(self.setting.job.spark):
-                # Where an item comes and goes again in one file, lookups do not find it.
+                # What comes and goes again in one file is not looked up.
                 changes = changes.repartition(F.col(ITEM))
             return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
-        if slot.mode is Mode.LAST:
-            events = relation.at(self.last)
-        else:
-            events = relation.events(self.first, self.last)
+        is_last = slot.mode is Mode.LAST
+        events = relation.at(self.last) if is_last else relation.events(self.first, self.last)
         frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
         return exactly(frame, slot.item)
 
@@ -374,22 +395,3 @@ def _is_grouped(cls: OpClass) -> bool:
             return False
         case _:
             assert_never(cls)
-
-
-def at_tick(relation: Relation, t: int) -> Relation:
-    """The relation as a range of the single tick t sees it."""
-    if relation.kind is Kind.E:
-        return relation.with_(frame=relation.frame.where(F.col(TICK) == t))
-    frame = relation.frame.where(F.col(TICK) <= t)
-    if relation.kind is Kind.G:
-        frame = frame.where(F.col(UNTIL) > t).withColumn(TICK, F.lit(t).cast("long"))
-    return relation.with_(frame=frame)
-
-
-def newly(relation: Relation, t: int, first: int) -> Relation:
-    """What the single tick t adds to a relation of a range from `first` on."""
-    if relation.kind is Kind.H:
-        return (
-            relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
-        )
-    return as_kind(relation.events(t, t), relation.kind, t)

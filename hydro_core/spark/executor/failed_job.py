@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import DataError, InternalSparkError
-from hydro_core.faults import fault_of
+from hydro_core.machine.faults import fault_of
 from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
 from hydro_core.spark.session.internal import internal_error

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 from pyspark.sql import functions as F
 
-from hydro_core.catalog.spec import OrderRule
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.ir.walk import components
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.plan.cycles import CycleShape
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.endless import endless
 from hydro_core.spark.frames.materialize import Materialize, materialized
@@ -46,93 +43,18 @@ class Apply(Protocol):
 
 
 @dataclass(frozen=True)
-class Cycle:
-    """The operators of a recursive component."""
+class Cycle(CycleShape):
+    """The operators of a recursive component, and how they run."""
 
-    members: tuple[NodeId, ...]
-    plan: TickPlan
     apply: Apply
     empty: Callable[[Endpoint], Relation]
     """The stream without rows."""
     materialize: Materialize
 
-    @cached_property
-    def nodes(self) -> tuple[Node, ...]:
-        """In the order of evaluation: after what they read, but for streams that close a cycle."""
-        graph = self.plan.graph
-
-        def read_now(node: NodeId) -> list[NodeId]:
-            inside = (e.node for e in graph[node].inputs if e.node in self.members)
-            return [n for n in inside if not graph[n].spec.idempotent]
-
-        groups = components({node: read_now(node) for node in self.members})
-        return tuple(graph[n] for group in groups for n in group)
-
-    @cached_property
-    def closing(self) -> tuple[Endpoint, ...]:
-        """The streams that are read before they are computed."""
-        seen: set[NodeId] = set()
-        found: dict[Endpoint, None] = {}
-        for node in self.nodes:
-            found.update({e: None for e in node.inputs if self.is_inside(e) and e.node not in seen})
-            seen.add(node.id)
-        return tuple(found)
-
-    @cached_property
-    def kept(self) -> frozenset[Endpoint]:
-        """The streams of which all that is known must be at hand in every round."""
-        products = (n for n in self.nodes if len(self.inside(n)) > 1 and not self.is_additive(n))
-        sets = (Endpoint(n.id) for n in self.nodes if n.spec.idempotent)
-        return frozenset((*self.closing, *sets, *(e for n in products for e in self.inside(n))))
-
-    def is_set(self, stream: Endpoint) -> bool:
-        """Whether the stream has each item once."""
-        return self.plan.graph[stream.node].spec.idempotent
-
-    @cached_property
-    def is_memoryless(self) -> bool:
-        """Whether what is new depends on what was new before only, and not on all that is known."""
-        return not any(map(self.is_set, self.kept)) and all(
-            len(self.inside(n)) < 2 or self.is_additive(n) for n in self.nodes
-        )
-
-    def is_inside(self, stream: Endpoint) -> bool:
-        """Whether the stream is made in the cycle."""
-        return stream.node in self.members
-
-    def inside(self, node: Node) -> list[Endpoint]:
-        """The inputs of a node that come from the cycle."""
-        return [e for e in node.inputs if self.is_inside(e)]
-
-    def is_additive(self, node: Node) -> bool:
-        """Whether the output for sums of all inputs is the sum of the outputs, since nothing at one
-        input takes from another.
-        """
-        return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
-
-    def is_semi_naive(self) -> bool:
-        """Whether news can be told apart from what is known."""
-        kinds = {self.plan.kinds[n.id] for n in self.nodes}
-        if Kind.G in kinds and any(n.spec.idempotent for n in self.nodes):
-            return False
-        if Kind.H in kinds and not all(self.plan.graph[e.node].spec.idempotent for e in self.kept):
-            return False
-        return all(self._is_linear(n) or n.spec.idempotent for n in self.nodes)
-
-    def _is_linear(self, node: Node) -> bool:
-        ports = [port for port, e in node.reads() if self.is_inside(e)]
-        return all(port.linear for port in ports)
-
-    @property
-    def path(self) -> str:
-        """The cycle, operator by operator."""
-        names = [f"{n.id} ({n.op.name})" for n in self.nodes]
-        return " -> ".join((*names, names[0]))
-
 
 def fixpoint(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
     """The streams of the cycle; `known` are those that enter it."""
-    totals = (_semi_naive if cycle.is_semi_naive() else _naive)(cycle, known, settings)
+    totals = (_semi_naive if cycle.is_semi_naive else _naive)(cycle, known, settings)
     streams: dict[Endpoint, Relation] = {**known, **totals}
     for node in cycle.nodes:
         found = cycle.apply(node, [_of(streams, e) for e in node.inputs])
@@ -163,13 +85,13 @@ class _News:
     @property
     def total(self) -> Relation:
         """All that is known."""
-        return _sum([piece for piece, _ in self.pieces] or [self.empty])
+        return summed([piece for piece, _ in self.pieces] or [self.empty])
 
     @property
     def before(self) -> Relation:
         """What was known before `new` came."""
         known = self.pieces if self.new is None else self.pieces[:-1]
-        return _sum([piece for piece, _ in known] or [self.empty])
+        return summed([piece for piece, _ in known] or [self.empty])
 
     def add(self, new: Relation, rows: int, materialize: Materialize) -> None:
         """Adds a piece; many pieces become one."""
@@ -282,7 +204,7 @@ def _gain(rounds: _Rounds, node: Node) -> Streams:
     if cycle.is_additive(node) or len(node.inputs) == 1:
         return apply(node, changed.values(), with_past=False)
     terms = [apply(node, _term(rounds, node, i)) for i in changed]
-    return {e: _sum([term[e] for term in terms]) for e in terms[0]}
+    return {e: summed([term[e] for term in terms]) for e in terms[0]}
 
 
 def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
@@ -302,7 +224,8 @@ def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
     return inputs
 
 
-def _sum(relations: Sequence[Relation]) -> Relation:
+def summed(relations: Sequence[Relation]) -> Relation:
+    """The items of all of them."""
     whole = relations[0]
     for more in relations[1:]:
         whole = whole.with_(frame=whole.frame.unionByName(more.frame))
@@ -319,14 +242,14 @@ def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relat
     if relation is None:
         return None
     if rounds.cycle.is_set(stream) and news.pieces:
-        relation = _unknown(relation, news.total)
+        relation = unknown(relation, news.total)
     new, rows = materialized(relation, rounds.cycle.materialize)
     if rows:
         news.add(new, rows, rounds.cycle.materialize)
     return news.new
 
 
-def _unknown(relation: Relation, total: Relation) -> Relation:
+def unknown(relation: Relation, total: Relation) -> Relation:
     """The rows of a set that are not known yet; of a history also those that are known from a later
     tick on.
     """

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.past import NoPast, Past
+from hydro_core.spark.executor.planned_rounds import InRounds
 from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.guards import FailedGuards
@@ -44,6 +45,8 @@ class Job:
     """The outputs of which what they add or change will be read and nothing else: of histories
     `Relation.new(first)`, of others `Relation.changes`, if they tell these.
     """
+    in_rounds: InRounds | None = None
+    """How cycles run in rounds that are planned once; None: their rounds are planned one by one."""
     in_python: FailedGuards = tuple
     """The functions for which it runs again: of all of them it is known when it has run."""
 

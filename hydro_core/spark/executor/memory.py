@@ -17,20 +17,24 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.found_rows import ExtremeRows, Lookups
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.parts import longest_range
+from hydro_core.plan.round_lookups import Place, StoredInput, round_lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.planned_rounds import InRounds, PlannedRounds
 from hydro_core.spark.executor.shell import run_ticks
 from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.agreeing import KnownItems, Met
+from hydro_core.spark.store.extremes import Leading, came, leading
 from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -77,10 +81,15 @@ class Memory:
     given: Mapping[int, TickInput] = field(default_factory=dict)
     found: Mapping[str, pa.Table] = field(default_factory=dict)
     """The kept rows that the range which runs can meet, of slots of which not all are needed."""
-    lookups: Mapping[str, Needed] = field(init=False)
+    _in_rounds: Mapping[Place, StoredInput] = field(init=False)
+    _lookups: Mapping[bool, Mapping[str, Needed]] = field(init=False)
+    """Which rows a range needs; a single tick: in rounds of cycles further ones are looked up."""
 
     def __post_init__(self) -> None:
-        self.lookups = lookups(self.plan, ())
+        self._in_rounds = round_lookups(self.plan)
+        whole = lookups(self.plan, ())
+        in_rounds = lookups(self.plan, (), self._in_rounds) if self._in_rounds else whole
+        self._lookups = {False: whole, True: in_rounds}
 
     @property
     def directory(self) -> None:
@@ -111,9 +120,9 @@ class Memory:
             name: (to_arrow([x for _, x in pairs], item), item)
             for name, (pairs, item) in arrived.items()
         }
-        ticks_read = 0, self.next - 1
-        search = StoredSearch(self.plan, self.lookups, self._met, lambda _: ticks_read)
-        self.found = search.rows(batches, is_tick=first == last)
+        is_tick = first == last
+        search = StoredSearch(self.plan, self._lookups[is_tick], self)
+        self.found = search.rows(batches, is_tick=is_tick)
         return Job(
             self.plan,
             first,
@@ -124,12 +133,34 @@ class Memory:
             settings=self.settings,
             times={t: (given.start, given.end) for t, given in ticks.items() if given.start},
             materialize=collected,
+            in_rounds=InRounds(self._in_rounds, self._run_rounds) if is_tick else None,
         )
 
-    def _met(self, slot: StateSlot, met: Met) -> pa.Table:
+    def ticks(self, slot: StateSlot) -> tuple[int, int]:
+        """All ticks of before, of every slot."""
+        return 0, self.next - 1
+
+    def _run_rounds(self, rounds: PlannedRounds) -> None:
+        def search(name: str, found: Lookups, known: KnownItems) -> pa.Table:
+            slot = self.plan.slot(name)
+            return self.met(slot, Met(Needed(found), slot.item, known, (0, self.next - 1)))
+
+        rounds.run(search, self.settings)
+
+    def met(self, slot: StateSlot, met: Met) -> pa.Table:
         """The kept rows of a slot that are met."""
-        none = pa.table({ITEM: to_arrow([], slot.item), TICK: pa.array([], pa.int64())})
-        return met.of(self.kept.get(slot.id, none))
+        if slot.id in self.kept:
+            return met.of(self.kept[slot.id])
+        numbers = (TICK, COUNT) if slot.mode is Mode.CHANGES else (TICK,)
+        none = {name: pa.array([], pa.int64()) for name in numbers}
+        return pa.table({ITEM: to_arrow([], slot.item), **none})
+
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+        """The first of the kept rows of a slot that came."""
+        kept = self.kept.get(slot.id)
+        if kept is None:
+            return None
+        return leading(came(kept, 0, self.next - 1), slot.item, rows, count)
 
     def take(self, job: Job, found: RangeResult) -> list[Outputs]:
         """The outputs of each tick; what else the job gives is kept."""

@@ -14,14 +14,28 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.types.arrow import arrow_type
+from hydro_core.types.item import ItemType
 
 _STAY = 1_000
 """More rows than these are not kept until the next job."""
 
 _IN_A_MESSAGE = MEBIBYTE
 """More bytes than these reach the JVM by a file: a message is a line of text, and copied often."""
+
+
+def item_leaf(spark: SparkSession, item: ItemType) -> PlanLeaf:
+    """A leaf of rows (item, t)."""
+    columns = [
+        spark_types.StructField(ITEM, spark_type(item)),
+        spark_types.StructField(TICK, spark_types.LongType()),
+    ]
+    arrow = pa.schema([(ITEM, arrow_type(item)), (TICK, pa.int64())])
+    return PlanLeaf(spark, spark_types.StructType(columns), arrow)
 
 
 class PlanLeaf:

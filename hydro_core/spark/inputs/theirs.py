@@ -16,10 +16,10 @@ from deltalake import DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.faults import fault_of
 from hydro_core.files.arrived import Arrived
 from hydro_core.files.reading import read_here
 from hydro_core.files.rows import WantedColumns
+from hydro_core.machine.faults import fault_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.difference import unmatched

@@ -19,9 +19,9 @@ from urllib.parse import unquote
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.transfer import Put, put
+from hydro_core.machine.delta_path import refuse_path
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import Verified, verify

@@ -30,6 +30,7 @@ from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.seams import seams
 from hydro_core.spark.store.standing import FORGOTTEN
 from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.ticks_of import rows_since
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, at
@@ -216,7 +217,7 @@ def _of_all_ticks(
 
 def _counted(tables: Mapping[str, StoredTable]) -> Iterator[tuple[str, int]]:
     for name, table in tables.items():
-        yield name, table.rows if table.spec.mode is Mode.LAST else table.rows_since(0)
+        yield name, table.rows if table.spec.mode is Mode.LAST else rows_since(table, 0)
 
 
 def _erase_lists(directory: DataPlace, needed: set[str]) -> None:

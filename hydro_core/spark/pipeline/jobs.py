@@ -6,27 +6,34 @@ keeps as they came in need no job at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hydro_core.ir.walk import behind
-from hydro_core.plan.empty import surely_empty
+from hydro_core.plan.found_rows import Lookups
 from hydro_core.plan.lookups import Needed, lookups
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.round_lookups import Place, StoredInput, round_lookups
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.planned_rounds import (
+    InRounds,
+    PlannedRounds,
+    TooManyRowsError,
+)
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
-from hydro_core.spark.frames.relation import ITEM, TICK, Kind
+from hydro_core.spark.frames.relation import ITEM, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.alive import alive_rows
+from hydro_core.spark.pipeline.expected import expected_rows, rows_at_hand
 from hydro_core.spark.pipeline.kept_plan import (
     KEPT_PLANS,
     KeptPlan,
@@ -35,9 +42,11 @@ from hydro_core.spark.pipeline.kept_plan import (
     can_be_kept,
 )
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.pipeline.searched_tables import SearchedTables
 from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
+from hydro_core.spark.pipeline.without_jobs import as_they_came, empty_tables
 from hydro_core.spark.session.quick import quick_session
-from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.agreeing import KnownItems, Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.searched import StoredSearch
@@ -60,10 +69,6 @@ _FEW_ARRIVALS = 20_000
 
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
-
-SEARCHED_ROWS = 10_000_000
-"""State of which more rows are gone through is left to Spark: to search them here would take longer
-than a job does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,16 @@ class RangeJobs:
         """What the plan is known by among those that the process keeps."""
 
     @cached_property
-    def _lookups(self) -> Mapping[str, Needed]:
+    def in_rounds(self) -> Mapping[Place, StoredInput]:
+        """The inputs of which rounds of cycles look up what they meet."""
+        return round_lookups(self.plan)
+
+    @cached_property
+    def _lookups(self) -> Mapping[bool, Mapping[str, Needed]]:
         # Whoever only looks at a pipeline runs nothing.
-        return lookups(self.plan, self.plan.graph.sinks)
+        sinks = self.plan.graph.sinks
+        whole = lookups(self.plan, sinks)
+        return {False: whole, True: lookups(self.plan, sinks, self.in_rounds)}
 
     @cached_property
     def _whole_results(self) -> Sequence[StateSlot]:
@@ -122,26 +134,33 @@ class RangeJobs:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        as_they_came = self._as_they_came(run, inputs)
-        known = {**self._empty_tables(inputs), **as_they_came}
+        state, outputs = self.tables.state, self.tables.outputs
+        came = as_they_came(self.plan, state, inputs, run.last)
+        known = {**empty_tables(self.plan, state, outputs, inputs), **came}
         if len(known) == len(self.tables.all):
             return Computed(known, ())
-        past = self._found(run, inputs)
-        sessions = [self._session(spark, inputs, past)]
+        in_rounds = bool(self.in_rounds) and run.first == run.last
+        past = self._found(run, inputs, in_rounds=in_rounds)
+        in_python: Sequence[GuardedFunction] = ()
         if self._has_few_rows(run, inputs, past, before):
             few = few_rows_session(spark)
-            storage = _Range(self, run, inputs, few, past, before, as_they_came)
-            found = self._by_kept_plan(storage)
-            if found is not None:
-                return Computed({**found, **as_they_came}, ())
-            sessions.insert(0, few)
-        in_python: Sequence[GuardedFunction] = ()
-        for session in sessions:
-            storage = _Range(self, run, inputs, session, past, before, known)
-            found, in_python = attempt(storage, run.first, run.last, in_python)
-            if found is not None:
-                return Computed({**known, **found}, in_python)
-        raise AssertionError("any number of rows fits the last session")
+            storage = _Range(self, run, inputs, few, past, before, came)
+            with suppress(TooManyRowsError):
+                found = self._by_kept_plan(storage)
+                if found is not None:
+                    return Computed({**found, **came}, ())
+                storage = replace(storage, known=known)
+                found, in_python = attempt(storage, run.first, run.last)
+                if found is not None:
+                    return Computed({**known, **found}, in_python)
+        if in_rounds:
+            past = self._found(run, inputs, in_rounds=False)
+        session = self._session(spark, inputs, past)
+        storage = _Range(self, run, inputs, session, past, before, known)
+        found, in_python = attempt(storage, run.first, run.last, in_python)
+        if found is None:
+            raise AssertionError("any number of rows fits the last session")
+        return Computed({**known, **found}, in_python)
 
     def _by_kept_plan(self, storage: _Range) -> Mapping[str, WrittenRows] | None:
         """What the tables get, by the plan that is kept; None where the tick runs by its own."""
@@ -152,8 +171,16 @@ class RangeJobs:
         tables = KEPT_PLANS.run(key, storage.kept_plan, storage.tick_rows)
         return None if tables is None else storage.written(tables)
 
-    def _found(self, run: RangeRequest, inputs: Mapping[str, Batch]) -> Mapping[str, pa.Table]:
-        """The rows that the batches meet of slots of which they meet few, by the slots' ids."""
+    def _found(
+        self, run: RangeRequest, inputs: Mapping[str, Batch], *, in_rounds: bool
+    ) -> Mapping[str, pa.Table]:
+        """The rows that the batches meet of slots of which they meet few, by the slots' ids.
+
+        Args:
+            run: what is computed.
+            inputs: what came.
+            in_rounds: whether rounds of cycles look up further ones.
+        """
         few = self.settings.spark.few_rows
         alive = alive_rows(self.plan, self.store, self.tables.state, run, (self.added, few))
         batches = {
@@ -161,11 +188,10 @@ class RangeJobs:
             for name, batch in inputs.items()
             if isinstance(batch.rows, pa.Table)
         }
-        if _rows_at_hand(inputs) > few:
+        if rows_at_hand(inputs) > few:
             return alive
-        search = StoredSearch(
-            self.plan, self._lookups, self._met, lambda slot: ticks_read(slot, run.first)
-        )
+        state = SearchedTables(self.store, self.tables.state, run.first)
+        search = StoredSearch(self.plan, self._lookups[in_rounds], state)
         found = dict(search.rows(batches, is_tick=run.first == run.last))
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
@@ -183,12 +209,6 @@ class RangeJobs:
         outputs = self.tables.outputs
         return [n for n, spec in outputs.items() if spec.is_log or spec.kind is Kind.H]
 
-    def _met(self, slot: StateSlot, met: Met) -> pa.Table | None:
-        """The stored rows of a slot that are met; None where too many would be looked at."""
-        table = self.tables.state[slot.id].name
-        searched = self.store.lookup_files.gone_through(self.store.tables[table]) <= SEARCHED_ROWS
-        return self.store.met(table, met) if searched else None
-
     def _has_few_rows(
         self,
         run: RangeRequest,
@@ -200,11 +220,11 @@ class RangeJobs:
 
         What comes of it passes through the driver, so the range before must have given little, too.
         """
-        came, stored = _rows_at_hand(inputs), [file.rows for file in self._stored(past)]
+        came, stored = rows_at_hand(inputs), [file.rows for file in self._stored(past)]
         if None in stored:
             return False
         met = sum(rows.num_rows for rows in past.values()) + sum(n or 0 for n in stored)
-        given = max((_expected(before, spec.name, run) for spec in self.tables.all), default=0)
+        given = max((expected_rows(before, spec.name, run) for spec in self.tables.all), default=0)
         settings = self.settings.spark
         few = came <= _FEW_ARRIVALS and came + met <= settings.few_rows
         return few and max(came, given) <= settings.small_write_rows
@@ -224,38 +244,6 @@ class RangeJobs:
         ):
             return spark
         return quick_session(spark)
-
-    def _empty_tables(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
-        """The tables that get no rows, since nothing came that could reach them."""
-        there = {name for name, batch in inputs.items() if not batch.is_empty}
-        empty = surely_empty(self.plan, set(self.plan.graph.sources) - there)
-        state, outputs = self.tables.state, self.tables.outputs
-        sinks = self.plan.graph.sinks
-        return {
-            spec.name: WrittenRows(spec, 0, spec.arrow_schema.empty_table())
-            for spec in (
-                *(state[slot.id] for slot in self.plan.slots if slot.stream.node in empty),
-                *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
-            )
-        }
-
-    def _as_they_came(
-        self, run: RangeRequest, inputs: Mapping[str, Batch]
-    ) -> Mapping[str, WrittenRows]:
-        """What the slots keep that store an input, where its rows are at hand."""
-        sources = {node.id: name for name, node in self.plan.graph.sources.items()}
-        found = {}
-        for slot in self.plan.slots:
-            if slot.ordered or slot.stream.node not in sources:
-                continue
-            spec = self.tables.state[slot.id]
-            batch = inputs.get(sources[slot.stream.node])
-            if batch is None:
-                found[spec.name] = WrittenRows(spec, 0, spec.arrow_schema.empty_table())
-            elif isinstance(batch.rows, pa.Table):
-                rows = _kept(batch.rows, slot, run.last).cast(spec.arrow_schema)
-                found[spec.name] = WrittenRows(spec, rows.num_rows, rows)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +288,23 @@ class _Range:
             times=self.run.times,
             materialize=materialized_within(self._bound),
             added=self.of.added,
+            in_rounds=self._in_rounds(lambda rounds: rounds.run(self._search, self.settings)),
         )
+
+    def _in_rounds(self, run: Callable[[PlannedRounds], None]) -> InRounds | None:
+        is_tick = self.run.first == self.run.last
+        few = is_tick and has_few_rows(self.session)
+        return InRounds(self.of.in_rounds, run, self._bound) if few else None
+
+    def _search(self, name: str, found: Lookups, known: KnownItems) -> pa.Table:
+        """What a round of a cycle looks up."""
+        slot, few = self.plan.slot(name), self.settings.spark.few_rows
+        ticks = ticks_read(slot, self.run.first)
+        met = Met(Needed(found), slot.item, known, ticks)
+        rows = self.of.store.met(self.of.tables.state[name].name, met)
+        if rows.num_rows > few:
+            raise TooManyRowsError(name)
+        return rows
 
     @property
     def _past(self) -> CommittedPast:
@@ -318,6 +322,7 @@ class _Range:
             settings=self.settings,
             materialize=materialized_within(self._bound),
             added=self.of.added,
+            in_rounds=self._in_rounds(lambda rounds: None),
         )
         return KeptPlan(
             self.plan,
@@ -334,6 +339,7 @@ class _Range:
             run.times.get(run.first, (None, None)),
             {name: b.rows for name, b in self.inputs.items() if isinstance(b.rows, pa.Table)},
             self._past.arrow,
+            self._search,
         )
 
     def written(self, tables: Mapping[str, pa.Table]) -> Mapping[str, WrittenRows] | None:
@@ -369,7 +375,7 @@ class _Range:
             name: Pending(
                 self.of.store.tables[name],
                 frame,
-                max(self._arrived(name), _expected(self.before, name, self.run)) <= self._bound,
+                max(self._arrived(name), expected_rows(self.before, name, self.run)) <= self._bound,
             )
             for name, frame in frames.items()
             if name not in self.known
@@ -379,22 +385,3 @@ class _Range:
         """How many rows arrive that can reach a table."""
         names = self.of.made_of[table]
         return sum(self.inputs[name].read.rows or 0 for name in names if name in self.inputs)
-
-
-def _rows_at_hand(inputs: Mapping[str, Batch]) -> float:
-    """How many rows arrive; infinitely many where that is not known."""
-    counts = [batch.rows_at_hand for batch in inputs.values()]
-    return float("inf") if None in counts else sum(n or 0 for n in counts)
-
-
-def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
-    if slot.mode is Mode.LAST:
-        rows = rows.filter(pc.field(TICK) == last)
-    return rows.select([TICK, ITEM])
-
-
-def _expected(before: Commit | None, table: str, run: RangeRequest) -> float:
-    """How many rows a table is to get if the range is as the one before."""
-    if before is None or not before.ticks:
-        return 0
-    return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)

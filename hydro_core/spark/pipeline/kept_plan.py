@@ -25,14 +25,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
+from hydro_core.plan.cycles import cycles_within_ticks, in_planned_rounds
+from hydro_core.plan.found_rows import Lookups
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.planned_rounds import PlannedRounds, Search
 from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf
 from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_job
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.inputs.batches import arrow_schema, relation_schema
+from hydro_core.spark.store.agreeing import KnownItems
 from hydro_core.spark.store.schema import TableSpec
 
 LATER = 1 << 40
@@ -59,12 +63,8 @@ _CLOCK_ROWS = pa.schema(
 
 
 def can_be_kept(plan: TickPlan) -> bool:
-    """Whether a tick of the plan is one job: a cycle within it takes as many as it has rounds."""
-    return all(map(_is_planned_at_once, plan.components))
-
-
-def _is_planned_at_once(component: Component) -> bool:
-    return component.how != "fixpoint" and all(map(_is_planned_at_once, component.parts))
+    """Whether a tick is planned at once: some cycles take a plan for each of their rounds."""
+    return all(in_planned_rounds(plan, cycle) for cycle in cycles_within_ticks(plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ class TickRows:
     """The rows (item, t) of the inputs that have any, by their names."""
     stored: Callable[[StateSlot], pa.Table]
     """The rows of a slot that the tick reads."""
+    search: Search
+    """Finds further ones for the rounds of cycles."""
 
 
 @dataclass(slots=True)
@@ -162,6 +164,8 @@ class KeptPlan:
             frames: what each table gets of what the job gives, by the tables' names.
         """
         self._leaves = _Leaves(plan, job.spark, specs)
+        self._rounds: list[PlannedRounds] = []
+        self._settings = job.settings
         kept = replace(
             job,
             first=LATER,
@@ -169,6 +173,7 @@ class KeptPlan:
             sources=self._leaves.arriving(),
             past=self._leaves,
             clock=self._leaves.times,
+            in_rounds=job.in_rounds and replace(job.in_rounds, run=self._rounds.append),
         )
         with held_for_each_job(job.spark) as self._held:
             self._tables = InOneJob(frames(kept, run_range(kept)))
@@ -177,14 +182,23 @@ class KeptPlan:
     def is_of_each_job(self) -> bool:
         """Whether nothing of it is computed for its first tick alone."""
         frame = self._tables.frame
-        return self._held.of_each_job and (frame is None or is_of_each_job(frame))
+        rounds = all(one.is_of_each_job for one in self._rounds)
+        return self._held.of_each_job and rounds and (frame is None or is_of_each_job(frame))
 
     def run(self, given: TickRows) -> Mapping[str, pa.Table]:
         """What the tables get in a tick, by their names, its ticks those of `LATER`."""
+
+        def search(slot: str, lookups: Lookups, known: KnownItems) -> pa.Table | None:
+            return _moved(given.search(slot, lookups, known), TICK, LATER - given.tick)
+
         self._leaves.give(given)
         try:
+            for rounds in self._rounds:
+                rounds.run(search, self._settings)
             return self._tables.collect()
         finally:
+            for rounds in self._rounds:
+                rounds.done()
             self._held.forget()
             self._leaves.done()
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic, TransientError
-from hydro_core.faults import faults_as_errors
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -90,12 +90,9 @@ class Pipeline:
         self.lock = WriterLock(directory, self.ledger.fence)
         self.ledger.writer = lambda: self.lock.number
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
-        self.published = Published(
-            directory,
-            self.ledger,
-            (self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)),
-            lambda done: self.step(done),  # noqa: PLW0108 - it may be another one later
-        )
+        known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
+        step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
+        self.published = Published(directory, self.ledger, known, step)
         self.ledger.appended = self.published.follow
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead

@@ -33,6 +33,7 @@ from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.seams import SEAMS
 from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
+from hydro_core.spark.store.ticks_of import rows_since
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace
 
@@ -200,7 +201,7 @@ class Rework:
 
     def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
         tables = self.staging.store.tables
-        return {name: tables[name].rows_since(tick) for name in names}
+        return {name: rows_since(tables[name], tick) for name in names}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""

@@ -16,8 +16,16 @@ import pyarrow.compute as pc
 from hydro_core.plan.found_rows import Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.spark.store.between import between
 from hydro_core.spark.store.not_before import bounds
-from hydro_core.spark.store.values import Column, Leaves, are_comparable, comparable, leaf_of
+from hydro_core.spark.store.values import (
+    Column,
+    Leaves,
+    are_comparable,
+    comparable,
+    leaf_of,
+    type_of,
+)
 from hydro_core.types.item import FieldPath, ItemType, at
 
 if TYPE_CHECKING:
@@ -54,7 +62,7 @@ class Agreeing:
         values = {
             mine: comparable(leaf_of(others, of_others, theirs))
             for mine, theirs in lookup.fields
-            if are_comparable(at(item, mine), at(of_others, theirs))
+            if are_comparable(at(item, mine), type_of(of_others, theirs))
         }
         self.values: Mapping[FieldPath, Column] = values
         """What the fields of an item are to equal, by these: a row of each column."""
@@ -69,6 +77,9 @@ class Agreeing:
         self._bounds = None
         if lookup.since is not None:
             self._bounds = bounds(lookup.since, ids, (item, others, of_others))
+        self._between = None
+        if lookup.between is not None and self._steps:
+            self._between = between(lookup.between, ids, others, of_others)
 
     def places(self, leaves: Leaves, count: int) -> Numbers:
         """The places of the items that are found, in their order.
@@ -95,7 +106,11 @@ class Agreeing:
             agree = known[ids] == combined
             found, ids = found[hits[agree]], ids[agree]
         if self._bounds is not None and len(found):
-            found = found[self._bounds.keep(lambda path: leaves(path).take(pa.array(found)), ids)]
+            kept = self._bounds.keep(lambda path: leaves(path).take(pa.array(found)), ids)
+            found, ids = found[kept], ids[kept]
+        if self._between is not None and len(found):
+            leaf = leaves(self._between.path).take(pa.array(found))
+            found = found[self._between.keep(leaf, ids)]
         return found
 
 

@@ -22,8 +22,8 @@ from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.seams import last_seam
 from hydro_core.spark.store.store import Store
-from hydro_core.spark.store.table import DataFile, StoredTable, are_there
-from hydro_core.storage.places import has_second_name, second_name
+from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.storage.places import are_there, has_second_name, second_name
 from hydro_core.storage.remote import DataPlace, name_below
 
 
@@ -106,7 +106,7 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
             raise
         except DataError:
             return None
-        if not are_there(files):
+        if not are_there(file.path for file in files):
             return None
         held[name] = tuple(files)
     return held

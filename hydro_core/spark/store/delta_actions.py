@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.storage.remote import DataPlace, file_known
 
@@ -41,3 +44,35 @@ def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
     recorded = [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
     known = [first for first in firsts if first is not None]
     return max([*recorded, min(known, default=0) - 1])
+
+
+class FileFacts(NamedTuple):
+    """What the log of a table says of a file: its name below the table, and what is known of it."""
+
+    name: str
+    size: int
+    rows: int | None
+    first: int | None
+    last: int | None
+
+
+def added(file: FileFacts, tick: str, *, changes: bool = True) -> AddAction:
+    """That a file is one of a table's.
+
+    Args:
+        file: the file.
+        tick: the column that has the ticks.
+        changes: whether the table has other rows by that.
+    """
+    statistics: dict[str, Any] = {"nullCount": {tick: 0}}
+    if file.rows is not None:
+        statistics["numRecords"] = file.rows
+    if file.first is not None and file.last is not None:
+        statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
+    now = int(time.time() * 1000)
+    return AddAction(file.name, file.size, {}, now, changes, json.dumps(statistics))
+
+
+def removed(name: str, size: int, *, changes: bool = True) -> RemoveAction:
+    """That a file is one of a table's no more."""
+    return RemoveAction(name, changes, int(time.time() * 1000), size)

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
-from hydro_core.faults import fault_of
+from hydro_core.machine.delta_path import refuse_path
+from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta_actions import data_files, stored_file

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hydro_core.errors import Diagnostic, TransientError
-from hydro_core.processes import FileLock, has_ended, host_of, number_of, this_process
+from hydro_core.machine.processes import FileLock, has_ended, host_of, number_of, this_process
 from hydro_core.storage.lease import Lease, LeaseFile
 from hydro_core.storage.remote import DataPlace, Remote
 

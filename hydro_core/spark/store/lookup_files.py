@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
-from hydro_core.spark.frames.column_names import TICK
+from hydro_core.spark.frames.column_names import COUNT, TICK
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import remaining_of_file
 from hydro_core.spark.store.checked_file import (
@@ -33,6 +33,7 @@ from hydro_core.spark.store.checked_file import (
     left_behind,
     write_checked,
 )
+from hydro_core.spark.store.extremes import in_order, places_in_order
 from hydro_core.spark.store.key_hashes import are_hashed, hashes
 from hydro_core.spark.store.large_files import stored_leaf
 from hydro_core.spark.store.rows_copy import (
@@ -68,9 +69,9 @@ _ROWS_OF_A_BUCKET = 16
 _ABANDONED = 3600.0
 """Seconds after which nobody writes a file any more."""
 
-_Leaf = tuple[tuple[str, ...], pa.DataType]
+StoredLeaf = tuple[tuple[str, ...], pa.DataType]
 """The names at which a leaf stands in a file, and its type."""
-_Asked = Mapping[tuple[_Leaf, ...], "Hashes"]
+_Asked = Mapping[tuple[StoredLeaf, ...], "Hashes"]
 """The hashes that are looked for, by the leaves of which."""
 
 
@@ -113,6 +114,48 @@ class LookupFiles:
         if not any(table.num_rows for table in rows):
             return schema.empty_table(), rest
         return pa.concat_tables(rows), rest
+
+    def leading(
+        self, files: Sequence[DataFile], schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
+    ) -> tuple[Sequence[tuple[pa.Table, bool]], Sequence[DataFile]]:
+        """The first and the last rows by a leaf that came, of each file, and whether there are
+        more; and the files that are to be gone through.
+
+        Args:
+            files: files of a log.
+            schema: their columns.
+            leaf: a leaf of the items; rows without a value do not count.
+            ends: how many of the first rows, and how many of the last ones.
+        """
+        found, rest = list[tuple[pa.Table, bool]](), list[DataFile]()
+        copied_all = is_copied(schema)
+        for file in files:
+            looked_up = copied_all and self._is_looked_up(file)
+            rows = self._leading(file, schema, leaf, ends) if looked_up else None
+            if rows is None:
+                rest.append(file)
+            else:
+                found.append(rows)
+        return found, rest
+
+    def _leading(
+        self, file: DataFile, schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
+    ) -> tuple[pa.Table, bool] | None:
+        import numpy as np
+
+        try:
+            copy, order = self._copy(file, schema), self._order(file, leaf)
+            many = order.size(0) // 4
+            parts = [(0, min(ends[0], many)), (many - min(ends[1], many), many)]
+            order.check(0, *(4 * np.array(end, np.int64) for end in zip(*parts, strict=True)))
+            known = np.frombuffer(order.unchecked(0), np.uint32)
+            places = np.unique(np.concatenate([known[a:b] for a, b in parts])).astype(np.int64)
+            return rows_at(copy, schema, file.rows or 0, places), len(places) < many
+        except DamagedError:
+            self._remove(self._names(file))
+        except (OSError, pa.ArrowInvalid):
+            self._refused.add(file.path)
+        return None
 
     def gone_through(self, table: StoredTable) -> int:
         """How many rows of a table are looked at by whoever looks for some of them."""
@@ -176,7 +219,7 @@ class LookupFiles:
         return self._opened(file, ["rows", str(schema)], made, 2 * schema_width(schema))
 
     def _keys(
-        self, file: DataFile, leaves: tuple[_Leaf, ...], log: pa.Schema | None
+        self, file: DataFile, leaves: tuple[StoredLeaf, ...], log: pa.Schema | None
     ) -> CheckedFile:
         """The hashes of a file's rows; of a log with these columns those of what is left of it."""
 
@@ -193,6 +236,17 @@ class LookupFiles:
         if self._last_left is None or self._last_left[0] != file.path:
             self._last_left = file.path, remaining_of_file(file, log)
         return self._last_left[1]
+
+    def _order(self, file: DataFile, leaf: StoredLeaf) -> CheckedFile:
+        def made() -> Iterable[bytes]:
+            import numpy as np
+
+            with opened_parquet(file.path) as data:
+                counts = leaf_of_file(data, (COUNT,), pa.int64()).to_numpy()
+                places = places_in_order(in_order(leaf_of_file(data, *leaf)))
+            yield places[counts[places] > 0].astype(np.uint32).tobytes()
+
+        return self._opened(file, ["order", str(leaf)], made, 4)
 
     def _opened(
         self,
@@ -247,7 +301,7 @@ def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     """What is looked for; None where some rows are met for another reason."""
     import numpy as np
 
-    found: dict[tuple[_Leaf, ...], list[Hashes]] = {}
+    found: dict[tuple[StoredLeaf, ...], list[Hashes]] = {}
     for one in met.found:
         leaves = sorted((stored_leaf(schema, met.item, path), path) for path in one.values)
         known = [(leaf, one.values[path]) for leaf, path in leaves if are_hashed(leaf[1])]

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
 
 import pyarrow as pa
 
 from hydro_core.plan.found_rows import (
     DerivedRows,
+    ExtremeRows,
     FoundRows,
+    Lookup,
     LookupSource,
     MeetingRows,
     PassingRows,
     RowsBefore,
     RowsSinceLate,
+    RowsUpToNext,
     derived_rows,
 )
 from hydro_core.plan.lookups import Needed
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.column_names import ITEM
 from hydro_core.spark.store.agreeing import KnownItems, Met, agreeing_items
+from hydro_core.spark.store.extremes import Leading, extreme_items
 from hydro_core.spark.store.late_items import late_items
+from hydro_core.spark.store.next_rows import up_to_next
 from hydro_core.spark.store.passing import passing_items
 from hydro_core.spark.store.rows_before import rows_before
 from hydro_core.spark.store.values import Column
 from hydro_core.types.item import ItemType
 
-Search = Callable[[StateSlot, Met], "pa.Table | None"]
-"""The rows (item, t, …) of a slot that are met; None where it is not searched."""
-TicksRead = Callable[[StateSlot], tuple[int, int]]
-"""The first and the last tick of a slot that a range reads."""
+
+class SearchedState(Protocol):
+    """What earlier ranges left, as rows are looked up in it."""
+
+    def ticks(self, slot: StateSlot) -> tuple[int, int]:
+        """The first and the last tick of a slot that the range reads."""
+
+    def met(self, slot: StateSlot, met: Met) -> pa.Table | None:
+        """The rows (item, t, …) of a slot that are met; None where it is not searched."""
+
+    def lead(self, slot: StateSlot, rows: ExtremeRows, count: int) -> Leading | None:
+        """So many rows of a slot that came, the first by a leaf; None where they cannot be told."""
 
 
 class StoredSearch:
@@ -39,10 +53,9 @@ class StoredSearch:
         self,
         plan: TickPlan,
         needed: Mapping[str, Needed],
-        search: Search,
-        ticks: TicksRead,
+        state: SearchedState,
     ) -> None:
-        self._plan, self._needed, self._search, self._ticks = plan, needed, search, ticks
+        self._plan, self._needed, self._state = plan, needed, state
         self._is_tick = False
         self._tables: dict[FoundRows, pa.Table] = {}
         """What steps have found."""
@@ -96,6 +109,22 @@ class StoredSearch:
             case RowsSinceLate(of, tails):
                 told = of in known and tails in known and self._is_tick
                 return late_items(rows, *known[of], *known[tails]) if told else known.get(of)
+            case RowsUpToNext(of, stored):
+                return up_to_next(rows, *known[of], known.get(stored)) if of in known else None
+            case ExtremeRows(slot, beside=beside):
+                items = self._extreme(rows, known) if _are_known(beside, known) else None
+                return None if items is None else (items, self._plan.slot(slot).item)
+
+    def _extreme(self, rows: ExtremeRows, known: KnownItems) -> Column | None:
+        slot = self._plan.slot(rows.slot)
+        changing = Met(Needed(rows.beside), slot.item, known, self._state.ticks(slot))
+        return extreme_items(
+            rows,
+            slot.item,
+            lambda one, count: self._state.lead(slot, one, count),
+            lambda needed, found: self._met(slot.id, needed, found),
+            changing,
+        )
 
     def _take_whole(
         self,
@@ -121,7 +150,7 @@ class StoredSearch:
             return None
         if step.slot in found and step.found in self._needed[step.slot].found:
             slot = self._plan.slot(step.slot)
-            return Met(needed, slot.item, known, self._ticks(slot)).of(found[step.slot])
+            return Met(needed, slot.item, known, self._state.ticks(slot)).of(found[step.slot])
         return self._met(step.slot, needed, known)
 
     def _met(self, name: str, needed: Needed, known: KnownItems) -> pa.Table | None:
@@ -131,8 +160,12 @@ class StoredSearch:
             there = self._tables.get(FoundRows(name, asked[0]))
             if there is not None:
                 return there
-        return self._search(slot, Met(needed, slot.item, known, self._ticks(slot)))
+        return self._state.met(slot, Met(needed, slot.item, known, self._state.ticks(slot)))
 
 
 def _is_ready(needed: Needed, known: KnownItems) -> bool:
-    return all(one.by in known for one in needed.found)
+    return _are_known(needed.found, known)
+
+
+def _are_known(lookups: Collection[Lookup], known: KnownItems) -> bool:
+    return all(one.by in known for one in lookups)

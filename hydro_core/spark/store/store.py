@@ -349,14 +349,13 @@ def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | 
 
 
 def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
-    """The files that may hold rows of these ticks.
+    """The files that may hold rows of these ticks; of a store whoever reads tells what is missing.
 
     Raises:
         DataError: one of them is not there (code `state`).
     """
     files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
     for file in files:
-        # A store is not asked for each: what is not there is told by whoever reads it.
         if isinstance(file.path, Path) and not file.path.exists():
             raise state_error(
                 f"the table {table.path} has lost its file {file.path.name}",

@@ -6,17 +6,14 @@ already written below the table's directory; either way it is one small commit o
 
 from __future__ import annotations
 
-import json
-import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -24,25 +21,32 @@ from deltalake import (
     PostCommitHookProperties,
     Schema,
 )
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
-from hydro_core.faults import fault_of
-from hydro_core.files.parquet import copy_parquet, files_as_dataset, has_int96
+from hydro_core.files.parquet import copy_parquet, has_int96
+from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.delta_actions import SUMMED_TO, data_files, stored_file, summed_to
+from hydro_core.spark.store.delta_actions import (
+    SUMMED_TO,
+    FileFacts,
+    added,
+    data_files,
+    removed,
+    stored_file,
+    summed_to,
+)
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
-from hydro_core.storage.places import remove_tree
+from hydro_core.storage.places import are_there, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
-
 
 _TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
 """Files are joined with those of their own tier, so each byte is written again a few times only.
@@ -67,14 +71,6 @@ class DataFile:
         return (self.last is None or self.last >= first) and (
             self.first is None or self.first <= last
         )
-
-
-def are_there(files: Iterable[DataFile]) -> bool:
-    """Whether files are all there; a store is asked once for each folder that they are in."""
-    found = [file.path for file in files]
-    folders = {path.parent for path in found if isinstance(path, Remote)}
-    there: set[DataPlace] = {file for folder in folders for file in folder.files()}
-    return all(path in there if isinstance(path, Remote) else path.exists() for path in found)
 
 
 class StoredTable:
@@ -141,30 +137,30 @@ class StoredTable:
         table = self._open()
         if table.version() < version:
             raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
-        before = table.version()
-        if before == version:
+        if table.version() == version:
+            return
+        if isinstance(self.path, Remote):
+            # While delta-rs sets a table back nothing else goes on in this process, a lease ends.
+            files = self.files_at(version)
+            if not are_there(file.path for file in files):
+                raise self._removed(version)
+            self.hold(files)
             return
         try:
-            table.restore(version)
-            self._seen(table, before)
+            with self._one_version(table):
+                table.restore(version)
         except DeltaError as error:
             if "missing file" not in str(error):
                 raise self._lost(f"cannot be set back to version {version}", error) from error
-            raise state_error(
-                f"the table {self.path} cannot be set back to version {version}: "
-                "files of it were removed",
-                "go back less far, or restore the pipeline's directory from a backup; "
-                "`hydrotick compact --keep-hours` says how long files are kept",
-            ) from error
+            raise self._removed(version) from error
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
         if rows.num_rows == 0 and (self.spec.mode is not Mode.LAST or not self.files()):
             return
         table = self._open()
-        before = table.version()
-        write_rows(table, rows, self.spec, self._mode)
-        self._seen(table, before)
+        with self._one_version(table):
+            write_rows(table, rows, self.spec, self._mode)
 
     def append_files(self, files: Iterable[DataPlace], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
@@ -172,14 +168,13 @@ class StoredTable:
         if not adds and self.spec.mode is not Mode.LAST:
             return
         table = self._open()
-        before = table.version()
-        table.create_write_transaction(
-            adds,
-            self._mode,
-            table.schema(),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                adds,
+                self._mode,
+                table.schema(),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
@@ -212,7 +207,6 @@ class StoredTable:
         tell apart from those before it.
         """
         table = self._open()
-        before = table.version()
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
@@ -227,14 +221,14 @@ class StoredTable:
             adds += [self._removing(file) for file in gone]
         elif len(gone) < len(held):
             raise AssertionError(f"{self.path} cannot keep files that have other columns")
-        table.create_write_transaction(
-            adds,
-            "append" if same_columns else "overwrite",
-            Schema.from_arrow(self.spec.arrow_schema),
-            commit_properties=CommitProperties(custom_metadata=note),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                adds,
+                "append" if same_columns else "overwrite",
+                Schema.from_arrow(self.spec.arrow_schema),
+                commit_properties=CommitProperties(custom_metadata=note),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
@@ -245,9 +239,8 @@ class StoredTable:
         table = self._open()
         for tier in _TIERS:
             if self._of_tier(tier) >= least:
-                before = table.version()
-                table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
-                self._seen(table, before)
+                with self._one_version(table):
+                    table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
 
     def _of_tier(self, size: int) -> int:
         return sum(2 * file.size < size for file in self.files())
@@ -263,7 +256,6 @@ class StoredTable:
         joins files, takes them for other times, as other readers do.
         """
         table = self._open()
-        before = table.version()
         old = self._with_int96()
         if not old:
             return
@@ -276,13 +268,13 @@ class StoredTable:
                 self._adding(made_file, changes=False),
                 self._removing(file, changes=False),
             ]
-        table.create_write_transaction(
-            actions,
-            "append",
-            table.schema(),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                actions,
+                "append",
+                table.schema(),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def _with_int96(self) -> list[tuple[DataFile, Path]]:
         # Of what is in stores none is as old as that.
@@ -292,29 +284,26 @@ class StoredTable:
     def sum_up(self, rows: pa.Table, tick: int) -> None:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
-        before = table.version()
-        write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
-        self._seen(table, before)
+        with self._one_version(table):
+            write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
 
     def note_summed(self, tick: int) -> None:
         """Says once more in the log up to which tick its changes are one."""
         table = self._open()
-        before = table.version()
-        table.create_write_transaction(
-            [],
-            "append",
-            table.schema(),
-            commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
-            post_commithook_properties=PostCommitHookProperties(),
-        )
-        self._seen(table, before)
+        with self._one_version(table):
+            table.create_write_transaction(
+                [],
+                "append",
+                table.schema(),
+                commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
+                post_commithook_properties=PostCommitHookProperties(),
+            )
 
     def rewrite(self, rows: pa.Table) -> None:
         """Puts the rows in the place of all others."""
         table = self._open()
-        before = table.version()
-        write_rows(table, rows, self.spec, "overwrite")
-        self._seen(table, before)
+        with self._one_version(table):
+            write_rows(table, rows, self.spec, "overwrite")
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
@@ -333,30 +322,23 @@ class StoredTable:
         """The number of rows of the version that was seen last."""
         return sum(file.rows or 0 for file in self.files())
 
-    def rows_since(self, tick: int) -> int:
-        """The number of rows of a tick and those after it."""
-        files = [f.path for f in self.files() if f.last is None or f.last >= tick]
-        rows = files_as_dataset(files, self.spec.arrow_schema)
-        return rows.count_rows(filter=ds.field(self.spec.tick) >= tick)
-
-    def last_tick(self, until: int) -> int | None:
-        """The last tick up to one of which there are rows; the column of ticks alone is read."""
-        tick, files = self.spec.tick, [f.path for f in self.files() if f.may_hold(0, until)]
-        stored = files_as_dataset(files, self.spec.arrow_schema)
-        found: int | None = pc.max(stored.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
-        return found
-
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
         found: Any = self._open().schema().to_arrow()
         return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
 
-    def _seen(self, table: DeltaTable, before: int) -> None:
-        """Sees the one version that was written after another.
+    @contextmanager
+    def _one_version(self, table: DeltaTable) -> Iterator[None]:
+        """Within it one version is written, which is seen then.
 
         Raises:
             TransientError: somebody else has written as well, maybe rows (code `state`).
         """
+        before = table.version()
+        try:
+            yield
+        except CommitFailedError as error:
+            raise fault_of(error, str(self.path)) or overtaken(self.path) from error
         if table.version() == before:
             table.update_incremental()
         if table.version() > before + 1:
@@ -379,24 +361,20 @@ class StoredTable:
         return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
 
     def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
-        tick = self.spec.tick
-        statistics: dict[str, Any] = {"nullCount": {tick: 0}}
-        if file.rows is not None:
-            statistics["numRecords"] = file.rows
-        if file.first is not None and file.last is not None:
-            statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
-        return AddAction(
-            name_below(file.path, self.path),
-            file.size,
-            {},
-            int(time.time() * 1000),
-            changes,
-            json.dumps(statistics),
-        )
+        name = name_below(file.path, self.path)
+        of = FileFacts(name, file.size, file.rows, file.first, file.last)
+        return added(of, self.spec.tick, changes=changes)
 
     def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
-        path = name_below(file.path, self.path)
-        return RemoveAction(path, changes, int(time.time() * 1000), file.size)
+        return removed(name_below(file.path, self.path), file.size, changes=changes)
+
+    def _removed(self, version: int) -> DataError:
+        return state_error(
+            f"the table {self.path} cannot be set back to version {version}: "
+            "files of it were removed",
+            "go back less far, or restore the pipeline's directory from a backup; "
+            "`hydrotick compact --keep-hours` says how long files are kept",
+        )
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
         fault = fault_of(error, str(self.path)) if isinstance(error, Exception) else None

@@ -8,7 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, children, is_integer
+from hydro_core.plan.found_rows import ZERO
+from hydro_core.types.item import (
+    LONG,
+    Decimal,
+    FieldPath,
+    ItemType,
+    Scalar,
+    at,
+    children,
+    is_integer,
+)
 
 Column = Any
 """An array of Arrow's."""
@@ -19,12 +29,19 @@ Leaves = Callable[[FieldPath], Column]
 
 def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
     """What stands at a path in each of the items."""
+    if path == ZERO:
+        return pa.repeat(pa.scalar(0, pa.int64()), len(items))
     places = []
     for step in path:
         names = [name for name, _ in children(item)]
         places.append(names.index(step))
         item = [child for _, child in children(item)][places[-1]]
     return pc.struct_field(items, places) if places else items
+
+
+def type_of(item: ItemType, path: FieldPath) -> ItemType | None:
+    """The type of that."""
+    return LONG if path == ZERO else at(item, path)
 
 
 def are_comparable(one: ItemType | None, other: ItemType | None) -> bool:

@@ -135,7 +135,7 @@ def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, Writ
 
 def first_rows_of(pending: Mapping[str, Pending], bound: int) -> Mapping[str, DataFrame]:
     """What each table gets; where it gets more than `bound` rows, one more than these."""
-    return {name: _first_rows(_columns(one), bound) for name, one in pending.items()}
+    return {name: first_rows(_columns(one), bound) for name, one in pending.items()}
 
 
 def few_written(
@@ -152,11 +152,11 @@ def few_written(
 
 def few_rows(frame: DataFrame, bound: int) -> pa.Table | None:
     """The rows, or None where there are more than `bound`: one job, without a shuffle."""
-    rows = _first_rows(frame, bound).toArrow()
+    rows = first_rows(frame, bound).toArrow()
     return rows if rows.num_rows <= bound else None
 
 
-def _first_rows(frame: DataFrame, bound: int) -> DataFrame:
+def first_rows(frame: DataFrame, bound: int) -> DataFrame:
     """So many rows of each partition that there is one more than `bound` if there can be."""
     within = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION)
     return loosely(frame).where(within <= F.lit(bound))

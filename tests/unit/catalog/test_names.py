@@ -36,9 +36,9 @@ OTHER_WORDS: Words = {
     "analysis/slice_wording.py": {"null": "a value as users read it"},
     "cli/main.py": {"partition": "a command"},
     "cli/partition.py": {"partition": "a command"},
-    "deploy/decode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
-    "deploy/encode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
-    "deploy/functions.py": {"source": TEXT},
+    "artifact/decode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
+    "artifact/encode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
+    "artifact/functions.py": {"source": TEXT},
     "functions/allowed.py": {"sort": PYTHON},
     "functions/boolean.py": {"source": TEXT},
     "functions/made.py": {"source": TEXT},
@@ -75,7 +75,7 @@ OTHER_WORDS: Words = {
 """By module: words that are an operator's name, too, with what they mean there."""
 WORDS_OF_AGGREGATES: Words = {
     "cli/run.py": {"every": "a word of a calendar"},
-    "deploy/files.py": {"count": "a key of a record"},
+    "artifact/files.py": {"count": "a key of a record"},
     "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
     "functions/library/builtins.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
     "functions/library/collections.py": {"count": PYTHON},

@@ -12,7 +12,8 @@ from hydro_core.ir.sexpr import flatten, function_names, read, read_all, show
 from hydro_core.lang.resolve import parse as parse_program
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types
-from hydro_core.validation import random_ticks, validate
+from hydro_core.validation.plans import validate
+from hydro_core.validation.random_ticks import random_ticks
 from tests.laws.programs import random_program
 from tests.support.flows import typed_program
 from tests.support.rewriting import FUNCTIONS

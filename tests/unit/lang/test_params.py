@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from hydro_core.compile import compile_graph
-from hydro_core.deploy.said import said
 from hydro_core.engines import Options
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, changed_params, params_of, written
+from hydro_core.program_change.said import said
 from hydro_core.running import run_json
 
 OPTIONS = Options()

@@ -302,3 +302,54 @@ def test_rows_of_histories_without_a_match_meet_what_is_new(
 def test_items_of_a_history_that_are_in_no_other_meet_what_is_new() -> None:
     text = "h = a -> persist(); g = b -> persist(); x = h -> difference(neg=g)\nx -> delta() -> out"
     assert found(text) == {"a": ["b: 0=0, 1=1"], "b": ["a: 0=0, 1=1", "b: 0=0, 1=1"]}
+
+
+TOTALS = """
+t = r -> persist() -> aggregate(by='k', v=sum('v'), s=max('v'))
+most = t -> aggregate(v=max('v'))
+"""
+WITH_MOST = "t with the greatest v: k=k"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("most -> out", [WITH_MOST]),
+        ("t -> join(right=most, on='v') -> out", [WITH_MOST]),
+        ("t -> join(right=most, on='v', how='semi') -> out", [WITH_MOST]),
+        ("m = most -> rename(x='v'); t -> join(right=m, on={'v': 'x'}) -> out", [WITH_MOST]),
+        ("t -> join(right=most, on='v') -> aggregate(n=count()) -> out", [WITH_MOST]),
+        ("t -> aggregate(a=min('s'), b=max('v')) -> out", [WITH_MOST, "t with the least s: k=k"]),
+        ("t -> rename(w='v') -> aggregate(w=max('w')) -> out", [WITH_MOST]),
+        # Rows without a partner stay; all are counted; the column is another; no key is shown.
+        ("t -> join(right=most, on='v', how='left') -> out", None),
+        ("t -> join(right=most, on='v', how='anti') -> out", None),
+        ("most -> out; t -> aggregate(n=count_distinct('v')) -> all", None),
+        ("t -> aggregate(a=max('v'), n=count()) -> out", None),
+        ("t -> aggregate(a=max(lambda x: x.v)) -> out", None),
+        ("m = most -> rename(x='v'); t -> join(right=m, on={'s': 'x'}) -> out", None),
+        ("t -> filter(lambda x: x.v > 0) -> aggregate(v=max('v')) -> out", None),
+        ("t -> select('v') -> aggregate(v=max('v')) -> out", None),
+        ("t -> prev() -> join(right=most, on='v') -> out", None),
+    ],
+)  # fmt: skip
+def test_of_all_rows_those_with_the_greatest_value_are_looked_at(
+    text: str, wanted: list[str] | None
+) -> None:
+    slots = found(TOTALS + text, optimize=True)
+    own = None if wanted is None else sorted([*wanted, "r: k=k"])
+    assert slots["t"] == own
+
+
+def test_who_has_the_greatest_value_looks_up_others() -> None:
+    text = (
+        f"{TOTALS}l = q -> persist() -> latest(by='k', order='w') -> select('k', 'w')\n"
+        "t -> join(right=most, on='v') -> {join} -> out"
+    )
+    met = ["q: k=k", "r: k=k", "t by k of r: k=k", "t by k of t with the greatest v: k=k"]
+    joined = found(text.replace("{join}", "join(right=l, on='k')"), optimize=True)
+    assert met in joined.values()
+    without = found(text.replace("{join}", "join(right=l, on='k', how='anti')"), optimize=True)
+    assert met in without.values()
+    padded = text.replace("t -> join(right=most, on='v') -> {join}", "l -> join(right=b, on='k')")
+    assert None in found(padded + "; b = t -> join(right=most, on='v', how='left')").values()

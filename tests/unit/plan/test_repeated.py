@@ -73,7 +73,7 @@ def test_takes_each_row_once(text: str) -> None:
 
 def test_check_prints_it() -> None:
     from hydro_core.compile import compile_text
-    from hydro_core.report import as_json, as_text
+    from hydro_core.printing.report import as_json, as_text
 
     compiled = compile_text(ROWS + "x = w -> aggregate(low=min('v')); x -> out")
     told = f"`x` (aggregate) {EVERY}rows go again, and `min` of `low` does not tell what is left"

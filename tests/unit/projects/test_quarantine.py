@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.compile import best_plan, stratified
-from hydro_core.deploy.said import said
 from hydro_core.errors import ProgramError
+from hydro_core.program_change.said import said
 from hydro_core.project.cutting import in_shards
 from hydro_core.project.flow_asset import FlowAsset, Landing, OnError, Shards, Ticks
 from hydro_core.project.program import program_of

@@ -12,7 +12,7 @@ from hydro_core.errors import ProgramError
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.project.discover import DiscoveredFlows, found_in
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydrotick.project.deployments import Deployments
+from hydrotick.project.serving import Deployments
 
 DAYS = "{start: 2026-01-01}"
 

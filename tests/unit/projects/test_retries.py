@@ -18,7 +18,7 @@ from hydro_core.errors import (
     ProgramError,
     TransientError,
 )
-from hydro_core.faults import fault_of
+from hydro_core.machine.faults import fault_of
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.ledger_lock import WriterLock

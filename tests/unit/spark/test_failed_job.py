@@ -12,8 +12,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from hydro_core import faults
 from hydro_core.errors import InfrastructureError, InternalSparkError
+from hydro_core.machine import faults
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.session import ended
 

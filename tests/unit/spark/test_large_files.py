@@ -49,6 +49,10 @@ def met(found: frozenset[Lookup], others: list[Any], *, last_tick: bool = False)
     return Met(Needed(found, last_tick=last_tick), ROW, known, (2, 8))
 
 
+def named(directory: Path) -> dict[str, Path]:
+    return {str(file): file for file in directory.rglob("*.parquet")}
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_same_rows_are_met_as_in_memory(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
@@ -59,7 +63,7 @@ def test_the_same_rows_are_met_as_in_memory(seed: int, tmp_path: Path) -> None:
     rows = [wanted.of(table).combine_chunks() for table in tables]
     held = Held(rng.choice([0, 500, 1 << 20]))
     for _ in range(2):
-        found = list(met_in_files(str(tmp_path), files, wanted, held))
+        found = list(met_in_files(named(tmp_path), files, wanted, held))
         assert [r.to_pylist() for r in found] == [r.to_pylist() for r in rows if r.num_rows]
 
 
@@ -79,5 +83,5 @@ def test_of_other_row_groups_only_what_is_compared_is_read(tmp_path: Path) -> No
     file.write_bytes(content)
     with pytest.raises((OSError, pa.ArrowInvalid)):
         files.to_table()
-    [found] = met_in_files(str(tmp_path), files, met(BY_KEY, [(75, 0), (31, 0)]), Held(1 << 20))
+    [found] = met_in_files(named(tmp_path), files, met(BY_KEY, [(75, 0), (31, 0)]), Held(1 << 20))
     assert [row["item"]["name"] for row in found.to_pylist()] == ["name 31", "name 75"]

@@ -16,8 +16,9 @@ from deltalake import DeltaTable
 from hydro_core.errors import DataError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import _SCHEMA, LEDGER, Commit, Ledger
+from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger_rows import LEDGER_SCHEMA
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -129,17 +130,17 @@ def test_reruns_are_counted_from_commit_to_commit(ledger: Ledger) -> None:
 def test_a_ledger_from_before_reruns_were_counted_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = _SCHEMA.field("inputs").type.value_type
+    read = LEDGER_SCHEMA.field("inputs").type.value_type
     fewer = pa.list_(pa.struct([field for field in read if field.name != "accepted_listing"]))
     old = pa.schema(
         [
             field.with_type(fewer) if field.name == "inputs" else field
-            for field in _SCHEMA
+            for field in LEDGER_SCHEMA
             if field.name != "reruns"
         ]
     )
     with monkeypatch.context() as patched:
-        patched.setattr("hydro_core.spark.store.ledger._SCHEMA", old)
+        patched.setattr("hydro_core.spark.store.ledger.LEDGER_SCHEMA", old)
         ledger = Ledger(tmp_path)
         ledger.create()
         ledger.append(commit(0))

@@ -36,7 +36,8 @@ def scanned(
     values = F.transform("pairs", lambda pair: pair.getField("x"))
     start = literal(step.arg("init"), acc)
     accs = scanned_in_python(step.arg("f"), acc, value[1], values, start, tick=F.col(TICK))
-    orders = F.transform("pairs", lambda pair: pair.getField("o"))
+    # equal items have one place: what is given after each of them stands in their order
+    orders = F.transform("pairs", lambda pair, i: F.struct(pair.getField("o"), i.alias("i")))
     both = grouped.withColumn("accs", accs).withColumn("orders", orders)
     zipped = F.explode(F.arrays_zip("accs", "orders")).alias("z")
     rows = exploded(both, [*times, *names, zipped], reads=("accs", "orders")).select(

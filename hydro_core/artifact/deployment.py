@@ -1,0 +1,111 @@
+"""What a deployment is: a program, the plan by which it runs, and why that plan.
+
+It is made once, by `deployment_of`, and read back as it was: no optimizer, no Spark and no module
+of the program is needed to load it. Its name is the hash of what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.artifact.records import FORMAT
+from hydro_core.ir.graph import NodeId
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.types.item import ItemType
+
+PACKAGE = "hydrotick"
+"""Under which name a deployment has the version of the release that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenProgram:
+    """The program as it was written: its files by name, and what they were read as."""
+
+    texts: Mapping[str, str]
+    typed: Typed
+    params: Mapping[str, str] = field(default_factory=dict)
+    """The constants that it was given by name, each as Python writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a table of the pipeline holds."""
+
+    name: str
+    """The id of the state slot, or the name of the output."""
+    role: Literal["state", "output"]
+    item: ItemType
+    kind: str
+    """How rows come and go: the mode of a state slot, the kind of an output's stream."""
+    ordered: bool
+    semantic_hash: str
+    """The stored stream's identity: the same in every plan that stores it in the same way."""
+    version: str = ""
+    """Its semantic hash when its rows were made: a program that is proved the same keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Rows that a tick costs by the model, as the program was written and by the plan."""
+
+    before: float
+    after: float
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    """What was known of the data, as `optimize --stats` reads it; empty where nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """How the plan was compared with the program before it was deployed."""
+
+    runs: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """Into how many shards a program is cut, and how that was asked for."""
+
+    count: int
+    on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By which fields inputs are routed; a derived choice is taken where none is named."""
+    replicate: tuple[str, ...] = ()
+    """The inputs that every shard has whole."""
+    says: str = field(default="", compare=False)
+    """What is done, in words: by which fields each input is routed, and what is made at last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A program, its plan, and how it came to be."""
+
+    flow: str
+    program: WrittenProgram
+    plan: TickPlan
+    costs: Costs
+    explanation: Mapping[str, str] = field(default_factory=dict)
+    """The chain of rules that leads to each output's plan, by the output's node."""
+    notes: tuple[str, ...] = ()
+    """What of the plan is not incremental, and which functions are not stored but referred to."""
+    streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
+    """The plan's nodes that compute a stream of the program: its name there."""
+    tables: tuple[Table, ...] = ()
+    validated: Validated | None = None
+    routing: str = ""
+    """How the program can be cut into shards, or what forbids it, in words."""
+    sharding: Sharding | None = None
+    """How the plan is cut into shards; None where it is not."""
+    repeatable: bool = True
+    """Whether a tick that runs again gives the same: no function asks for the time, say."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of hydrotick, Spark and Delta."""
+    format: int = FORMAT
+    """The one in which it was written: what an earlier one does not say, the program may."""
+
+    def statement(self, node: NodeId) -> str:
+        """The statement of the program that a node of the plan comes from; empty if from none."""
+        span = self.plan.graph[node].span
+        return "" if span is None else f"{span.file}:{span.line}:{span.column}"

@@ -1,0 +1,294 @@
+"""Deployments as files: `deployments/N/` of a pipeline's directory, written once.
+
+`plan.json` is the program and the plan as data, `explanation.json` the steps that led there,
+`program.json` the files that the program was read from, `deployment.json` the rest. A directory is
+written beside and renamed, so it is there as a whole or not at all; in a store `deployment.json` is
+written last, if it is absent, and what has none is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hydro_core.artifact.decode import Decoder
+from hydro_core.artifact.deployment import (
+    Costs,
+    Deployment,
+    Sharding,
+    Table,
+    Validated,
+    WrittenProgram,
+)
+from hydro_core.artifact.encode import Encoder
+from hydro_core.artifact.records import FORMAT, READ
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.storage.places import remove_tree
+from hydro_core.storage.remote import DataPlace, Remote
+
+FOLDER = "deployments"
+_PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
+    *("plan.json", "explanation.json", "deployment.json"),
+    "program.json",
+)
+_IN = "in"
+"""What the file of a deployment in a store says of where the others are."""
+
+
+def numbers(directory: DataPlace) -> tuple[int, ...]:
+    """The numbers of the deployments that are written, in order."""
+    folder = directory / FOLDER
+    if isinstance(folder, Remote):
+        names = [file.parent.name for file in folder.files() if file.name == _ABOUT]
+    else:
+        names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+    return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDeployment:
+    """A deployment as it is written: its number, its name, and what it says."""
+
+    number: int
+    name: str
+    deployment: Deployment
+
+
+def newest(directory: DataPlace, name: str | None = None) -> WrittenDeployment | None:
+    """The deployment that was written last, or the last of that name; None where there is none.
+
+    Raises:
+        DataError: it cannot be read (code `state`).
+    """
+    for number in reversed(numbers(directory)):
+        if name is None or name == name_at(directory, number):
+            deployment = read(directory, number)
+            return WrittenDeployment(number, name or name_at(directory, number) or "", deployment)
+    return None
+
+
+def remove(directory: DataPlace, number: int) -> None:
+    """Removes a deployment that nothing needs any more."""
+    folder = directory / FOLDER / str(number)
+    if isinstance(folder, Remote):
+        (folder / _ABOUT).unlink(missing_ok=True)
+    remove_tree(folder, ignore_errors=True)
+
+
+def name_at(directory: DataPlace, number: int) -> str | None:
+    """The name of the deployment of that number; None where it cannot be read."""
+    try:
+        about = json.loads((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    name = about.get("name")
+    return name if isinstance(name, str) else None
+
+
+def name_of(deployment: Deployment) -> str:
+    """The deployment's name: the hash of all that it says."""
+    return _name(_files(deployment))
+
+
+def write(directory: DataPlace, deployment: Deployment) -> int:
+    """Writes a deployment as the next one of the pipeline, and gives its number.
+
+    It does not make it the current one.
+
+    Raises:
+        ProgramError: a function cannot be stored (code `config`).
+        DataError: the directory cannot be written (code `state`).
+    """
+    files = _files(deployment)
+    files[_ABOUT] = _json({**json.loads(files[_ABOUT]), "name": _name(files)})
+    folder = directory / FOLDER
+    if isinstance(folder, Remote):
+        return _put(files, folder, directory)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Who else may read it, or write beside it, says the umask, as of all that is stored.
+        made = folder / f".{uuid.uuid4().hex[:8]}"
+        made.mkdir()
+        try:
+            for name, text in files.items():
+                _written(made / name, text)
+            return _placed(made, folder, directory)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as problem:
+        message = f"the deployment cannot be written to {folder}: {problem.strerror or problem}"
+        raise _error(
+            message, "make room there, or give the pipeline a directory to write"
+        ) from None
+
+
+def _put(files: Mapping[str, str], folder: Remote, directory: DataPlace) -> int:
+    """In a store: under the first number that nobody has, and read by nobody before the end."""
+    number = max(numbers(directory), default=0)
+    while True:
+        number += 1
+        place = folder / str(number)
+        # Others that write this number meanwhile have files of the same names: each writes its own.
+        mine = place / uuid.uuid4().hex[:8]
+        about = {**json.loads(files[_ABOUT]), _IN: mine.name}
+        for name, text in files.items():
+            if name != _ABOUT:
+                (mine / name).write_bytes(text.encode())
+        target = place / _ABOUT
+        content = _json(about).encode()
+        if target.store.write_if_absent(target.key, content) is not None:
+            return number
+        if target.read_bytes() == content:
+            # It was written, and the answer got lost.
+            return number
+        remove_tree(mine)
+
+
+def _placed(made: Path, folder: Path, directory: DataPlace) -> int:
+    while True:
+        number = max(numbers(directory), default=0) + 1
+        try:
+            made.rename(folder / str(number))
+        except OSError:
+            if not (folder / str(number)).exists():
+                raise
+            continue  # someone else wrote one meanwhile
+        return number
+
+
+def read(directory: DataPlace, number: int) -> Deployment:
+    """The deployment of that number.
+
+    Raises:
+        DataError: it is not there, was changed, or is of another format (code `state`).
+    """
+    folder = directory / FOLDER / str(number)
+    try:
+        texts = _texts(folder)
+        about = json.loads(texts[_ABOUT])
+    except (OSError, KeyError, ValueError) as problem:
+        there = ", ".join(map(str, numbers(directory))) or "none"
+        message = f"deployment {number} in {directory} cannot be read: {problem}"
+        raise _error(message, f"those that are written: {there}") from None
+    if about["format"] not in READ:
+        raise _of_another_format(f"deployment {number} in {directory}", about)
+    name = about.pop("name", None)
+    if name != _name({**texts, _ABOUT: _json(about)}):
+        message = f"deployment {number} in {directory} is not what was written: a file was changed"
+        raise _error(message, "restore the file, or deploy the flow again")
+    return _deployment(texts, about)
+
+
+def _texts(folder: DataPlace) -> dict[str, str]:
+    if not isinstance(folder, Remote):
+        return {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
+    about = json.loads((folder / _ABOUT).read_text("utf-8"))
+    within = folder / about.pop(_IN)
+    parts = (_PLAN, _EXPLANATION, _PROGRAM)
+    return {_ABOUT: _json(about), **{name: (within / name).read_text("utf-8") for name in parts}}
+
+
+def unread(directory: DataPlace, number: int) -> str:
+    """Why this version does not read a deployment; empty if it does."""
+    try:
+        read(directory, number)
+    except DataError as error:
+        return error.diagnostics[0].message
+    return ""
+
+
+def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
+    made = f"{deployment} was made by hydrotick {about['versions'].get('hydrotick', '')}".rstrip()
+    if about["format"] > FORMAT:
+        cure = "run the flow with that version, or deploy it again with this one"
+        return _error(f"{made}, which is newer", cure)
+    cure = "run the flow with that version, or move its folder away and run its ticks again"
+    return _error(f"{made}, whose deployments this version does not read", cure)
+
+
+def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:
+    plan = json.loads(texts[_PLAN])
+    decoder = Decoder(plan["tables"])
+    validated = about["validated"]
+    return Deployment(
+        flow=about["flow"],
+        program=WrittenProgram(
+            json.loads(texts[_PROGRAM]), decoder.typed(plan["program"]), about.get("params", {})
+        ),
+        plan=decoder.plan(plan["plan"]),
+        costs=Costs(**about["costs"]),
+        explanation=json.loads(texts[_EXPLANATION]),
+        notes=tuple(about["notes"]),
+        routing=about.get("routing", ""),
+        sharding=_sharding(about.get("sharding")),
+        repeatable=about.get("repeatable", True),
+        streams=about["streams"],
+        tables=tuple(Table(**{**t, "item": decoder.types[t["item"]]}) for t in plan["stored"]),
+        validated=None if validated is None else Validated(**validated),
+        versions=about["versions"],
+        format=about["format"],
+    )
+
+
+def _files(deployment: Deployment) -> dict[str, str]:
+    encoder = Encoder()
+    program, plan = encoder.typed(deployment.program.typed), encoder.plan(deployment.plan)
+    stored = [{**asdict(t), "item": encoder.type(t.item)} for t in deployment.tables]
+    data = {"tables": encoder.tables(), "program": program, "plan": plan, "stored": stored}
+    validated = deployment.validated
+    about = {
+        "format": FORMAT,
+        "flow": deployment.flow,
+        "costs": asdict(deployment.costs),
+        "notes": list(deployment.notes),
+        "routing": deployment.routing,
+        "repeatable": deployment.repeatable,
+        # What has no parameters, or shards, is called as it was before there were any.
+        **({"params": dict(deployment.program.params)} if deployment.program.params else {}),
+        **({"sharding": asdict(deployment.sharding)} if deployment.sharding else {}),
+        "streams": dict(deployment.streams),
+        "validated": None if validated is None else asdict(validated),
+        "versions": dict(deployment.versions),
+    }
+    return {
+        _PLAN: _json(data, indent=None),
+        _EXPLANATION: _json(dict(deployment.explanation)),
+        _PROGRAM: _json(dict(deployment.program.texts)),
+        _ABOUT: _json(about),
+    }
+
+
+def _sharding(record: Mapping[str, Any] | None) -> Sharding | None:
+    if record is None:
+        return None
+    on = {name: tuple(fields) for name, fields in record["on"].items()}
+    return Sharding(record["count"], on, tuple(record["replicate"]), record["says"])
+
+
+def _json(value: Any, indent: int | None = 1) -> str:
+    return json.dumps(value, ensure_ascii=True, indent=indent) + "\n"
+
+
+def _name(files: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\0{files[name]}\0".encode())
+    return digest.hexdigest()[:24]
+
+
+def _written(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _error(message: str, help_: str) -> DataError:
+    return DataError(Diagnostic(code="state", message=message, help=help_))

@@ -1,0 +1,189 @@
+"""What a machine does to a run, in words: a full disk, a read-only file system, missing rights.
+
+Such faults come as errors of many libraries, each with the words of the operating system in it. The
+program and its data are not at fault, so the same run may succeed later.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from hydro_core.errors import Code, Diagnostic, HydroError, InfrastructureError
+from hydro_core.storage.problems import is_of_store, problem
+
+_LIBRARIES = frozenset(
+    {"_internal", "alembic", "dagster", "deltalake", "py4j", "pyarrow", "pyspark", "sqlalchemy"}
+    | {"sqlite3"}
+)
+"""Whose errors have the operating system's words in their text; `_internal` is delta-rs."""
+_STORE = re.compile(r"\b[a-z0-9]+://([^/\s]+)[^\s]*")
+"""The URL of what was at work, and its bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    numbers: frozenset[int]
+    words: re.Pattern[str]
+    says: str
+    cure: str
+    code: Code = "runtime"
+
+
+def _fault(numbers: set[int], words: str, says: str, cure: str, code: Code = "runtime") -> _Fault:
+    by_number = "|".join(rf"os error {number}\b|\[Errno {number}\]" for number in sorted(numbers))
+    pattern = re.compile(f"{by_number}|{words}", re.IGNORECASE)
+    return _Fault(frozenset(numbers), pattern, says, cure, code)
+
+
+_AGAIN = "then run it again; what was committed stands"
+_FULL = _fault(
+    {errno.ENOSPC, errno.EFBIG},
+    "No space left on device|database or disk is full",
+    "the disk is full",
+    f"make room on it, {_AGAIN}",
+)
+_FAULTS = (
+    _FULL,
+    _fault(
+        {errno.EDQUOT}, "Disk quota exceeded", "the disk quota is used up", f"make room, {_AGAIN}"
+    ),
+    _fault(
+        {errno.EROFS},
+        "Read-only file system|readonly database",
+        "the file system is read-only",
+        "mount it for writing, or name another directory",
+        "config",
+    ),
+    _fault(
+        {errno.EACCES, errno.EPERM},
+        "Permission denied|Operation not permitted",
+        "this user has not the right to it",
+        "give the right to the user that runs this, or name another directory",
+        "config",
+    ),
+    _fault(
+        {errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO},
+        "Input/output error|Stale file handle",
+        "the disk does not answer",
+        f"see that it is there and mounted, {_AGAIN}",
+    ),
+    _fault(
+        {errno.EMFILE, errno.ENFILE},
+        "Too many open files",
+        "too many files are open",
+        f"raise the limit (`ulimit -n 65536`), {_AGAIN}",
+    ),
+)
+_VANISHED = _fault(
+    {errno.ENOENT},
+    "No such file or directory|FILE_NOT_EXIST",
+    "a file went away while it was read",
+    f"see that nothing removes files that are in use, {_AGAIN}",
+)
+
+
+def fault_of(
+    error: BaseException,
+    where: str = "",
+    *,
+    vanished: bool = False,
+    scratch: Mapping[Path, str] = MappingProxyType({}),
+) -> InfrastructureError | None:
+    """What the machine did, as an error for people; None where it did nothing.
+
+    Args:
+        error: what was raised, by whichever library.
+        where: what was at work, and on which directory; else the file that the error names.
+        vanished: whether a file that is not there was there before.
+        scratch: the directories that what failed writes to beside, and what they are.
+    """
+    known = (*_FAULTS, _VANISHED) if vanished else _FAULTS
+    for found in _chain(error):
+        if isinstance(found, HydroError):
+            return None
+        for fault in known:
+            if _is(found, fault):
+                place = _file(found) or where
+                message = f"{fault.says}: {place}" if place else fault.says
+                if where and place != where:
+                    message = f"{message} ({where})"
+                message += _rooms(_file(found), scratch) if fault is _FULL else ""
+                told = InfrastructureError(Diagnostic(fault.code, message, help=fault.cure))
+                told.__cause__ = error
+                return told
+        in_store = _STORE.search(where)
+        of_files = isinstance(found, OSError) or _of_library(found)
+        if in_store and of_files and is_of_store(str(found)):
+            return problem(str(found), in_store[0], in_store[1], "write")
+    return None
+
+
+@contextmanager
+def faults_as_errors(where: str, *, vanished: bool = False) -> Iterator[None]:
+    """What the machine does within becomes an error for people; all else stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        told = fault_of(error, where, vanished=vanished)
+        if told is None:
+            raise
+        raise told from error
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is(error: BaseException, fault: _Fault) -> bool:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in fault.numbers
+    told = isinstance(error, OSError) or _of_library(error)
+    return told and fault.words.search(str(error)) is not None
+
+
+def _of_library(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] in _LIBRARIES
+
+
+def _rooms(file: str, scratch: Mapping[Path, str]) -> str:
+    """How much room there is, by the mounts that a run writes to: of Spark, neither file nor mount
+    is known, and its scratch files are in none of the project's directories.
+    """
+    places = [Path(file)] if file else [Path.cwd(), Path(tempfile.gettempdir())]
+    found = dict.fromkeys(filter(None, map(_mount, places)), "")
+    for place, what in {} if file else scratch.items():
+        mount = _mount(place)
+        if mount is not None:
+            found[mount] = f" ({what})"
+    rooms = [
+        f"{mount}{what} has {_free(mount) // 2**20:,} MiB free" for mount, what in found.items()
+    ]
+    return f"; {', '.join(rooms)}" if rooms else ""
+
+
+def _mount(place: Path) -> Path | None:
+    """The file system that a path is on, by where it is mounted."""
+    return next((p for p in (place.absolute(), *place.absolute().parents) if p.is_mount()), None)
+
+
+def _free(mount: Path) -> int:
+    room = os.statvfs(mount)
+    return room.f_bavail * room.f_frsize
+
+
+def _file(error: BaseException) -> str:
+    """The file that an error names."""
+    if isinstance(error, OSError) and error.filename:
+        return str(Path(str(error.filename)))
+    found = re.search(r"(?:local file|file:)\s*'?(/[^\s'\"]+)", str(error))
+    return found[1] if found else ""

@@ -1,0 +1,99 @@
+"""Which stored rows a round of a cycle meets: those with the keys of what is new in it.
+
+Where something new in a cycle meets what was there before the tick, as the paths found last meet
+the stored edges, the stored rows are looked up round by round, by the rows that are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hydro_core.catalog.classes import Linear, Matching, Product
+from hydro_core.catalog.properties import Holds
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.cycles import CycleShape, cycles_within_ticks, in_planned_rounds
+from hydro_core.plan.found_rows import Lookup
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.stored_rows import StoredRows, sides
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+
+Place = tuple[NodeId, int]
+"""An operator of a cycle, and one of its inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredInput:
+    """An input of an operator of a cycle that has stored rows, which are looked up."""
+
+    by: Endpoint
+    """The stream of the cycle whose new rows meet them: the operator's other input."""
+    found: Mapping[str, frozenset[Lookup]]
+    """How, by the slots' ids. The rows of `by` are known by its name."""
+    way: tuple[NodeId, ...]
+    """The operators from what reads the slots to the input, in the order of evaluation."""
+
+
+def round_lookups(plan: TickPlan) -> Mapping[Place, StoredInput]:
+    """The inputs of which the rounds of cycles look up what they meet."""
+    stored = StoredRows(plan)
+    found: dict[Place, StoredInput] = {}
+    for component in cycles_within_ticks(plan):
+        if in_planned_rounds(plan, component):
+            cycle = CycleShape(component.nodes, plan)
+            for node in cycle.nodes:
+                found.update(_of_node(cycle, node, stored))
+    return found
+
+
+def _of_node(
+    cycle: CycleShape, node: Node, stored: StoredRows
+) -> Iterator[tuple[Place, StoredInput]]:
+    """The input of a join or a match that comes from outside, where the other is of the cycle."""
+    inside = [cycle.is_inside(e) for e in node.inputs]
+    if not isinstance(node.cls, Product | Matching) or sorted(inside) != [False, True]:
+        return
+    if isinstance(node.cls, Product) and node.cls.keeps:
+        return
+    port, other = inside.index(False), inside.index(True)
+    pairs = stored.pairs(*sides(node, port))
+    by = node.inputs[other]
+    lookup = Lookup.of(str(by), (own for own, _ in pairs), (their for _, their in pairs))
+    search = _Way(cycle.plan, stored)
+    if search.follows(node.inputs[port], lookup) and search.found:
+        found = {slot: frozenset(lookups) for slot, lookups in search.found.items()}
+        yield (node.id, port), StoredInput(by, found, tuple(search.way))
+
+
+class _Way:
+    """What leads from slots to a stream: operators that take rows one by one, and add up."""
+
+    def __init__(self, plan: TickPlan, stored: StoredRows) -> None:
+        self._plan, self._stored = plan, stored
+        self.way: dict[NodeId, None] = {}
+        self.found: dict[str, set[Lookup]] = {}
+
+    def follows(self, stream: Endpoint, lookup: Lookup) -> bool:
+        """Whether all rows of a stream that a lookup finds are new, or found in slots."""
+        if self._plan.kinds[stream.node] is Kind.E:
+            return True
+        node = self._plan.graph[stream.node]
+        slot = self._slot(node)
+        if slot is not None:
+            if not lookup.fields:
+                return False
+            self.found.setdefault(slot.id, set()).add(lookup)
+        elif not isinstance(node.cls, Linear) or not all(
+            self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
+        ):
+            return False
+        self.way[node.id] = None
+        return True
+
+    def _slot(self, node: Node) -> StateSlot | None:
+        if node.cls.holds is not Holds.HISTORY or node.id not in self._plan.reads:
+            return None
+        slot = self._plan.slot(self._plan.reads[node.id])
+        plain = slot.mode is Mode.APPEND and slot.keep is None and slot.bound is None
+        same = slot.stream.node == node.inputs[0].node
+        return slot if plain and same and not slot.ordered else None

@@ -1,0 +1,111 @@
+"""What `check` and `optimize` say of a program, at the command line and in Python alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from hydro_core.catalog.spec import functions_of
+from hydro_core.compile import Compiled, best_plan, planned
+from hydro_core.optimize import report as plan_report
+from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.statistics import Statistics
+from hydro_core.plan.stream_forms import StreamForm, stream_forms, written_whole
+from hydro_core.printing import report
+
+_WIDEST = 48
+"""Characters of a function in the table of functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Compiled):
+    """A program that is checked; its text is what `hydrotick check` prints."""
+
+    def __str__(self) -> str:
+        parts = [report.as_text(self.typed, self.strata), *_stored_anew(self)]
+        return "\n\n".join((*parts, *_tables(_functions(self))))
+
+    def as_json(self) -> Mapping[str, Any]:
+        """What `--format json` prints."""
+        found = {"stored_anew": _stored_anew(self), "functions": _functions(self)}
+        return {**report.as_json(self.typed, self.strata), **found}
+
+
+@dataclass(frozen=True, slots=True)
+class BestPlan(Optimized):
+    """The best plan of a program; its text is what `hydrotick optimize` prints."""
+
+    forms: tuple[StreamForm, ...] = ()
+    """Of what is given and stored, if the plan is explained."""
+
+    def __str__(self) -> str:
+        parts = [plan_report.as_text(self)]
+        if self.steps:
+            parts.append(plan_report.explanation(self))
+        return "\n\n".join((*parts, *filter(None, ["\n".join(map(str, self.forms))])))
+
+    def as_json(self) -> Mapping[str, Any]:
+        """What `--format json` prints."""
+        forms = {"forms": [form.as_json() for form in self.forms]} if self.forms else {}
+        return {**plan_report.as_json(self), **forms}
+
+
+def checked(program: Compiled) -> Checked:
+    """A program as `check` tells of it."""
+    return Checked(program.typed, program.strata)
+
+
+def told_plan(
+    program: Compiled, stats: Statistics | None = None, *, explain: bool = False
+) -> BestPlan:
+    """The best plan of a program as `optimize` tells of it.
+
+    Args:
+        program: what is optimized.
+        stats: what is known of its inputs.
+        explain: whether it comes with the rules that lead to it, and the forms of what it stores.
+    """
+    found = best_plan(program, stats, explain=explain)
+    forms = stream_forms(planned(program, found)) if explain else ()
+    return BestPlan(**{f.name: getattr(found, f.name) for f in fields(found)}, forms=forms)
+
+
+def _stored_anew(program: Compiled) -> Sequence[str]:
+    """What is said of outputs of which all rows are stored in each tick, also by the best plan."""
+    if not any(written_whole(planned(program))):
+        return []  # the best plan takes longer than all else here
+    return list(written_whole(planned(program, best_plan(program))))
+
+
+def _functions(program: Compiled) -> list[dict[str, Any]]:
+    """How the functions run on Spark; asked without starting one."""
+    if not any(True for node in program.graph for _ in functions_of(node.args)):
+        return []
+    # Imported here: PySpark takes a second to load.
+    from hydro_core.spark.lower.explained import function_runs
+
+    return [
+        {
+            "operator": found.node.id,
+            "function": found.fn.name,
+            "line": found.fn.span.line if found.fn.span else None,
+            "runs_as": found.runtime.how,
+            "why": found.runtime.reason,
+            "why_line": found.runtime.place[0] or None,
+        }
+        for found in function_runs(program.typed)
+    ]
+
+
+def _tables(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The functions as a table, if there are any."""
+    rows = []
+    for function in functions:
+        name = function["function"]
+        shown = name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
+        why = function["why"] or ""
+        place = f" (line {function['why_line']})" if function["why_line"] else ""
+        rows.append([function["operator"], shown, function["runs_as"], why + place])
+    if rows:
+        yield report.table(["stream", "function", "on Spark", "why"], rows)

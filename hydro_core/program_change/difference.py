@@ -1,0 +1,369 @@
+"""What deploying another program means for what is stored: found before anything happens.
+
+Both programs and their plans are compared as one. A stream that is proved equal keeps its table,
+whatever it is called and however it is computed now; what is left has to be made, from tables that
+hold a stream on the way there, or from the landed past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.artifact.deployment import Deployment
+from hydro_core.ir.graph import Endpoint
+from hydro_core.optimize.compare import ComparedStream, Comparison, compare
+from hydro_core.optimize.proved import proofs
+from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
+from hydro_core.plan.bound import longer
+from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.program_change.columns import narrowed_to
+from hydro_core.types.item import Row
+from hydro_core.types.stream import Order
+
+OutputChange = Literal["same", "columns", "changed", "new", "gone"]
+StateChange = Literal["kept", "derived", "rebuilt", "dropped"]
+
+OLD, OLD_PLAN, NEW, NEW_PLAN = range(4)
+"""The programs that are compared; what comes after them are outputs cut to some of their columns.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedState:
+    """What becomes of a stored state."""
+
+    change: StateChange
+    table: str | None = None
+    """The table that it keeps."""
+    was: str | None = None
+    """What it was called before, where that was something else."""
+    tables: tuple[str, ...] = ()
+    """The tables that it is made from."""
+    inputs: tuple[str, ...] = ()
+    """The inputs of which the landed past is read to make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedOutput:
+    """What becomes of an output."""
+
+    change: OutputChange
+    columns: tuple[str, ...] = ()
+    """The columns that are added, or that go; also of one that is changed beside that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table of the deployment that serves, as the ledger has it."""
+
+    name: str
+    role: str
+    of: str
+    """The slot's id, or the output's name."""
+    kind: str
+    """E: the rows of each tick; H: what each tick adds; G: what it changes."""
+    ordered: bool
+    is_mixed: bool = False
+    """Whether its earlier ticks are as another program has left them."""
+
+
+def stored_tables(
+    tables: Mapping[str, Mapping[str, Any]], mixed: Collection[str] = ()
+) -> tuple[Stored, ...]:
+    """The tables of a commit, from the records that the ledger keeps of them; some are mixed."""
+    return tuple(
+        Stored(name, r["role"], r["of"], r["kind"], r["ordered"], name in mixed)
+        for name, r in tables.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Disproved:
+    """What is not the same although it was proved to be, as running it has shown."""
+
+    outputs: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+    """The new slots' ids."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What becomes of every output and state, and what makes those that are not there yet."""
+
+    before: Deployment
+    after: Deployment
+    tables: tuple[Stored, ...]
+    """The tables of the deployment that serves."""
+    streams: Comparison
+    programs: tuple[Typed, ...]
+    """Those that were compared, by their numbers there."""
+    probes: Mapping[str, int] = field(default_factory=dict)
+    """Of outputs that both have with different columns, or with the same in another order: where
+    the one is that has just the columns of the narrower, in its order.
+    """
+    disproved: Disproved = field(default_factory=Disproved)
+
+    @cached_property
+    def outputs(self) -> Mapping[str, ChangedOutput]:
+        """By the outputs' names, those of the new program first."""
+        mine, theirs = self.after.program.typed, self.before.program.typed
+        found = {name: self._output(name) for name in mine.graph.sinks}
+        return found | {n: ChangedOutput("gone") for n in theirs.graph.sinks if n not in found}
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """The outputs that are the same but for the order of their columns in the new plan."""
+        before, after = self.before.plan.typed.outputs, self.after.plan.typed.outputs
+        return tuple(
+            name
+            for name, output in self.outputs.items()
+            if output.change == "same" and before[name].item != after[name].item
+        )
+
+    @cached_property
+    def proofs(self) -> Mapping[str, tuple[str, ...]]:
+        """Why an output is called same or columns: by its name, the rules that lead there."""
+        wanted = {
+            name: pairs
+            for name, output in self.outputs.items()
+            if output.change in {"same", "columns"} and (pairs := self._pairs(name))
+        }
+        return proofs(self.programs, wanted)
+
+    @cached_property
+    def states(self) -> Mapping[str, ChangedState]:
+        """By the slots' ids, those of the new plan first."""
+        found = {slot.id: self._state(slot) for slot in self.after.plan.slots}
+        kept = {state.table for state in found.values()}
+        gone = {
+            t.of if t.of not in found else f"{t.of} (before)": ChangedState("dropped", t.name)
+            for t in self.tables
+            if t.role == "state" and t.name not in kept
+        }
+        return found | gone
+
+    @cached_property
+    def kept_streams(self) -> Mapping[str, tuple[Endpoint, Endpoint]]:
+        """Of the states that are kept, by their slots' ids: what the old plan stores, and the new
+        one.
+        """
+        old = {slot.id: slot.stream for slot in self.before.plan.slots}
+        new = {slot.id: slot.stream for slot in self.after.plan.slots}
+        return {name: (old[table.of], new[name]) for name, table in self._kept.items()}
+
+    @cached_property
+    def wanted(self) -> WantedTables:
+        """The tables that have to be made."""
+        return WantedTables(
+            frozenset(n for n, s in self.states.items() if s.change in {"derived", "rebuilt"}),
+            frozenset(
+                name
+                for name, output in self.outputs.items()
+                if output.change in {"columns", "changed", "new"}
+                or (output.change == "same" and not self._stored_alike(name))
+            ),
+        )
+
+    @cached_property
+    def made_by(self) -> Bootstrap:
+        """What makes them."""
+        return bootstrap(self.after.plan, self.wanted, self.leaves)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no table changes."""
+        return (
+            not self.wanted
+            and all(output.change == "same" for output in self.outputs.values())
+            and all(state.change == "kept" for state in self.states.values())
+        )
+
+    @cached_property
+    def leaves(self) -> Mapping[Endpoint, Leaf]:
+        """The streams of the new plan that are stored, every tick's."""
+        whole = dict(self._stored_streams())
+        found = {}
+        for endpoint, of in self.after.plan.typed.types.items():
+            cls = self.streams.classes.get(ComparedStream(NEW_PLAN, endpoint))
+            if cls is not None and of.order is Order.NONE and (cls, of.item) in whole:
+                found[endpoint] = whole[cls, of.item]
+        return found
+
+    def _stored_streams(self) -> Iterator[tuple[tuple[int, Any], Leaf]]:
+        """By class and item type; states come last, since outputs hold more."""
+        plan = self.before.plan
+        for table in sorted(self.tables, key=lambda t: t.role):
+            if table.ordered or table.is_mixed or table.kind == "G":
+                continue
+            if table.role == "output":
+                sinks = plan.graph.sinks.get(table.of, ())
+                ends = [sink.inputs[0] for sink in sinks] if len(sinks) == 1 else []
+                grows = table.kind == "H"
+            else:
+                slots = [s for s in plan.slots if s.id == table.of]
+                ends = [
+                    s.stream
+                    for s in slots
+                    if s.mode is Mode.APPEND and s.keep is None and s.bound is None
+                ]
+                grows = False
+            for end in ends:
+                cls = self.streams.classes.get(ComparedStream(OLD_PLAN, end))
+                of = plan.typed.types.get(end)
+                if cls is not None and of is not None:
+                    yield (cls, of.item), Leaf(table.name, grows)
+
+    def _output(self, name: str) -> ChangedOutput:
+        mine, theirs = self.after.program.typed, self.before.program.typed
+        if name not in theirs.graph.sinks:
+            return ChangedOutput("new")
+        new, old = mine.outputs[name].item, theirs.outputs[name].item
+        columns = self._columns(name)
+        if name in self.disproved.outputs or not self._pairs(name):
+            return ChangedOutput("changed", columns)
+        if name in self.probes:
+            # The order of its columns is the table's: the program that takes over keeps that.
+            return ChangedOutput("columns", columns) if columns else ChangedOutput("same")
+        return ChangedOutput("same" if new == old else "changed")
+
+    def _pairs(self, name: str) -> tuple[tuple[ComparedStream, ComparedStream], ...]:
+        """The parts of an output that are proved equal, old and new; none where some are not, or
+        where one program may fail in a tick that the other completes.
+
+        Of an output with other columns they are those of the narrower and of what the wider one is
+        without them.
+        """
+        old, new = (self._parts(number, name) for number in (OLD, NEW))
+        ends = sorted(old, key=self._class), sorted(new, key=self._class)
+        if name in self.probes:
+            probe = self.probes[name]
+            narrowed = (ComparedStream(probe, Endpoint(PROBE)),)
+            if _is_as_wide(self.programs[NEW], self.programs[OLD], name):
+                new = narrowed
+            else:
+                old = narrowed
+        by_class = [sorted(parts, key=self._class) for parts in (old, new)]
+        if len(old) != len(new) or not all(map(self.streams.same, *by_class)):
+            return ()
+        columns = self._columns(name)
+        if not columns and not all(map(self.streams.fail_alike, *ends)):
+            return ()
+        return tuple(zip(*by_class, strict=True))
+
+    def _class(self, stream: ComparedStream) -> int:
+        return self.streams.classes.get(stream, -1)
+
+    def _columns(self, name: str) -> tuple[str, ...]:
+        """The columns of an output that one of the programs has."""
+        new, old = (self.programs[number].outputs[name].item for number in (NEW, OLD))
+        if not isinstance(new, Row) or not isinstance(old, Row):
+            return ()
+        return tuple(sorted({*new.names} ^ {*old.names}))
+
+    def _parts(self, number: int, name: str) -> tuple[ComparedStream, ...]:
+        return tuple(ComparedStream(number, end) for end in _ends(self.programs[number], name))
+
+    def _stored_alike(self, output: str) -> bool:
+        """Whether both plans store the output in the same way."""
+        records = [
+            [
+                (t.item, t.kind, t.ordered)
+                for t in d.tables
+                if t.role == "output" and t.name == output
+            ]
+            for d in (self.before, self.after)
+        ]
+        return records[0] == records[1]
+
+    def _state(self, slot: StateSlot) -> ChangedState:
+        kept = self._kept.get(slot.id)
+        if kept is not None:
+            return ChangedState("kept", kept.name, kept.of if kept.of != slot.id else None)
+        made = bootstrap(self.after.plan, WantedTables(slots=frozenset({slot.id})), self.leaves)
+        tables = tuple(leaf.table for leaf in made.tables.values())
+        change: StateChange = "rebuilt" if made.inputs else "derived"
+        return ChangedState(change, tables=tables, inputs=made.inputs)
+
+    @cached_property
+    def _kept(self) -> Mapping[str, Stored]:
+        """The tables that serve on, by the new slots' ids: each serves one, its own if it can."""
+        old = {slot.id: slot for slot in self.before.plan.slots}
+        slots = [s for s in self.after.plan.slots if s.id not in self.disproved.states]
+        states = [t for t in self.tables if t.role == "state" and t.of in old]
+        pairs = [(s, t) for s in slots for t in states if self._serves(old[t.of], s)]
+        found: dict[str, Stored] = {}
+        for slot, table in sorted(pairs, key=lambda pair: pair[0].id != pair[1].of):
+            if slot.id not in found and table not in found.values():
+                found[slot.id] = table
+        return found
+
+    def _serves(self, old: StateSlot, new: StateSlot) -> bool:
+        """Whether the table of one slot is that of the other."""
+        alike = (old.item, old.ordered, old.mode) == (new.item, new.ordered, new.mode)
+        long_enough = old.keep is None or (new.keep is not None and new.keep <= old.keep)
+        long_enough &= old.bound is None or longer((old.bound, new.bound)) == old.bound
+        equal = self.streams.same(
+            ComparedStream(OLD_PLAN, old.stream), ComparedStream(NEW_PLAN, new.stream)
+        )
+        return alike and long_enough and (equal or old.semantic_hash == new.semantic_hash)
+
+
+PROBE = "narrowed"
+"""The stream of an output with some of its columns, in the program that is made to see it."""
+
+
+def difference(
+    before: Deployment,
+    after: Deployment,
+    tables: Mapping[str, Mapping[str, Any]],
+    mixed: Collection[str] = (),
+) -> Difference:
+    """What deploying `after` means where `before` serves with these tables.
+
+    Args:
+        before: the deployment that serves.
+        after: the one that is to take over.
+        tables: what the ledger's last commit says of the tables, by their names.
+        mixed: those whose earlier ticks are as another program has left them.
+    """
+    programs = [before.program.typed, before.plan.typed, after.program.typed, after.plan.typed]
+    probes = {}
+    for name in after.program.typed.graph.sinks:
+        probe = _probe(before.program.typed, after.program.typed, name)
+        if probe is not None:
+            probes[name] = len(programs)
+            programs.append(probe)
+    return Difference(
+        before, after, stored_tables(tables, mixed), compare(programs), tuple(programs), probes
+    )
+
+
+def _probe(old: Typed, new: Typed, name: str) -> Typed | None:
+    """The wider program's output with the columns of the narrower one."""
+    if name not in old.graph.sinks or len(_ends(old, name)) != 1 or len(_ends(new, name)) != 1:
+        return None
+    if old.outputs[name].item == new.outputs[name].item:
+        return None
+    for wide, narrow in ((new, old), (old, new)):
+        item = narrow.outputs[name].item
+        if isinstance(item, Row) and _is_as_wide(wide, narrow, name):
+            return narrowed_to(wide, _ends(wide, name)[0], item.names, PROBE)
+    return None
+
+
+def _ends(typed: Typed, output: str) -> tuple[Endpoint, ...]:
+    return tuple(sink.inputs[0] for sink in typed.graph.sinks.get(output, ()))
+
+
+def _is_as_wide(one: Typed, other: Typed, output: str) -> bool:
+    """Whether an output of the first program has all columns of the other's: more than these, or
+    just these, of the same types, in another order.
+    """
+    wide, narrow = one.outputs[output].item, other.outputs[output].item
+    if not isinstance(wide, Row) or not isinstance(narrow, Row):
+        return False
+    return {*narrow.names} < {*wide.names} or {*narrow.fields} == {*wide.fields}

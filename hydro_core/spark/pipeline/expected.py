@@ -1,0 +1,22 @@
+"""How many rows a range has to do with, as far as that is known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.pipeline.prepared import RangeRequest
+from hydro_core.spark.store.ledger import Commit
+
+
+def rows_at_hand(inputs: Mapping[str, Batch]) -> float:
+    """How many rows arrive; infinitely many where that is not known."""
+    counts = [batch.rows_at_hand for batch in inputs.values()]
+    return float("inf") if None in counts else sum(n or 0 for n in counts)
+
+
+def expected_rows(before: Commit | None, table: str, run: RangeRequest) -> float:
+    """How many rows a table is to get if the range is as the one before."""
+    if before is None or not before.ticks:
+        return 0
+    return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)

@@ -1,0 +1,72 @@
+"""The rows of tables that are known without a job: nothing comes, or all is kept as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.plan.empty import surely_empty
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.spark.frames.relation import ITEM, TICK
+from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.write import WrittenRows
+
+Specs = Mapping[str, TableSpec]
+
+
+def empty_tables(
+    plan: TickPlan, state: Specs, outputs: Specs, inputs: Mapping[str, Batch]
+) -> Mapping[str, WrittenRows]:
+    """The tables that get no rows, since nothing came that could reach them.
+
+    Args:
+        plan: what runs.
+        state: its tables of state, by the slots' ids.
+        outputs: those of its outputs, by their names.
+        inputs: what came.
+    """
+    there = {name for name, batch in inputs.items() if not batch.is_empty}
+    empty = surely_empty(plan, set(plan.graph.sources) - there)
+    sinks = plan.graph.sinks
+    return {
+        spec.name: WrittenRows(spec, 0, spec.arrow_schema.empty_table())
+        for spec in (
+            *(state[slot.id] for slot in plan.slots if slot.stream.node in empty),
+            *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
+        )
+    }
+
+
+def as_they_came(
+    plan: TickPlan, state: Specs, inputs: Mapping[str, Batch], last: int
+) -> Mapping[str, WrittenRows]:
+    """What the slots keep that store an input, where its rows are at hand.
+
+    Args:
+        plan: what runs.
+        state: its tables of state, by the slots' ids.
+        inputs: what came.
+        last: the last tick of the range.
+    """
+    sources = {node.id: name for name, node in plan.graph.sources.items()}
+    found = {}
+    for slot in plan.slots:
+        if slot.ordered or slot.stream.node not in sources:
+            continue
+        spec = state[slot.id]
+        batch = inputs.get(sources[slot.stream.node])
+        if batch is None:
+            found[spec.name] = WrittenRows(spec, 0, spec.arrow_schema.empty_table())
+        elif isinstance(batch.rows, pa.Table):
+            rows = _kept(batch.rows, slot, last).cast(spec.arrow_schema)
+            found[spec.name] = WrittenRows(spec, rows.num_rows, rows)
+    return found
+
+
+def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
+    if slot.mode is Mode.LAST:
+        rows = rows.filter(pc.field(TICK) == last)
+    return rows.select([TICK, ITEM])

@@ -1,0 +1,193 @@
+"""Flows whose tables and ledgers are in a bucket: what is committed is what a directory gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hydro_core.artifact.files import numbers
+from hydro_core.errors import HydroError
+from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.store.ledger_lock import LOCK_FILE
+from hydro_core.storage.lease import LeaseFile
+from hydro_core.storage.remote import Remote
+from hydro_core.storage.store import bucket_store
+from hydrotick.quality.facts import measure
+from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
+from tests.orchestration.small import PROGRAM
+from tests.orchestration.test_landings_in_a_store import InStore
+from tests.support.store_server import (
+    KEY,
+    SECRET,
+    StoreServer,
+    store_server,
+    with_credentials,
+)
+
+pytestmark = pytest.mark.spark
+ROOT = Path(__file__).parents[2]
+CHANGED = PROGRAM.replace("sum(", "max(")
+
+
+@pytest.fixture
+def server(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreServer]:
+    jvm = spark._jvm
+    with_credentials(monkeypatch)
+    given = {"aws.accessKeyId": KEY, "aws.secretAccessKey": SECRET}
+    for name, value in given.items():
+        jvm.System.setProperty(name, value)
+    bucket_store.cache_clear()
+    with store_server() as found:
+        yield found
+    for name in given:
+        jvm.System.clearProperty(name)
+
+
+class AllInStore(InStore):
+    """The small flow; what lands for it is in a bucket, and so is all that it keeps."""
+
+    def __init__(self, server: StoreServer, home: Path) -> None:
+        super().__init__(server, home, "next", "parquet")
+        self.project = replace(self.project, data_store="s3://landing/data")
+        self.open()
+
+    @property
+    def pipeline(self) -> Remote:
+        found = self.runner.directory(self.flow)
+        assert isinstance(found, Remote)
+        return found
+
+    def run_out(self) -> None:
+        """The lease of a process that is no more has run out."""
+        file = LeaseFile(self.pipeline.store, f"{self.pipeline.key}/{LOCK_FILE}")
+        note = file.look()
+        if note is not None:
+            file.store.write(file.name, replace(note, until=0.0).encoded())
+
+
+def ticks(late: Late) -> Late:
+    late.land(IN_TIME)
+    late.ran((0, 1), (2, OPEN - 1))
+    late.land(LATE)
+    late.open()
+    late.ran((OPEN, OPEN + 1))
+    return late
+
+
+def changes(late: Late) -> Iterator[Mapping[str, list[str]]]:
+    """What there is after ticks, a correction, a deployment, a way back, and a compaction."""
+    yield ticks(late).by_name
+    late.correct(1)
+    yield late.by_name
+    late.deploy(CHANGED)
+    yield late.by_name
+    late.ran((OPEN + 2, OPEN + 2))
+    yield late.by_name
+    late.rollback()
+    yield late.by_name
+    late.runner.pipeline(late.flow).compact(0)
+    yield late.by_name
+    late.ran((OPEN + 3, OPEN + 3))
+    yield late.by_name
+
+
+def test_all_that_is_done_to_a_flow(server: StoreServer, tmp_path: Path) -> None:
+    here = Late(tmp_path / "here", "next", "parquet")
+    there = AllInStore(server, tmp_path / "there")
+    for step, (found, wanted) in enumerate(zip(changes(there), changes(here), strict=True)):
+        assert found == wanted, step
+    assert verify(there.pipeline, measure).problems == ()
+    assert verify(here.runner.directory(here.flow), measure).problems == ()
+    assert numbers(there.pipeline) == numbers(here.runner.directory(here.flow))
+    # No table is in a directory, and nobody's secret is anywhere.
+    assert not (tmp_path / "there" / "pipelines").exists()
+    place = server.at("")
+    known = {str(f): f.read_bytes() for f in place.files()}
+    known |= {str(f): f.read_bytes() for f in (tmp_path / "there").rglob("*") if f.is_file()}
+    assert len(known) > 60
+    assert [name for name, content in known.items() if SECRET.encode() in content] == []
+    assert [name for name, content in known.items() if KEY.encode() in content] == []
+
+
+@pytest.mark.parametrize("work", ["correction", pytest.param("deployment", marks=pytest.mark.slow)])
+def test_at_some_requests_of_long_work_the_store_fails(
+    server: StoreServer, tmp_path: Path, work: str
+) -> None:
+    here = ticks(Late(tmp_path / "here", "next", "parquet"))
+    there = ticks(AllInStore(server, tmp_path / "there"))
+    deploying = work == "deployment"
+    here.deploy(CHANGED) if deploying else here.correct(1)
+    before, after = there.by_name, here.by_name
+    assert before != after
+    for at in (5, 30, 60, 90, 130):
+        there.open()
+        failing = server.failing(lambda n, *_, at=at: (403, "AccessDenied") if n >= at else None)
+        with suppress(HydroError, AssertionError), failing:
+            there.deploy(CHANGED) if deploying else there.correct(1)
+        there.run_out()
+        there.open()
+        # Of a table beyond the ledger nobody reads: what is committed is as before, or all of it.
+        there.runner.pipeline(there.flow).store.check(
+            there.runner.pipeline(there.flow).ledger.refresh()
+        )
+        assert there.by_name in (before, after), at
+    there.deploy(CHANGED) if deploying else there.correct(1)
+    assert there.by_name == after
+    assert verify(there.pipeline, measure).problems == ()
+
+
+@pytest.mark.dagster
+@pytest.mark.slow
+def test_from_the_command_line(server: StoreServer, tmp_path: Path) -> None:
+    def hydrotick(*words: str, at: Path = tmp_path / "shop") -> tuple[int, str]:
+        known = {n: v for n, v in os.environ.items() if not n.startswith("HYDROTICK")}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", "hydro_core.cli.main", *words],
+            cwd=at,
+            env={
+                **known,
+                "PYTHONPATH": str(ROOT),
+                "AWS_ENDPOINT_URL": server.url,
+                "AWS_REGION": "us-east-1",
+                "HYDROTICK_SPARK_MASTER": "local[2]",
+            },
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    url = "s3://landing/shop"
+    told = [
+        hydrotick("init", "shop", "--storage", url, at=tmp_path),
+        hydrotick("doctor", "--no-spark"),
+        hydrotick("backfill", "totals"),
+        hydrotick("status", "totals", "--verify"),
+        hydrotick("why", "totals", "totals", "--where", "user=ann"),
+        hydrotick("correct", "totals", "--from", "2026-01-02", "--yes"),
+        hydrotick("compact", "totals"),
+    ]
+    assert [code for code, _ in told] == [0] * len(told), told
+    code, shown = hydrotick("show", "totals", "totals", "--format", "json")
+    assert code == 0, shown
+    assert json.loads(shown)["rows"]
+    assert not (tmp_path / "shop" / "data" / "pipelines").exists()
+    code, said = hydrotick("copy", str(tmp_path / "copy"))
+    assert code == 1
+    assert "is for pipelines in directories, and these are in s3://landing/shop/pipelines" in said
+    code, said = hydrotick("init", "other", "--storage", url, at=tmp_path)
+    assert code == 1
+    assert "is not empty" in said
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert [str(f) for f in files if SECRET.encode() in f.read_bytes()] == []
+    assert not any(SECRET in text for _, text in told)

@@ -1,0 +1,35 @@
+"""Trees as deployments of format 4 have them: each kind of operation had a node of its own then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hydro_core.artifact.decode import Decoder
+from hydro_core.functions.tree import Place
+from tests.support.functions import text
+
+TREES = json.loads((Path(__file__).parent / "trees_of_format_4.json").read_text("utf-8"))
+NO_TABLES: dict[str, Any] = {"types": [], "spans": [], "functions": []}
+
+
+@pytest.mark.parametrize(("source", "record"), TREES, ids=[source for source, _ in TREES])
+def test_a_tree_is_the_one_that_was_written(source: str, record: Any) -> None:
+    written, read = text(source).tree, Decoder(NO_TABLES).tree(record)
+    assert read == written
+    assert _places(read) == _places(written)
+
+
+def _places(tree: Any) -> list[Place]:
+    todo, found = [tree], []
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            todo.extend(part)
+        elif hasattr(part, "place"):
+            found.append(part.place)
+            todo.extend(getattr(part, name) for name in part.__slots__ if name != "place")
+    return found

@@ -1,0 +1,251 @@
+"""Ticks in a store: whatever a request of one comes to, a further run gives what all would have.
+
+A tick here is what a pipeline does of it once its rows are there: the right to write, the tables
+where the last commit left them, rows appended, the ledger's row. At every request of one the store
+fails, or does it and says that it failed, or another writer takes over and runs the tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from hydro_core.errors import Diagnostic, HydroError, InfrastructureError, TransientError
+from hydro_core.machine.faults import faults_as_errors
+from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.frames.relation import Kind
+from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.store import Store
+from hydro_core.spark.store.write import WrittenRows
+from hydro_core.storage.lease import LeaseFile
+from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.types.ddl import parse_ddl
+from tests.support.store_server import SECRET, StoreServer
+
+SPECS = [
+    TableSpec(f"outputs/{n}", "output", n, parse_ddl("k string"), False, mode, Kind.E, "")
+    for n, mode in (("a", Mode.APPEND), ("now", Mode.LAST))
+]
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@dataclass
+class Small:
+    """The stored side of a pipeline."""
+
+    place: DataPlace
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = Store(self.place, SPECS, checkpoint_interval=10, compact_every=8)
+        self.ledger = Ledger(self.place, self.store.forget)
+        self.lock = WriterLock(self.place, self.ledger.fence)
+        self.ledger.writer = lambda: self.lock.number
+
+    @property
+    def next(self) -> int:
+        self.ledger.refresh()
+        return 0 if self.ledger.last_tick is None else self.ledger.last_tick + 1
+
+    def tick(self, tick: int) -> None:
+        with faults_as_errors(f"the pipeline in {self.place}"), self.lock:
+            if self.next != tick:
+                raise TransientError(Diagnostic("state", "it is done", help=""))
+            last = self.ledger.last
+            self.ledger.create()
+            self.store.check(last)
+            self.store.recover(last)
+            written = {spec.name: WrittenRows(spec, 2, rows(spec, tick)) for spec in SPECS}
+            versions = self.store.commit(written, (tick, tick), lambda _: None)
+            sequence = 0 if last is None else last.sequence + 1
+            records = {spec.name: spec.record() for spec in SPECS}
+            self.ledger.append(
+                Commit(
+                    sequence, tick, tick, "p", versions, {}, datetime.now(UTC), NOW, tables=records
+                )
+            )
+
+    @property
+    def contents(self) -> dict[str, list[tuple[int, str]]]:
+        found, last = {}, self.next - 1
+        commit = self.ledger.last
+        for spec in SPECS:
+            assert commit is not None
+            self.store.tables[spec.name].look_at(commit.versions[spec.name])
+            table = self.store.arrow(spec.name, 0, last)
+            found[spec.name] = sorted(
+                zip(*(table[n].to_pylist() for n in table.column_names), strict=True)
+            )
+        self.store.forget()
+        return found
+
+
+def rows(spec: TableSpec, tick: int) -> pa.Table:
+    table = pa.table({spec.tick: [tick] * 2, "k": [f"{spec.of}{tick}", "x"]})
+    return table.cast(spec.arrow_schema)
+
+
+def expected(ticks: int) -> dict[str, list[tuple[int, str]]]:
+    """What there is after so many ticks, each of which ran once."""
+    return {
+        spec.name: sorted(
+            (tick, key)
+            for tick in range(ticks)
+            if spec.mode is Mode.APPEND or tick == ticks - 1
+            for key in (f"{spec.of}{tick}", "x")
+        )
+        for spec in SPECS
+    }
+
+
+def run_out(server: StoreServer, place: Remote) -> None:
+    """The lease runs out now, whoever has it."""
+    file = LeaseFile(place.store, str(place.key) + f"/{LOCK_FILE}")
+    note = file.look()
+    if note is not None and note.owner:
+        content = file.store.read(file.name).replace(str(note.until).encode(), b"0.0")
+        file.store.write(file.name, content)
+
+
+Fault = Callable[[StoreServer, Remote, int], tuple[int, str] | tuple[int, str, bool] | None]
+
+
+def refuses(server: StoreServer, place: Remote, tick: int) -> tuple[int, str]:
+    return 403, "AccessDenied"
+
+
+def does_and_refuses(server: StoreServer, place: Remote, tick: int) -> tuple[int, str, bool]:
+    return 403, "AccessDenied", True
+
+
+def does_it_twice(server: StoreServer, place: Remote, tick: int) -> tuple[int, str, bool]:
+    return 503, "SlowDown", True
+
+
+def another_takes_over(server: StoreServer, place: Remote, tick: int) -> None:
+    run_out(server, place)
+    with suppress(TransientError):
+        other = Small(place)
+        if other.next == tick:
+            other.tick(tick)
+
+
+FAULTS: list[Fault] = [refuses, does_and_refuses, does_it_twice, another_takes_over]
+
+
+def interrupted(server: StoreServer, place: Remote, fault: Fault, at: int) -> bool:
+    """Runs the next tick of which a request fails, and then again; gives whether it had so many."""
+    small = Small(place)
+    tick = small.next
+    hit: list[int] = []
+
+    def of(number: int, *_: str) -> tuple[int, str] | tuple[int, str, bool] | None:
+        if hit or number < at:
+            return None
+        hit.append(number)
+        return fault(server, place, tick)
+
+    with server.failing(of), suppress(HydroError):
+        small.tick(tick)
+    # The process has ended, so whoever comes next need not wait.
+    run_out(server, place)
+    again = Small(place)
+    for missing in range(again.next, tick + 1):
+        again.tick(missing)
+    assert again.contents == expected(tick + 1), (fault.__name__, at)
+    # Every row of the ledger is of the tick after that before it.
+    commits = again.ledger.commits()
+    assert [commit.last for commit in commits] == list(range(tick + 1)), (fault.__name__, at)
+    return bool(hit)
+
+
+def test_at_some_requests_of_a_tick_one_thing_goes_wrong(server: StoreServer) -> None:
+    place, at = server.at("pipelines/small"), 1
+    while interrupted(server, place, FAULTS[at % len(FAULTS)], at):
+        at += 3
+    assert at > 25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
+def test_at_every_request_of_a_tick_everything_goes_wrong(
+    server: StoreServer, fault: Fault
+) -> None:
+    place, at = server.at("pipelines/small"), 1
+    while interrupted(server, place, fault, at):
+        at += 1
+    assert at > 25
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
+def test_at_some_requests_of_the_first_tick(server: StoreServer, fault: Fault) -> None:
+    for at in range(3, 40, 12):
+        place = server.at(f"first/{fault.__name__}/{at}")
+        interrupted(server, place, fault, at)
+
+
+def test_a_warm_tick_asks_as_often_whatever_came_before(server: StoreServer) -> None:
+    small = Small(server.at("pipelines/warm"))
+    asked = []
+    for tick in range(24):
+        server.asked.clear()
+        small.tick(tick)
+        asked.append(len(server.asked))
+    # Of the ticks without a checkpoint and without files that are joined.
+    usual = sorted(asked[4:12])[4], sorted(asked[16:24])[4]
+    assert usual[1] <= usual[0] + 1, asked
+    assert max(asked) <= 4 * usual[0], asked
+
+
+def test_who_has_lost_the_lease_commits_nothing(server: StoreServer) -> None:
+    place = server.at("pipelines/lost")
+    first, second = Small(place), Small(place)
+    first.tick(0)
+    first.lock.acquire()
+    first.ledger.refresh()
+    run_out(server, place)
+    second.lock.acquire()
+    # The second has done nothing yet but to take over.
+    last = first.ledger.last
+    assert last is not None
+    late = Commit(1, 1, 1, "p", last.versions, {}, NOW, NOW, tables=last.tables)
+    with pytest.raises(TransientError, match="another writer committed"):
+        first.ledger.append(late)
+    # Nor does it help to look again.
+    first.ledger.refresh()
+    with pytest.raises(TransientError, match="another writer committed"):
+        first.ledger.append(late)
+    second.ledger.refresh()
+    second.ledger.append(late)
+    second.lock.release()
+    assert [commit.sequence for commit in Ledger(place).commits()] == [0, 1]
+
+
+def test_a_second_writer_is_told_who_is_at_work(server: StoreServer) -> None:
+    place = server.at("pipelines/two")
+    first, second = Small(place), Small(place)
+    first.tick(0)
+    with first.lock, pytest.raises(TransientError, match="another writer is at work on the"):
+        second.tick(1)
+    second.tick(1)
+    assert second.contents == expected(2)
+
+
+def test_a_store_that_refuses_is_told_without_what_is_secret(server: StoreServer) -> None:
+    small = Small(server.at("pipelines/told"))
+    small.tick(0)
+    path = f"{LEDGER}/_delta_log"
+    with (
+        server.failing(lambda _, method, at: (403, "AccessDenied") if path in at else None),
+        pytest.raises(InfrastructureError) as told,
+    ):
+        Small(server.at("pipelines/told")).tick(1)
+    assert "these credentials have not the right" in str(told.value)
+    assert SECRET not in str(told.value)
