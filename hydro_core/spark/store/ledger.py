@@ -263,6 +263,8 @@ class Ledger:
             raise AssertionError("the ledger is created before anything is committed")
         expected = 0 if self._last is None else self._last.sequence + 1
         if commit.sequence != expected:
+            if self.writer() is not None:  # it was read before another began
+                raise overtaken(self.directory, _ticks(commit))
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
         # This handle has seen the row before; one of another writer since then conflicts.
         properties = CommitProperties(

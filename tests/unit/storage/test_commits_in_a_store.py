@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.errors import Diagnostic, HydroError, InfrastructureError, TransientError
-from hydro_core.faults import faults_as_errors
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
@@ -161,16 +161,15 @@ def interrupted(server: StoreServer, place: Remote, fault: Fault, at: int) -> bo
         again.tick(missing)
     assert again.contents == expected(tick + 1), (fault.__name__, at)
     # Every row of the ledger is of the tick after that before it.
-    commits = again.ledger.commits()
-    assert [commit.last for commit in commits] == list(range(tick + 1)), (fault.__name__, at)
+    assert again.ledger.last is not None
+    assert again.ledger.last.sequence == tick, (fault.__name__, at)
     return bool(hit)
 
 
 def test_at_some_requests_of_a_tick_one_thing_goes_wrong(server: StoreServer) -> None:
-    place, at = server.at("pipelines/small"), 1
-    while interrupted(server, place, FAULTS[at % len(FAULTS)], at):
-        at += 3
-    assert at > 25
+    place = server.at("pipelines/small")
+    for at in (6, 13, 20, 27):
+        assert interrupted(server, place, FAULTS[at % len(FAULTS)], at)
 
 
 @pytest.mark.slow
@@ -186,7 +185,7 @@ def test_at_every_request_of_a_tick_everything_goes_wrong(
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
 def test_at_some_requests_of_the_first_tick(server: StoreServer, fault: Fault) -> None:
-    for at in range(3, 40, 12):
+    for at in (9, 24):
         place = server.at(f"first/{fault.__name__}/{at}")
         interrupted(server, place, fault, at)
 
