@@ -46,6 +46,11 @@ def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
     return max([*recorded, min(known, default=0) - 1])
 
 
+def named_types(schema: pa.Schema) -> list[tuple[str, str]]:
+    """The columns of a table, and their types in words."""
+    return [(field.name, str(field.type)) for field in schema]
+
+
 class FileFacts(NamedTuple):
     """What the log of a table says of a file: its name below the table, and what is known of it."""
 

@@ -31,11 +31,18 @@ from hydro_core.spark.store.ledger_rows import (
     LEDGER_SCHEMA,
     commit_fields,
     ledger_rows,
+    programs_of,
     without_zones,
 )
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
+from hydro_core.storage.delta import (
+    checkpoint_interval,
+    created_table,
+    entry_of,
+    is_table,
+    opened_table,
+)
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -43,7 +50,7 @@ LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _WRITER = "hydrotick.writer"
 """The application by which the log of a ledger in a store has the number of whoever wrote last."""
-_FILES_BEFORE_COMPACTION = 100
+_FILES_BEFORE_COMPACTION = _CHECKPOINTED = 100
 RESTORE = (
     "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; "
     "where that is gone, restore the pipeline's directory from a backup"
@@ -128,7 +135,8 @@ class Ledger:
             self._created_beside(self.directory)
         else:
             try:
-                created_table(self._path, LEDGER_SCHEMA, LEDGER)
+                often = checkpoint_interval(self._path, _CHECKPOINTED)
+                created_table(self._path, LEDGER_SCHEMA, LEDGER, often)
             except DeltaError as error:
                 if not self.exists:  # as below
                     raise _unreadable(self._path, error) from error
@@ -224,18 +232,7 @@ class Ledger:
         """The programs that have served and were not given up, each by its last commit: that which
         serves comes last.
         """
-        served: list[str] = []
-        last: dict[str, Commit] = {}
-        for commit in self.commits(since=-1):
-            last[commit.plan] = commit
-            if served[-1:] == [commit.plan]:
-                continue
-            if commit.plan in served and commit.back in (True, None):
-                while served[-1] != commit.plan:
-                    served.pop()
-            else:
-                served.append(commit.plan)
-        return tuple(last[plan] for plan in served)
+        return programs_of(self.commits(since=-1))
 
     def last_reads(self) -> tuple[InputRead, ...]:
         """What the last ticks that are committed have read of the inputs."""

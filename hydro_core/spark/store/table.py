@@ -33,6 +33,7 @@ from hydro_core.spark.store.delta_actions import (
     FileFacts,
     added,
     data_files,
+    named_types,
     removed,
     stored_file,
     summed_to,
@@ -41,7 +42,13 @@ from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
+from hydro_core.storage.delta import (
+    checkpoint_interval,
+    created_table,
+    entry_of,
+    is_table,
+    opened_table,
+)
 from hydro_core.storage.places import are_there, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 
@@ -115,8 +122,13 @@ class StoredTable:
 
     def create(self) -> None:
         """Makes the table, without rows."""
-        interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}
-        self._table = created_table(self.path, self.spec.arrow_schema, configuration=interval)
+        often = checkpoint_interval(self.path, self._checkpoint_interval)
+        try:
+            self._table = created_table(self.path, self.spec.arrow_schema, configuration=often)
+        except DeltaError as error:
+            if isinstance(self.path, Remote) and is_table(self.path):
+                raise overtaken(self.path) from error
+            raise
 
     def forget(self) -> None:
         """Looks at the table anew when it is next asked for."""
@@ -325,7 +337,7 @@ class StoredTable:
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
         found: Any = self._open().schema().to_arrow()
-        return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
+        return named_types(pa.schema(found)) == named_types(self.spec.arrow_schema)
 
     @contextmanager
     def _one_version(self, table: DeltaTable) -> Iterator[None]:
@@ -385,7 +397,3 @@ class StoredTable:
             f"the table {self.path} {what}: {first_line}",
             RESTORE,
         )
-
-
-def _named(schema: pa.Schema) -> list[tuple[str, str]]:
-    return [(field.name, str(field.type)) for field in schema]
