@@ -51,7 +51,7 @@ def named_types(schema: pa.Schema) -> list[tuple[str, str]]:
     return [(field.name, str(field.type)) for field in schema]
 
 
-class FileFacts(NamedTuple):
+class LoggedFile(NamedTuple):
     """What the log of a table says of a file: its name below the table, and what is known of it."""
 
     name: str
@@ -61,7 +61,7 @@ class FileFacts(NamedTuple):
     last: int | None
 
 
-def added(file: FileFacts, tick: str, *, changes: bool = True) -> AddAction:
+def added(file: LoggedFile, tick: str, *, changes: bool = True) -> AddAction:
     """That a file is one of a table's.
 
     Args:

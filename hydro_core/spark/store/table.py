@@ -30,7 +30,7 @@ from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import (
     SUMMED_TO,
-    FileFacts,
+    LoggedFile,
     added,
     data_files,
     named_types,
@@ -374,7 +374,7 @@ class StoredTable:
 
     def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
         name = name_below(file.path, self.path)
-        of = FileFacts(name, file.size, file.rows, file.first, file.last)
+        of = LoggedFile(name, file.size, file.rows, file.first, file.last)
         return added(of, self.spec.tick, changes=changes)
 
     def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
