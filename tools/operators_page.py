@@ -225,6 +225,7 @@ def _over_functions() -> str:
     looks = {
         "before": "the rows up to this one",
         "peers": "the rows up to the last that is equal in `order`",
+        "next": "the rows up to the n-th after",
         "all": "all rows of the key",
     }
     rows = [

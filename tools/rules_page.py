@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydro_core.optimize.rule import Line
-from hydro_core.optimize.rules import algebra, empty, functions, matches, results, state
+from hydro_core.optimize.rules import (
+    algebra,
+    empty,
+    functions,
+    in_order,
+    matches,
+    one_key,
+    results,
+    state,
+)
 
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Time", state.STATE),
@@ -14,7 +23,8 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Distinct items", algebra.UNIQUE),
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
-    ("Running results", (*results.RUNNING, *results.BY_HAND)),
+    ("What is made of sorted streams", in_order.IN_ORDER),
+    ("Running results", (*results.RUNNING, *one_key.ONE_KEY, *results.BY_HAND)),
     ("Results that go on by changes", results.MOVING),
     ("Orders of joins", algebra.ORDERS),
     ("Matches in a history", matches.MATCHES),

@@ -6,8 +6,9 @@ and suppliers, one offer): the early and the late ones. They take turns, a pipel
 same query over Parquet files of all rows that have come, in plain PySpark and in DuckDB. At the end
 the stored outputs are compared with DuckDB's answers.
 
-`read` are the rows of stored state that Spark is handed or scans in a late tick, `made` those that
-its operators give, each over the rows that the tick brings. `--plans` runs nothing: it says how the
+`read` are the rows of stored state that Spark is handed or scans in a late tick, or an early one,
+`made` those that its operators give, each over the rows that the tick brings: where a key has ten
+times the rows, ten times as many are handed. `--plans` runs nothing: it says how the
 cost of each plan grows with history, and what `--strict` names.
 """
 
@@ -57,9 +58,10 @@ class Story:
 
     @staticmethod
     def of(tables: Mapping[str, Any], small: int) -> Story:
-        early = range(EARLY, EARLY + small)
-        late = range(LOAD + small, LOAD + 2 * small + 1)
-        shares = np.full(late.stop, (1 - (2 * small + 1) * SHARE) / LOAD)
+        # one more each, of which the rows are counted
+        early = range(EARLY, EARLY + small + 1)
+        late = range(LOAD + small + 1, LOAD + 2 * small + 2)
+        shares = np.full(late.stop, (1 - 2 * (small + 1) * SHARE) / LOAD)
         shares[early], shares[late] = SHARE, SHARE
         later = np.arange(1, late.stop)
         corrections = {name: np.repeat(later, each) for name, each in CORRECTIONS.items()}
@@ -95,6 +97,7 @@ class Measured:
 
     load: float
     found: Mapping[str, Runs]
+    early: RowsTouched
     touched: RowsTouched
     new: int
 
@@ -103,6 +106,7 @@ class Measured:
         return {
             "query": name,
             "new rows": self.new,
+            "read, early": self.early.read / self.new,
             "read": self.touched.read / self.new,
             "made": self.touched.made / self.new,
             "load, cpu s": self.load,
@@ -125,17 +129,19 @@ class Bench:
         )
         as_range(early, story.ticks, 0, story.early.start - 1)
         loaded = self.meter.measure(lambda: as_range(late, story.ticks, 0, story.late.start - 1))
-        # what one late tick touches is counted apart, so that the others are not disturbed
+        # what a tick touches is counted apart, so that the others are not disturbed
+        with self.counter.counting() as first:
+            self._tick(early, story.early.start)
         with self.counter.counting() as touched:
             new = self._tick(late, story.late.start)
         found = self.meter.alternate(
             {
-                "early": lambda i: self._tick(early, story.early.start + i),
+                "early": lambda i: self._tick(early, story.early.start + 1 + i),
                 "late": lambda i: self._tick(late, story.late.start + 1 + i),
                 "PySpark": lambda _: again.in_spark(text),
                 "DuckDB": lambda _: again.in_duckdb(text),
             },
-            range(len(story.early)),
+            range(len(story.early) - 1),
             WARM,
         )
         with Judge(story.ticks) as judge:
@@ -144,7 +150,7 @@ class Bench:
                 wrong = differences(answer(pipeline, at), judge.rows(text, at))
                 if wrong:
                     sys.exit(f"{name} at tick {at}: {wrong}")
-        return Measured(loaded.cpu, found, touched, new)
+        return Measured(loaded.cpu, found, first, touched, new)
 
     def _tick(self, pipeline: Pipeline, tick: int) -> int:
         """Runs a tick, and gives how many rows it has brought."""

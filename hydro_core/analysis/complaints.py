@@ -9,6 +9,7 @@ from hydro_core.errors import Diagnostic, Span
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.ir.walk import is_generated
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.suffixes import RULES
 from hydro_core.types.item import ItemType
 
 
@@ -37,6 +38,11 @@ def of_schema(graph: Graph, node: Node) -> Diagnostic:
     others = [n.id for n in graph if n is not node] + [*graph.sinks]
     meant = did_you_mean(name, others)
     declare = f'declare it: `{name} = source("…")`, or give its schema or data'
+    if node.span is not None and node.span.file.endswith(RULES):
+        declare = (
+            f"say what it has: `.input {name}(column: type, …)`, or `schemas` in `asset.yaml`; "
+            "`hydrotick run` also takes the types of its data"
+        )
     return Diagnostic(
         "input",
         f"`{name}` is never defined, so it is an input, but nothing says what its items are",

@@ -57,11 +57,14 @@ class Looks:
 
     BEFORE: Literal["before"] = "before"
     PEERS: Literal["peers"] = "peers"
+    NEXT: Literal["next"] = "next"
     ALL: Literal["all"] = "all"
 
 
-Looked = Literal["before", "peers", "all"]
-"""At the rows before, at these and those that are equal in the order, or at any."""
+Looked = Literal["before", "peers", "next", "all"]
+"""At the rows before, at these and those that are equal in the order, at some that follow, or at
+any.
+"""
 
 TypeOf = Callable[["OverCall"], ItemType]
 
@@ -285,7 +288,7 @@ _ENTRIES = (
         "the value n rows after, the default where there is no such row",
         _shifted,
         _SHIFT,
-        looks=Looks.ALL,
+        looks=Looks.NEXT,
     ),
     OverFunctionSpec(
         "running",

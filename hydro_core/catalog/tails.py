@@ -3,7 +3,8 @@
 What a function gives a row that comes after all stored rows of its key follows from the tail: the
 last rows as they were given, as many as are looked back at, and the aggregates so far in parts that
 merge. Each row has these, so that of a key of which a row comes late the rows behind it are made
-again, from those before it.
+again, from those before it. What looks at rows that follow, or at equal ones, is so made again from
+as many rows before a new one as it looks ahead, or from the first that is equal to it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hydro_core.catalog.aggregates import aggregate_type, argument_type
+from hydro_core.catalog.aggregates import AGGREGATES, aggregate_type, argument_type
 from hydro_core.catalog.classes import OrderedByKey, Running
 from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.over_functions import aggregate_of, argument, looks_of
@@ -109,15 +110,15 @@ RUNNING_OVER: OpSpec = replace(
 def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args] | None:
     """What `over` goes on by, and the columns of it that a program sees.
 
-    None where some function looks at more than the rows before.
+    None where some function looks at more than the rows before, some that follow, or its equals.
     """
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
     functions: Sequence[tuple[str, OverFunction]] = args["functions"]
     by_columns = isinstance(args["by"], tuple) and isinstance(args["order"], tuple)
-    if not by_columns or any(looks_of(function) != "before" for _, function in functions):
+    if not by_columns or not all(_resumes(function) for _, function in functions):
         return None
-    keep = max(_looks_back(function) for _, function in functions)
+    keep = rows_ahead(args) + max(_looks_back(function) for _, function in functions)
     parts = _parts(args, item, output)
     if parts is None or keep > MOST_ROWS:
         return None
@@ -132,11 +133,45 @@ def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args
     return args.with_(**beside), Args((("columns", output.names), ("computed", ())))
 
 
+def rows_ahead(args: Args) -> int:
+    """How many rows before a new one are made again."""
+    return max(_looks_ahead(function) for _, function in args["functions"])
+
+
+def given_to_peers(args: Args) -> frozenset[str]:
+    """The columns that rows which are equal in the order are given together."""
+    return frozenset(name for name, function in args["functions"] if _by_peers(function))
+
+
+def so_far(name: str) -> str:
+    """The aggregate so far, row by row, of one that is given to equal rows together."""
+    return f"{name}_so_far"
+
+
+def _by_peers(function: OverFunction) -> bool:
+    return bool(argument(function, "peers"))
+
+
+def _resumes(function: OverFunction) -> bool:
+    """Whether what it gives follows from few rows around a new one, and what is kept of others."""
+    looks = looks_of(function)
+    if looks != "peers":
+        return looks != "all"
+    of = aggregate_of(function)
+    # Of equal rows, which are in no order here, the aggregate must not ask for one.
+    return of is not None and _by_peers(function) and not AGGREGATES[of.function].needs_order
+
+
+def _looks_ahead(function: OverFunction) -> int:
+    ahead: int = argument(function, "n") if looks_of(function) == "next" else 0
+    return ahead
+
+
 def _looks_back(function: OverFunction) -> int:
-    """How many rows before a new one must be known."""
+    """How many rows before one that is made must be known."""
     rows = argument(function, "rows")
     back = argument(function, "n") if rows is None else rows - 1
-    return max(1, back or 0)
+    return max(1, 0 if looks_of(function) == "next" else back or 0)
 
 
 def _parts(
@@ -144,7 +179,7 @@ def _parts(
 ) -> tuple[tuple[Named, ...], tuple[Named, ...]] | None:
     """The aggregates so far that are stored, and how the running ones are made of them."""
     running = tuple(
-        (name, one)
+        (so_far(name) if _by_peers(function) else name, one)
         for name, function in args["functions"]
         if (one := aggregate_of(function)) is not None and argument(function, "rows") is None
     )
@@ -155,7 +190,9 @@ def _parts(
     found = Args((("by", args["by"]), ("aggregates", running)))
     if merging(running) is not None:
         return running, ()
-    parts = running_parts(found, item, output)
+    beside = [Field(name, aggregate_type(one, item)) for name, one in running]
+    wider = [*output.fields, *(field for field in beside if field.name not in output.names)]
+    parts = running_parts(found, item, Row(tuple(wider)))
     if parts is None or merging(parts.given["aggregates"]) is None:
         return None
     return parts.given["aggregates"], parts.made["aggregates"]

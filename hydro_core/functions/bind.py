@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions import typing_parts as parts
 from hydro_core.functions.failing_constants import check_constants, constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import (
@@ -34,6 +33,7 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
+from hydro_core.functions.library import typing_parts as parts
 from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.library.operators import merged
 from hydro_core.functions.scope import FORMAT, RAISE
@@ -65,7 +65,7 @@ from hydro_core.types.item import (
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class BoundParameter:
     """What a parameter stands for: an input, or a field of the last one."""
 
     input: int
@@ -77,12 +77,12 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundFunction:
     """A function over what it is applied to, with the types of its expressions."""
 
     fn: Fn
     tree: Expr | None
-    arguments: tuple[Argument, ...]
+    arguments: tuple[BoundParameter, ...]
     """What its parameters stand for, in their order."""
     kinds: Mapping[int, ExprType]
     """By the identities of the expressions in `tree`."""
@@ -105,7 +105,7 @@ class Bound:
 
 
 @lru_cache(maxsize=4096)
-def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> Bound:
+def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunction:
     """The function, applied to inputs of these types.
 
     With `spread`, the fields of the last input stand for as many parameters as are left. The
@@ -114,36 +114,38 @@ def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> Bound:
     return bound_to(fn, tuple(map(known, inputs)), spread=spread)
 
 
-def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> Bound:
+def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunction:
     """The function, applied to what may be no items."""
     _check_count(fn, inputs, spread=spread)
     arguments = arguments_of(fn, inputs) or ()
     if fn.tree is None:
-        return Bound(fn, None, arguments, {}, fn.returns or ANY, fn.returns or OPEN)
+        return BoundFunction(fn, None, arguments, {}, fn.returns or ANY, fn.returns or OPEN)
     typer = _Typer()
     raw = typer.kind(fn.tree, {p: a.type for p, a in zip(fn.params, arguments, strict=True)})
     check_constants(fn.tree)
     result = fn.returns or as_item(raw, fn.tree.place)
-    return Bound(fn, fn.tree, arguments, typer.kinds, raw, result)
+    return BoundFunction(fn, fn.tree, arguments, typer.kinds, raw, result)
 
 
-def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[Argument, ...] | None:
+def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ...] | None:
     """What the parameters of a function stand for; None where they are fewer than the inputs.
 
     Fields of an item that is not known, or has another number of them, are known by their places.
     """
-    given = [Argument(i, kind) for i, kind in enumerate(inputs)]
+    given = [BoundParameter(i, kind) for i, kind in enumerate(inputs)]
     missing = len(fn.params) - len(given)
     if missing > 0 and given:
         whole, count = given.pop(), missing + 1
-        fields: Sequence[Argument] = ()
+        fields: Sequence[BoundParameter] = ()
         match whole.type:
             case Tuple(types) if len(types) == count:
-                fields = [Argument(whole.input, t, i, i) for i, t in enumerate(types)]
+                fields = [BoundParameter(whole.input, t, i, i) for i, t in enumerate(types)]
             case Row(columns) if len(columns) == count:
-                fields = [Argument(whole.input, f.type, f.name, i) for i, f in enumerate(columns)]
+                fields = [
+                    BoundParameter(whole.input, f.type, f.name, i) for i, f in enumerate(columns)
+                ]
         unknown = computed_of(whole.type)
-        given += fields or [Argument(whole.input, unknown, place=i) for i in range(count)]
+        given += fields or [BoundParameter(whole.input, unknown, place=i) for i in range(count)]
     return tuple(given) if len(given) == len(fn.params) else None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS, attribute
 from hydro_core.functions.check import check_expression
-from hydro_core.functions.library.operators import formatted
+from hydro_core.functions.library.meanings import formatted
 from hydro_core.functions.python_text import copied
 
 _ATTRIBUTE = " attribute"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.functions.bind import Argument, arguments_of
+from hydro_core.functions.bind import BoundParameter, arguments_of
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
@@ -74,7 +74,7 @@ def _parameters(fn: Fn, inputs: Sequence[ItemType]) -> _Names | None:
     return {p: _argument(a, len(fn.params)) for p, a in zip(fn.params, arguments, strict=True)}
 
 
-def _argument(argument: Argument, parameters: int) -> _Named:
+def _argument(argument: BoundParameter, parameters: int) -> _Named:
     whole = ("argument", argument.input)
     of = argument.type if isinstance(argument.type, ItemType) else UNKNOWN
     if argument.step is not None:

@@ -15,7 +15,7 @@ Place = tuple[int, int]
 """Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
 
 
-Family = Literal[
+OpFamily = Literal[
     "unary",
     "binary",
     "comparison",
@@ -35,7 +35,7 @@ UNARY: Mapping[str, str] = {"-x": "-", "+x": "+", "~x": "~", "not": "not"}
 BINARY = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
 SLICES = ("[:]", "[l:]", "[:h]", "[l:h]", "[::s]", "[l::s]", "[:h:s]", "[l:h:s]")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not")
-_FAMILIES: Mapping[str, Family] = {
+_FAMILIES: Mapping[str, OpFamily] = {
     **dict.fromkeys(UNARY, "unary"),
     **dict.fromkeys(BINARY, "binary"),
     **dict.fromkeys(COMPARISONS, "comparison"),
@@ -46,7 +46,7 @@ _FAMILIES: Mapping[str, Family] = {
     "f-string": "text",
     "{}": "format",
 }
-_PREFIXES: Mapping[str, Family] = {".": "method", "?": "unread"}
+_PREFIXES: Mapping[str, OpFamily] = {".": "method", "?": "unread"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Op:
     place: Place = field(default=(0, 0), compare=False)
 
     @property
-    def family(self) -> Family:
+    def family(self) -> OpFamily:
         """How it is written."""
         found = _FAMILIES.get(self.name)
         if found is not None:

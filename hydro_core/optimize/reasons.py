@@ -7,6 +7,7 @@ from typing import assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
+    AsOf,
     ByKey,
     Distinct,
     Ends,
@@ -152,6 +153,11 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: PLR0911 - a closed 
 
 
 def _of_other(shape: Shape) -> Advice:
+    if isinstance(shape.cls, AsOf) and not shape.cls.keyed:
+        return Advice(
+            "without a key each row of one side may be the nearest of each of the other",
+            "name columns of a key, `on=…`: then rows of the keys that come are looked up",
+        )
     if any(shape.linear):
         return Advice("its input is not a history that only grows", IN_SMALLER_PARTS)
     return Advice(

@@ -49,6 +49,8 @@ FACTS: Mapping[str, str] = {
     "joined": "SPPSS",
     "kept": "SPP",
     "first": "P",
+    "equates": "PP",
+    "equates_as": "PPP",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 

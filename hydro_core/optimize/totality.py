@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.bind import Bound, bind
+from hydro_core.functions.bind import BoundFunction, bind
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
@@ -94,7 +94,7 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    bound: Bound
+    bound: BoundFunction
 
     def is_total(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression has a value, given what is known not to be null."""

@@ -62,13 +62,32 @@ SEVERAL = tuple(
     f'e=session(gap=1)) -> map(lambda r: {{"k": r.k, "m": r.b, "v": (r.a or 0) + r.c + r.d}})'
     for key, order in product(KEYS, ORDERS[:2] + ORDERS[3:4])
 )
-KINDS = (OVER_TIME, BY_KEY, PER_ITEM, TWO, OVER, OVER, SESSIONS, TOP, TOP, SEVERAL)
+STEP = "lambda acc, r: (acc * 2 + (r.v or 0)) % 5"
+NEXT = 'lambda a, b: {"k": b.k, "m": b.m, "v": ((a.v or 0) * 2 - (b.v or 0)) % 5}'
+ROW_OF_STEP = 'map(lambda r: {"k": r.k, "m": r.m, "v": r.value})'
+SORTED = tuple(
+    f"{sort} -> {of_sorted}"
+    for sort, of_sorted in product(
+        (
+            "sort()", "sort_by_key(lambda r: r.v)", "sort_by_key(lambda r: r.m, descending=True)",
+            "sort_by_key(lambda r: r.v, descending=True) -> filter(lambda r: r.m != 1)",
+        ),
+        (
+            'limit(2, by="k")', "limit(1)", 'unique_keyed(by="m")',
+            f'scan_keyed(0, {STEP}, by=["k", "m"]) -> {ROW_OF_STEP}',
+            f'fold_keyed(1, {STEP}, by=["k", "m"]) -> {ROW_OF_STEP}',
+            f'reduce_keyed({NEXT}, by="k")',
+        ),
+    )
+)  # fmt: skip
+"""Those of sorted streams, which plans take for the ones of keys."""
+KINDS = (OVER_TIME, BY_KEY, PER_ITEM, TWO, OVER, OVER, SESSIONS, TOP, TOP, SEVERAL, SORTED)
 
 
 def ordered_history(seed: int) -> KeyedHistory:
     """The program of a seed, with ticks that meet it."""
     for attempt in range(20):
         made = keyed_history(seed * 20 + attempt, kinds=KINDS)
-        if "over(" in made.text or "top(" in made.text:
+        if any(f"{word}(" in made.text for word in ("over", "top", "sort", "sort_by_key")):
             return made
     raise ValueError(f"no program of {seed} orders rows by key")

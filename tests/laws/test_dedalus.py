@@ -85,10 +85,10 @@ def test_optimized_rules_give_the_same() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("as_range", [False, True])
-def test_rules_on_spark(as_range: bool, spark: SparkSession) -> None:
-    """One program: a recursion is some Spark jobs a round."""
-    for case in cases(f"spark/{as_range}", 1, asynchronous=True):
+@pytest.mark.parametrize(("seed", "as_range"), [("spark/c", False), ("spark/True", True)])
+def test_rules_on_spark(seed: str, as_range: bool, spark: SparkSession) -> None:
+    """One program: a recursion is some Spark jobs a round, and a round of each tick."""
+    for case in cases(seed, 1, asynchronous=True):
         written = as_operators(case, Options(optimized=False))
         found = as_operators(case, Options("spark", spark=spark, as_range=as_range))
         assert found == written, case.text + json.dumps(case.ticks)

@@ -86,7 +86,7 @@ def test_back_after_late_rows_arrived(tmp_path: Path, served: Served, kind: str)
     assert late.by_name == served([*IN_TIME, *at(OPEN)], OPEN + 3, PROGRAM)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["delta", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_back_twice_with_corrections_between(tmp_path: Path, served: Served, kind: str) -> None:
     late = begun(tmp_path, "correct", kind)
     late.deploy(COUNTED)
@@ -146,8 +146,17 @@ def test_back_after_rows_were_accepted(tmp_path: Path, served: Served) -> None:
     assert late.by_name == served([*IN_TIME, *at(OPEN)], OPEN + 1, PROGRAM)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", [COUNTED, DOUBLED, WITH_MORE], ids=["column", "changed", "new"])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param(COUNTED, "delta", id="column-delta", marks=pytest.mark.slow),
+        pytest.param(COUNTED, "parquet", id="column-parquet"),
+        pytest.param(DOUBLED, "delta", id="changed-delta"),
+        pytest.param(DOUBLED, "parquet", id="changed-parquet", marks=pytest.mark.slow),
+        pytest.param(WITH_MORE, "delta", id="new-delta", marks=pytest.mark.slow),
+        pytest.param(WITH_MORE, "parquet", id="new-parquet"),
+    ],
+)
 def test_late_rows_are_deployed_as_they_arrived(
     tmp_path: Path, served: Served, kind: str, text: str
 ) -> None:

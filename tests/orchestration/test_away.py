@@ -73,8 +73,15 @@ class Away(Late):
         )
 
 
-@pytest.mark.parametrize("name", ["gone.parquet", "other.parquet"])
-@pytest.mark.parametrize("ticks", [1, 3])
+@pytest.mark.parametrize(
+    ("ticks", "name"),
+    [
+        (1, "gone.parquet"),
+        (3, "other.parquet"),
+        pytest.param(1, "other.parquet", marks=pytest.mark.slow),
+        pytest.param(3, "gone.parquet", marks=pytest.mark.slow),
+    ],
+)
 def test_a_file_that_returns_is_read_once(
     tmp_path: Path, of_rows: Ideal, name: str, ticks: int
 ) -> None:

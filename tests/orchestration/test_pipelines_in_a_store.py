@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.deploy.files import numbers
+from hydro_core.artifact.files import numbers
 from hydro_core.errors import HydroError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger_lock import LOCK_FILE

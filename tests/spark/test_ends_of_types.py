@@ -220,7 +220,7 @@ def by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("by_default")
-@pytest.mark.parametrize("way", ["many", "both"])
+@pytest.mark.parametrize("way", ["both", pytest.param("many", marks=pytest.mark.slow)])
 def test_what_was_written_as_int96_is_told_and_written_again(
     way: str, tmp_path: Path, reference: Mapping[str, list[Counter[Any]]]
 ) -> None:

@@ -43,13 +43,16 @@ ORDERS = (
     'by="k", order=["at", "m"]',
     'by="m", order="k", descending=True',
 )
-SESSION = ", s=session(gap=1.0)"
+OTHERS = {
+    ORDERS[0]: ", s=session(gap=1.0)",
+    ORDERS[1]: ', p=running(sum("v"), peers=True), after=lead("v", 2), f=running(count())',
+    ORDERS[3]: ', p=running(avg("v"), peers=True), w=running(max_by("v", "at"), peers=True)',
+}
 TICKS, FIRST = 6, 60
 
 
 def program(order: str) -> str:
-    session = SESSION if order == ORDERS[0] else ""
-    return f"{SOURCE}a -> persist() -> over({order}, {COLUMNS}{session}) -> out"
+    return f"{SOURCE}a -> persist() -> over({order}, {COLUMNS}{OTHERS.get(order, '')}) -> out"
 
 
 def made(rng: random.Random, rows: int) -> list[Row]:

@@ -67,6 +67,19 @@ def first_of(rng: Random, fact: str, rule: str) -> list[Args]:
     return [taker, Args((("f", fn), ("descending", down))), Args(top)]
 
 
+OF_ORDER = ("tails", "first_of_key", "first_of_all", "steps_in_order", "one_key")
+"""What is known of arguments that go by an order."""
+
+
+def known_of_order(rng: Random, fact: str, rule: str) -> list[Args]:
+    """Arguments of which such a fact is true."""
+    if fact == "tails":
+        return with_tails_of(rng)
+    if fact == "one_key":
+        return one_key_of(rng)
+    return steps_in_order(rng, rule) if fact == "steps_in_order" else first_of(rng, fact, rule)
+
+
 def one_key_of(rng: Random) -> list[Args]:
     """Those of `over` without a key, and of what it is by one."""
     args, row = over_arguments(rng).with_(by=None), parse_ddl("k long, v long")

@@ -23,7 +23,8 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 from tests.support.aggregate_patterns import DISTINCT, MIXED, MOVING, RUNNING
 from tests.support.ordered_patterns import (
-    first_of,
+    OF_ORDER,
+    known_of_order,
     one_key_of,
     steps_in_order,
     top_arguments,
@@ -154,10 +155,8 @@ def all_shapes() -> Mapping[str, Shape]:
         hows = [op.name]
         if op.name == "join":
             hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
-        if op.name in {"aggregate", "top", "over"}:
-            hows = [op.name, f"{op.name}:global"]
-        if op.name == "limit":
-            hows = [op.name, f"{op.name}:single"]
+        if op.name in VARIANTS:
+            hows = [op.name, f"{op.name}:{VARIANTS[op.name]}"]
         for how in hows:
             args = arguments(op, rng, how)
             if args is None:
@@ -169,8 +168,8 @@ def all_shapes() -> Mapping[str, Shape]:
                 made = Order.TOTAL if op.name.startswith("sort") else Order.NONE
                 shapes.append(shape_of(node, orders, made))
             if op.name in {"fold_keyed", "reduce_keyed"}:
-                in_order = node.with_(args=steps_in_order(rng, op.name)[0])
-                shapes.append(shape_of(in_order, (Order.TOTAL,), Order.NONE))
+                steps = node.with_(args=steps_in_order(rng, op.name)[0])
+                shapes.append(shape_of(steps, (Order.TOTAL,), Order.NONE))
             found |= {shape.name: shape for shape in shapes}
     return found
 
@@ -205,16 +204,12 @@ def of_empty(rule: Rule) -> bool:
 OF_ROWS = ("latest", "aggregate", "top", "over")
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    *("parts", "moving", "moves", "distinct_of", "apart", "tails"),
-    *("opposite", "first_of_key", "first_of_all", "itself", "steps_in_order", "one_key"),
+    *("parts", "moving", "moves", "distinct_of", "apart", "opposite", "itself"),
+    *OF_ORDER,
 }
-HOWS = {
-    "opposite": ("semi", "anti"),
-}
-
-
-def _join(how: str, on: tuple[str, ...] | None) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
+HOWS = {"opposite": ("semi", "anti")}
+MORE = (("suffix", None), ("where", None))
+VARIANTS = {"aggregate": "global", "top": "global", "over": "global", "limit": "single"}
 
 
 def _known_of_aggregates(
@@ -303,17 +298,11 @@ class Instance:
         """Binds the arguments of which the fact speaks to some of which it is true."""
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
-            found = [_join(how, None) for how in HOWS[condition.name]]
-        elif condition.name == "tails":
-            found = with_tails_of(self.rng)
+            found = [Args((("on", None), ("how", h), *MORE)) for h in HOWS[condition.name]]
         elif condition.name == "itself":
             return
-        elif condition.name in {"first_of_key", "first_of_all"}:
-            found = first_of(self.rng, condition.name, self.rule.name)
-        elif condition.name == "steps_in_order":
-            found = steps_in_order(self.rng, self.rule.name)
-        elif condition.name == "one_key":
-            found = one_key_of(self.rng)
+        elif condition.name in OF_ORDER:
+            found = known_of_order(self.rng, condition.name, self.rule.name)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
             moving = "moving" in self.rule.name

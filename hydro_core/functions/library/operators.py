@@ -9,9 +9,8 @@ least 6 of them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.kinds import (
@@ -31,9 +30,18 @@ from hydro_core.functions.kinds import (
     part,
 )
 from hydro_core.functions.library.entry import CallCost, CallSite, LibraryFunction
+from hydro_core.functions.library.meanings import (
+    ARITHMETIC,
+    COMPARED,
+    cut_at,
+    flat,
+    formatted,
+    joined_texts,
+    unpacked,
+)
+from hydro_core.functions.library.typing_parts import index, sliced, unpack
 from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
 from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, Place
-from hydro_core.functions.typing_parts import index, sliced, unpack
 from hydro_core.types.common import as_decimal, fit_decimal
 from hydro_core.types.item import (
     BINARY,
@@ -299,83 +307,6 @@ def _flattening(site: CallSite) -> ExprType:
             return computed_of(kind)
 
 
-# what they compute
-
-
-def formatted(value: Any, conversion: str, spec: str) -> str:
-    """A value of an f-string, by its conversion: `!r`, `!s`, `!a` or none.
-
-    >>> formatted(1.5, "", ">5"), formatted("a", "r", ">5")
-    ('  1.5', "  'a'")
-    """
-    return format(CONVERSIONS[conversion](value), spec)
-
-
-CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
-    "": lambda value: value,
-    "r": repr,
-    "s": str,
-    "a": ascii,
-}
-
-
-def _cut(name: str) -> Callable[..., Any]:
-    def cut(value: Any, *bounds: Any) -> Any:
-        given = iter(bounds)
-        return value[slice(*(next(given) if letter in name else None for letter in "lhs"))]
-
-    return cut
-
-
-def _joined_texts(*texts: str) -> str:
-    return "".join(texts)
-
-
-def _unpacked(value: Any, count: int, star: int | None) -> tuple[Any, ...]:
-    """`a, b, *c = value`, as a tuple of the targets."""
-    parts = list(value)
-    if star is None:
-        if len(parts) != count:
-            raise ValueError(f"{len(parts)} values to unpack, where {count} are expected")
-        return tuple(parts)
-    if len(parts) < count - 1:
-        raise ValueError(f"{len(parts)} values to unpack, where at least {count - 1} are expected")
-    end = len(parts) - (count - star - 1)
-    return (*parts[:star], parts[star:end], *parts[end:])
-
-
-def _flat(lists: Any) -> list[Any]:
-    return [element for inner in lists for element in inner]
-
-
-_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-    "is": operator.is_,
-    "is not": operator.is_not,
-}
-
-
 def _before(name: str) -> CallCost:
     return lambda limits, args: limits.before(name, *args)
 
@@ -389,20 +320,20 @@ OPERATORS: Mapping[str, LibraryFunction] = {
     "not": LibraryFunction(operator.not_, lambda _: BOOLEAN),
     **{
         name: LibraryFunction(function, _arithmetic, cost=_before(name))
-        for name, function in _ARITHMETIC.items()
+        for name, function in ARITHMETIC.items()
     },
-    **{name: LibraryFunction(_COMPARED[name], _comparison) for name in COMPARISONS},
+    **{name: LibraryFunction(COMPARED[name], _comparison) for name in COMPARISONS},
     # These are no functions: not all of their operands are evaluated.
     "and": LibraryFunction(None, _all_of),
     "or": LibraryFunction(None, _any_of),
     "[]": LibraryFunction(operator.getitem, _index),
-    **{name: LibraryFunction(_cut(name), _sliced) for name in SLICES},
-    "f-string": LibraryFunction(_joined_texts, lambda _: STRING),
+    **{name: LibraryFunction(cut_at(name), _sliced) for name in SLICES},
+    "f-string": LibraryFunction(joined_texts, lambda _: STRING),
     "{}": LibraryFunction(
         formatted, lambda _: STRING, cost=lambda limits, args: limits.before_format(*args[::2])
     ),
-    UNPACK: LibraryFunction(_unpacked, _unpacking),
+    UNPACK: LibraryFunction(unpacked, _unpacking),
     MATCHED: LibraryFunction(None, _unpacking),
-    FLATTEN: LibraryFunction(_flat, _flattening),
+    FLATTEN: LibraryFunction(flat, _flattening),
 }
 """By the names that they have in trees."""

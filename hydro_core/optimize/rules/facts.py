@@ -25,7 +25,7 @@ from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
 from hydro_core.optimize.rules.in_order import made_of_sorted
 from hydro_core.optimize.rules.one_key import of_one_key
-from hydro_core.optimize.rules.single import first_of_pairs, kept_rows
+from hydro_core.optimize.rules.single import equal_to_single, first_of_pairs, kept_rows
 from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
@@ -84,7 +84,11 @@ def _of_single(loaded: Loaded, facts: _Facts) -> None:
     for name, kept, columns in found:
         facts.add("kept", name, facts.number(Payload(kept)), facts.number(Payload(columns)))
         facts.add("moves", facts.number(Payload(kept)))
-    for node in loaded.origins.values() if found else ():
+    equal = list(equal_to_single(loaded))
+    for args in equal:
+        name = "equates" if len(args) == 2 else "equates_as"
+        facts.add(name, *(facts.number(Payload(a)) for a in args))
+    for node in loaded.origins.values() if found or equal else ():
         if first_of_pairs(node):
             for known in ("first", "total"):
                 facts.add(known, facts.number(Payload(node.args)))

@@ -33,4 +33,17 @@ MATCHES: tuple[Line, ...] = (
         )
         for how in ("semi", "anti")
     ),
+    *(
+        (
+            f"equal-to-single{called}",
+            f"(map ?m (filter ?p (cross_singleton ?a ?u))) => (join:semi ?j ?a {single})",
+            "what equals the one item in a column has a match in it",
+            f"({fact} ?p ?j{renames})",
+            "(first ?m)",
+        )
+        for called, fact, renames, single in (
+            ("", "equates", "", "?u"),
+            ("-renamed", "equates_as", " ?r", "(rename ?r ?u)"),
+        )
+    ),
 )

@@ -10,7 +10,7 @@ from hydro_core.catalog.combine import DIFFERENCE, JOIN
 from hydro_core.catalog.group import UNIQUE
 from hydro_core.catalog.internal import AGGREGATE_RESULT
 from hydro_core.catalog.io import SOURCE_ITER
-from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.itemwise import RENAME, SELECT
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
@@ -58,6 +58,7 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (JOIN, {"how": "semi"}),
     (JOIN, {"how": "anti"}),
     (SELECT, {}),
+    (RENAME, {"renames": ()}),
     (AGGREGATE_RESULT, {}),
     *results.INTRODUCED,
     *in_order.INTRODUCED,

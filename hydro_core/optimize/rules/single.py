@@ -28,10 +28,11 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.parts import COUNT
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
-from hydro_core.functions.tree import Param
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Op, Param, Part
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
-from hydro_core.types.item import Row
+from hydro_core.types.item import FLOATS, Decimal, ItemType, Row, Scalar
 
 KeySet = frozenset[str]
 
@@ -61,6 +62,53 @@ def kept_rows(loaded: Loaded) -> Iterator[tuple[str, Args, Args]]:
         count = next(n for n in ("rows", *(f"rows_{i}" for i in range(99))) if n not in item.names)
         kept = Args((("by", item.names), ("aggregates", ((count, COUNT),))))
         yield name, kept, Args((("columns", item.names), ("computed", ())))
+
+
+def equal_to_single(loaded: Loaded) -> Iterator[tuple[Args, ...]]:
+    """Filters of what is brought together with a single item, where a column of both is equal.
+
+    Each with the join that keeps the same rows, and where the columns have other names the new ones
+    of the single item. What one function takes for equal the other does, too, but for NaN.
+    """
+    typed, graph = loaded.typed, loaded.typed.graph
+    for node in loaded.origins.values():
+        if node.cls != PerItem(Gives.SOME):
+            continue
+        pairs = graph[node.inputs[0].node]
+        if not (isinstance(pairs.cls, Product) and pairs.cls.meets is Meets.SINGLE):
+            continue
+        columns = _equal_columns(node.args["f"])
+        mine, single = (typed.types[e].item for e in pairs.inputs)
+        there = all(e.node in loaded.solid for e in pairs.inputs)
+        one = typed.types[pairs.inputs[1]].single
+        if columns is None or not (there and one and isinstance(mine, Row)):
+            continue
+        own, other = columns
+        if not (isinstance(single, Row) and _are_exact(mine.column(own), single.column(other))):
+            continue
+        join = Args((("on", (own,)), ("how", "semi"), ("suffix", None), ("where", None)))
+        if own == other:
+            yield node.args, join
+        elif own not in single.names:
+            yield node.args, join, Args((("renames", ((own, other),)),))
+
+
+def _equal_columns(fn: Fn) -> tuple[str, str] | None:
+    """The columns of the first and the second part of a pair that a function compares, alone."""
+    match fn.tree:
+        case Op("==", (Part(Param(one), str(own)), Part(Param(two), str(other)))):
+            if fn.params == (one, two):
+                return own, other
+            if fn.params == (two, one):
+                return other, own
+    return None
+
+
+def _are_exact(one: ItemType | None, other: ItemType | None) -> bool:
+    """Whether values of both types are equal to functions where they are so as keys."""
+    if isinstance(one, Scalar):
+        return one == other and one.name not in FLOATS
+    return isinstance(one, Decimal) and one == other
 
 
 def _keys(loaded: Loaded, node: Node) -> KeySet | None:

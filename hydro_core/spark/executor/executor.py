@@ -39,7 +39,7 @@ from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
-from hydro_core.spark.executor.fixpoint import Cycle, fixpoint
+from hydro_core.spark.executor.fixpoint import Cycle, Streams, fixpoint
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.executor.planned_rounds import PlannedRounds, met_rows
@@ -188,22 +188,20 @@ class Run:
         setting = self.setting
         cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.job.materialize)
         known = {e: self.stream(e) for e in self._entering(component)}
-        rounds = setting.job.in_rounds
+        rounds, spark = setting.job.in_rounds, setting.job.spark
         if rounds is None or not in_planned_rounds(setting.plan, component):
             self.streams.update(fixpoint(cycle, known, settings))
             return
         met = {
-            place: met_rows(setting.plan, place, one, setting.job.spark, self._over_another_past)
+            place: met_rows(setting.plan, place, one, spark, self._over_another_past)
             for place, one in rounds.stored.items()
             if place[0] in component.nodes
         }
-        planned = PlannedRounds(cycle, known, met, setting.job.spark, rounds.bound)
+        planned = PlannedRounds(cycle, known, met, spark, rounds.bound)
         rounds.run(planned)
         self.streams.update(planned.streams)
 
-    def _over_another_past(
-        self, nodes: Sequence[NodeId], past: Past
-    ) -> Mapping[Endpoint, Relation]:
+    def _over_another_past(self, nodes: Sequence[NodeId], past: Past) -> Streams:
         """The streams that are known, and those of some operators over another past."""
         others = {e: r for e, r in self.streams.items() if e.node not in nodes}
         run = Run(self.setting, self.first, self.last, past, others)

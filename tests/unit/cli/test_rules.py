@@ -84,6 +84,22 @@ def test_what_rules_become_runs_and_gives_the_same(here: Path, capsys: Capture) 
     assert again["program"] == text
 
 
+def test_a_column_that_is_a_word_of_python_cannot_be_printed(here: Path, capsys: Capture) -> None:
+    rules = ".decl next(class: long)\nnext(x + 1) :- course(x).\n.input course(x: long)\n"
+    Path("words.dl").write_text(rules)
+    Path("ticks.json").write_text(json.dumps([{"course": [{"x": 1}]}]))
+    assert main(["rules", "words.dl"]) == 1
+    told = capsys.readouterr().err
+    assert "`class` is a word of Python" in told
+    assert "words.dl:2:1" in told
+    assert "call it `class_` in `.decl`" in told
+    found = printed(capsys, "run", "words.dl", "--ticks", "ticks.json")
+    assert found["ticks"] == [{"next": [{"class": 2}]}]
+    Path("words.dl").write_text(rules.replace("class:", "class_:"))
+    assert main(["rules", "words.dl"]) == 0
+    assert "class_=" in capsys.readouterr().out
+
+
 def test_jobs_name_files_of_rules(here: Path, capsys: Capture) -> None:
     job = {"name": "acks", "file": "acks.dl", "ticks": REQUESTS}
     Path("jobs.jsonl").write_text(json.dumps(job))

@@ -39,6 +39,20 @@ def test_what_is_made_anew_is_named() -> None:
     assert not _notes(ROWS + text), "the first ten are kept, and these are few"
 
 
+def test_what_has_no_key_goes_on_from_the_last_rows_or_says_why_not() -> None:
+    over = 'a -> persist() -> over(order="v", n={}) -> out'
+    assert not _notes(ROWS + over.format("row_number()"))
+    assert not _notes(ROWS + over.format('running(sum(lambda r: r["v"]))'))
+    (note,) = _notes(ROWS + over.format("ntile(2)"))
+    assert "moves others" in note.reason
+    assert _notes(ROWS + over.format("running(sum(lambda r: len(str(r))))")), "looks at whole rows"
+    asof = 'h = a -> persist(); h -> join_asof(right=h, at="v", since="v", suffix="_r") -> out'
+    (note,) = _notes(ROWS + asof)
+    assert note.operator == "join_asof"
+    assert "without a key" in note.reason
+    assert "`on=…`" in note.cure
+
+
 def test_the_first_of_a_sorted_history_are_told_by_their_changes() -> None:
     first = 'a -> persist() -> sort_by_key(lambda r: r.v) -> limit(3, by="k")'
     assert not _notes(f"{ROWS}{first} -> delta() -> out")

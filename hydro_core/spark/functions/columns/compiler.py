@@ -16,13 +16,13 @@ from hydro_core.functions.tree import (
     Comprehension,
     Const,
     Expr,
-    Family,
     IfElse,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
     Op,
+    OpFamily,
     Param,
     Part,
 )
@@ -211,7 +211,7 @@ _CASES: dict[type, Callable[..., ColumnValue]] = {
     Comprehension: _comprehension,
     Let: choices.let,
 }
-_OPERATIONS: dict[Family, Callable[[ColumnScope, Op], ColumnValue]] = {
+_OPERATIONS: dict[OpFamily, Callable[[ColumnScope, Op], ColumnValue]] = {
     "unary": _unary,
     "binary": _binary,
     "comparison": choices.compare_chain,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
 from hydro_core.catalog.over_functions import aggregate_of, argument
 from hydro_core.catalog.parts import EXTREMES, ITSELF, merging
 from hydro_core.catalog.spec import Aggregate, OverFunction
-from hydro_core.catalog.tails import hidden_parts
+from hydro_core.catalog.tails import given_to_peers, hidden_parts, so_far
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
@@ -96,9 +96,9 @@ class Continued:
     def __init__(self, of: KeyRows) -> None:
         """Finds the first row of each key."""
         first = F.first(F.struct(F.col(STATE).alias("s"), F.col(PLACE).alias("p")))
-        so_far = of.places.by_rows().rowsBetween(_FIRST, _HERE)
-        frame = of.places.frame.withColumn(START, first.over(so_far))
-        self._of, self.step = of, of.step
+        until_here = of.places.by_rows().rowsBetween(_FIRST, _HERE)
+        frame = of.places.frame.withColumn(START, first.over(until_here))
+        self.rows, self.step = of, of.step
         self.windows = KeyWindows(of.step, replace(of.places, frame=frame), order_type(of.step))
         """The windows."""
         leads = F.lead(TICK, of.step.node.args["keep"])
@@ -134,17 +134,17 @@ class Continued:
         """What rows are given that are not stored."""
         step, args, work = self.step, self.step.node.args, self.windows
         types = {f.name: f.type for f in fields_of(step.item)}
-        parts = _running_parts(work, step, types, self._of.parts)
+        at, peers = self.rows.places, given_to_peers(args)
+        parts = _running_parts(self, at.by_rows().rowsBetween(_FIRST, _HERE), types)
+        of_peers = parts
+        if peers:
+            of_peers = _running_parts(self, at.by_peers().rangeBetween(_FIRST, _HERE), types)
         made: dict[str, Column] = {}
-        made_of_parts = dict(args["made"])
-        for (name, function), over in zip(args["functions"], self._of.functions, strict=True):
-            if aggregate_of(function) is not None and argument(function, "rows") is None:
-                aggregate = made_of_parts.get(name)
-                made[name] = (
-                    parts[name][0]
-                    if aggregate is None
-                    else _of_parts(aggregate, parts, types[name], step)
-                )
+        for (name, function), over in zip(args["functions"], self.rows.functions, strict=True):
+            if name in peers:
+                made[name] = _running(step, so_far(name), types[name], of_peers)
+            elif aggregate_of(function) is not None and argument(function, "rows") is None:
+                made[name] = _running(step, name, types[name], parts)
             elif function.function in _GO_ON:
                 local = column_of(work, over, types[name])
                 made[name] = _GO_ON[function.function](step, name, local)
@@ -180,10 +180,12 @@ _GO_ON: Mapping[str, Callable[[Step, str, Column], Column]] = {
 """What is not told by the rows themselves, but by those of the first one."""
 
 
-def _running_parts(
-    work: KeyWindows, step: Step, types: Mapping[str, ItemType], over_columns: Sequence[Aggregate]
-) -> Mapping[str, tuple[Column, ItemType]]:
-    """The aggregates so far that are stored, by their names."""
+_Parts = Mapping[str, tuple[Column, ItemType]]
+
+
+def _running_parts(of: Continued, window: WindowSpec, types: Mapping[str, ItemType]) -> _Parts:
+    """The aggregates over rows that are stored, by their names; `window` says of which rows."""
+    work, step, over_columns = of.windows, of.step, of.rows.parts
     args = step.node.args
     asked: Sequence[tuple[str, Aggregate]] = args["parts"]
     merges = dict(merging(asked) or ())
@@ -197,9 +199,15 @@ def _running_parts(
         stored = _stored_part(step, name, merges[name])
         is_start = F.col(STATE).isNotNull() & (F.col(ORD) == 1)
         part = F.when(is_start, stored).otherwise(own)
-        so_far = work.of_others(partial.merge(part), rows.rowsBetween(_FIRST, _HERE))
-        found[name] = merged.result([so_far]).cast(spark_type(types[name])), types[name]
+        all_ = work.of_others(partial.merge(part), window)
+        found[name] = merged.result([all_]).cast(spark_type(types[name])), types[name]
     return found
+
+
+def _running(step: Step, name: str, result: ItemType, parts: _Parts) -> Column:
+    """A running aggregate of its parts, or one of these."""
+    aggregate = dict(step.node.args["made"]).get(name)
+    return parts[name][0] if aggregate is None else _of_parts(aggregate, parts, result, step)
 
 
 def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:

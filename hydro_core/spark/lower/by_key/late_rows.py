@@ -1,4 +1,4 @@
-"""Keys of which a row comes late: their rows from there on are computed again.
+"""Keys of which a row comes late, or changes earlier ones: from there on they are computed again.
 
 Each stored row has what a later one goes on from. So of such a key the rows before the first new
 one stay, the last of these tell how it goes on, and all rows behind are computed as new ones are.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Window
 
+from hydro_core.catalog.tails import given_to_peers, rows_ahead
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL
@@ -70,23 +71,26 @@ def _flagged(rows: KeyRows) -> DataFrame:
     Others look up some rows of a key, too, between which there are more: the rows that are followed
     by all others of their key are those whose numbers tell so.
     """
-    at, keep = rows.places, rows.step.node.args["keep"]
-    is_stored = F.col(STATE).isNotNull()
+    at, args = rows.places, rows.step.node.args
+    is_stored, place = F.col(STATE).isNotNull(), F.col(ORD)
+    ahead = rows_ahead(args)
+    if given_to_peers(args):
+        place = F.col("first_equal")
     whole = at.whole()
     so_far = F.count(F.col(STATE)).over(at.by_rows().rowsBetween(*_HERE))
-    frame = at.frame.select(
+    frame = at.frame.withColumn("first_equal", F.rank().over(at.by_peers())).select(
         "*",
-        F.min(F.when(~is_stored, F.col(ORD))).over(whole).alias("first_new"),
+        F.min(F.when(~is_stored, place - ahead)).over(whole).alias("first_new"),
         F.min(F.when(~is_stored, F.col(TICK))).over(whole).alias(CUT),
         F.when(is_stored, F.col(NUMBER) - so_far).alias("missing"),
     )
     frame = frame.withColumn("of_the_last", F.max("missing").over(whole))
     is_new = F.col(ORD) >= F.col("first_new")
-    near = F.col(ORD) >= F.col("first_new") - keep
+    near = F.col(ORD) >= F.col("first_new") - (args["keep"] - ahead)
     moved = is_new | (near & (F.col("missing") == F.col("of_the_last")))
     frame = frame.withColumn("moved", moved).withColumn(STORED, F.col(STATE))
     state = F.when(~is_new, F.col(STATE)).cast(spark_type(rows.step.item))
-    return frame.withColumn(STATE, state).drop("first_new", "missing", "of_the_last")
+    return frame.withColumn(STATE, state).drop("first_equal", "first_new", "missing", "of_the_last")
 
 
 def _in_stretches(step: Step, keys: tuple[str, ...], rows: DataFrame) -> DataFrame:

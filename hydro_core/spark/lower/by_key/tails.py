@@ -1,8 +1,8 @@
 """`over` of a history that goes on from the last rows of each key.
 
 A new row that comes after all stored rows of its key is computed from the key's tail; what a row
-was given then stays. Of a key with a row that comes before an earlier one the rows from there on
-are computed again, from those that stand before (`late_rows.py`).
+was given then stays. Of a key with a row that comes before an earlier one, or changes what that is
+given, the rows from there on are computed again, from those that stand before (`late_rows.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
+from hydro_core.catalog.tails import given_to_peers, rows_ahead
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
@@ -21,6 +22,7 @@ from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Narrow,
 from hydro_core.spark.lower.by_key.continued import Continued, KeyRows, key_rows
 from hydro_core.spark.lower.by_key.late_rows import MadeAgain, made_again
 from hydro_core.spark.lower.by_key.over_ticks import few_keys
+from hydro_core.spark.lower.by_key.places import PLACE
 from hydro_core.spark.lower.by_key.running import stored_log
 from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
@@ -80,12 +82,24 @@ def _work(step: Step) -> _Work:
     is_tail = F.col(ITEM).getField(args["tail"]).isNotNull()
     both = key_rows(step, new, None if stored is None else stored.where(is_tail))
     found = both.places
-    behind = F.coalesce(F.lag(TICK).over(found.by_rows()) > F.col(TICK), F.lit(False))
-    frame = found.frame.withColumn("behind", behind)
+    frame = found.frame.withColumn("behind", _is_behind(both))
     frame = frame.withColumn(LATE, F.max("behind").over(found.whole()))
     late = held(frame.where(F.col(LATE)).select(*found.keys).distinct())
     on_time = both.with_frame(frame.where(~F.col(LATE)))
     return _Work(step, stored, others, late, on_time, made_again(step, new, stored, late))
+
+
+def _is_behind(of: KeyRows) -> Column:
+    """Whether a row changes what one is given that came before it."""
+    args, rows = of.step.node.args, of.places.by_rows()
+    if rows_ahead(args):
+        return F.lit(True)
+    before = F.lag(F.struct(F.col(TICK), F.col(PLACE))).over(rows)
+    is_behind = before.getField(TICK) > F.col(TICK)
+    if given_to_peers(args):
+        is_equal = before.getField(PLACE).eqNullSafe(F.col(PLACE))
+        is_behind |= is_equal & (before.getField(TICK) < F.col(TICK))
+    return F.coalesce(is_behind, F.lit(False))
 
 
 def _on_time(of: KeyRows) -> DataFrame:

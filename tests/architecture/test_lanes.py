@@ -1,0 +1,48 @@
+"""The runs of `make test`: each test is in one of them, and none in two."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def runs() -> list[tuple[str, list[str]]]:
+    """The expression of marks of each run of `make test`, and the folders that it is given."""
+    variables = dict(re.findall(r"^(\w+) := (.*)$", MAKEFILE, re.MULTILINE))
+    recipes = MAKEFILE[MAKEFILE.index("\ntest: ") : MAKEFILE.index("\ntest-all: ")]
+    found = re.findall(r'\$\(PYTEST\) -q -m "([^"]+)" ([^;|]+?)(?:;| \|\|)', recipes)
+    return [
+        (marks, re.sub(r"\$\((\w+)\)", lambda m: variables[m[1]], folders).split())
+        for marks, folders in found
+    ]
+
+
+@pytest.mark.parametrize(
+    "marks", ["", "spark", "dagster", "spark dagster", "wheel"], ids=lambda marks: marks or "none"
+)
+def test_whatever_marks_a_test_has_one_run_takes_it(marks: str) -> None:
+    names = {name: name in marks.split() for name in ("spark", "dagster", "wheel", "slow")}
+    taken = [run for run, _ in runs() if eval(run, {}, names)]
+    assert len(taken) == 1, taken
+
+
+@pytest.mark.parametrize("mark", ["dagster", "wheel"])
+def test_a_run_is_given_the_folders_of_its_mark(mark: str) -> None:
+    (folders,) = (given for marks, given in runs() if marks.startswith(mark))
+    with_mark = {
+        "/".join(file.relative_to(ROOT).parts[:2])
+        for file in (ROOT / "tests").rglob("*.py")
+        if re.search(rf"mark\.{mark}\b", file.read_text(encoding="utf-8"))
+    }
+    assert with_mark <= set(folders)
+    assert all((ROOT / folder).is_dir() for folder in folders)
+
+
+def test_the_others_are_given_all() -> None:
+    others = [given for marks, given in runs() if not marks.startswith(("dagster", "wheel"))]
+    assert others == [["tests"], ["tests"]]
