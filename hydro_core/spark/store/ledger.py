@@ -110,6 +110,8 @@ class Ledger:
         self.appended: Callable[[Commit], None] = lambda _: None
         self.writer: Callable[[], int | None] = lambda: None
         """The number by which whoever commits has the right to it; None where locks see to that."""
+        self.unanswered: Callable[[], None] = lambda: None
+        """Called where it is not known whether a commit is there, or comes yet."""
         self._identity: Identity | None = None
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
@@ -281,6 +283,9 @@ class Ledger:
             # It may be there, and the answer that it is got lost.
             if not self._is_there(commit):
                 raise overtaken(self.directory, _ticks(commit)) from error
+        except (DeltaError, OSError):
+            self.unanswered()
+            raise
         self._last = commit
         self._compact(table)
         self.appended(commit)
@@ -301,10 +306,8 @@ class Ledger:
         if not isinstance(self.directory, Remote):
             return False
         self._table = self._last = None
-        found = self.last
-        return found is not None and (found.sequence, found.started, found.committed) == (
-            *(commit.sequence, commit.started, commit.committed),
-        )
+        last, of = self.last, (commit.sequence, commit.started, commit.committed)
+        return last is not None and (last.sequence, last.started, last.committed) == of
 
     def _compact(self, table: DeltaTable) -> None:
         """One file of the many small ones, now and then: reading a file costs some milliseconds."""

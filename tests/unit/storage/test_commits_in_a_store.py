@@ -24,6 +24,7 @@ from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
 from hydro_core.spark.store.write import WrittenRows
+from hydro_core.storage.delta import entry_of
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.ddl import parse_ddl
@@ -48,6 +49,7 @@ class Small:
         self.ledger = Ledger(self.place, self.store.forget)
         self.lock = WriterLock(self.place, self.ledger.fence)
         self.ledger.writer = lambda: self.lock.number
+        self.ledger.unanswered = self.lock.doubts
 
     @property
     def next(self) -> int:
@@ -229,6 +231,35 @@ def test_who_has_lost_the_lease_commits_nothing(server: StoreServer) -> None:
     second.ledger.append(late)
     second.lock.release()
     assert [commit.sequence for commit in Ledger(place).commits()] == [0, 1]
+
+
+def test_a_commit_that_was_not_answered_cannot_come_late(server: StoreServer) -> None:
+    place = server.at("pipelines/late")
+    small = Small(place)
+    small.tick(0)
+
+    def lost(_: int, method: str, path: str) -> tuple[int, str] | None:
+        of_ledger = f"{LEDGER}/_delta_log" in path and path.endswith(".json")
+        return (403, "AccessDenied") if method == "PUT" and of_ledger else None
+
+    with server.failing(lost), pytest.raises(InfrastructureError):
+        small.tick(1)
+    file = LeaseFile(place.store, f"{place.key}/{LOCK_FILE}")
+    note = file.look()
+    assert note is not None
+    assert (note.owner, note.in_doubt) == ("", True)
+    version = small.ledger.version
+    late = entry_of(place / LEDGER, version + 1)
+    assert isinstance(late, Remote)
+    again = Small(place)
+    with again.lock:
+        # Its place is taken.
+        assert late.store.write_if_absent(late.key, b"{}") is None
+    note = file.look()
+    assert note is not None
+    assert not note.in_doubt
+    again.tick(1)
+    assert again.contents == expected(2)
 
 
 def test_a_second_writer_is_told_who_is_at_work(server: StoreServer) -> None:
