@@ -16,7 +16,6 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import (
-    CommitProperties,
     DeltaTable,
     PostCommitHookProperties,
     Schema,
@@ -29,7 +28,6 @@ from hydro_core.files.parquet import copy_parquet, has_int96
 from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import (
-    SUMMED_TO,
     LoggedFile,
     added,
     data_files,
@@ -37,6 +35,7 @@ from hydro_core.spark.store.delta_actions import (
     removed,
     stored_file,
     summed_to,
+    summing,
 )
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
@@ -222,7 +221,7 @@ class StoredTable:
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
-        note = {SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
+        said = summing(self.path, summed_to) if summed_to >= 0 else None
         adds: list[AddAction | RemoveAction] = [
             self._adding(file) for path, file in wanted.items() if path not in held
         ]
@@ -238,7 +237,7 @@ class StoredTable:
                 adds,
                 "append" if same_columns else "overwrite",
                 Schema.from_arrow(self.spec.arrow_schema),
-                commit_properties=CommitProperties(custom_metadata=note),
+                commit_properties=said,
                 post_commithook_properties=PostCommitHookProperties(),
             )
 
@@ -297,7 +296,7 @@ class StoredTable:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
         with self._one_version(table):
-            write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
+            write_rows(table, rows, self.spec, "overwrite", summing(self.path, tick))
 
     def note_summed(self, tick: int) -> None:
         """Says once more in the log up to which tick its changes are one."""
@@ -307,7 +306,7 @@ class StoredTable:
                 [],
                 "append",
                 table.schema(),
-                commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
+                commit_properties=summing(self.path, tick),
                 post_commithook_properties=PostCommitHookProperties(),
             )
 
@@ -319,7 +318,7 @@ class StoredTable:
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        return summed_to(self._open(), (file.first for file in self.files()))
+        return summed_to(self._open(), self.path, (file.first for file in self.files()))
 
     def vacuum(self, hours: int) -> None:
         """Removes files that no version of the last so many hours holds, nor ever a version."""
