@@ -200,6 +200,19 @@ class Let:
     place: Place = field(default=(0, 0), compare=False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SameTree:
+    """A tree as a key: equal to itself alone, whatever other trees say."""
+
+    tree: Expr
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameTree) and other.tree is self.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
 Expr = (
     Const
     | Param
