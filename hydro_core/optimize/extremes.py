@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.classes import ByKey, Matching, PerItem, Product, Projection, Running
-from hydro_core.catalog.extremes import ExtremeValue, extremes_of
+from hydro_core.catalog.classes import (
+    ByKey,
+    Matching,
+    OrderedByKey,
+    PerItem,
+    Product,
+    Projection,
+    Running,
+)
+from hydro_core.catalog.extremes import ExtremeValue, extremes_of, first_of
 from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.optimize.shape import Payload
@@ -36,6 +44,9 @@ class Extremes:
         if isinstance(node.shape.cls, ByKey):
             of = self._extremes(node)
             return 0 if of and self._is_stored(node.inputs[0]) else None
+        if isinstance(node.shape.cls, OrderedByKey):
+            first = first_of(node.shape.cls, self._args(node))
+            return 0 if first is not None and self._is_stored(node.inputs[0]) else None
         return next((i for i in self._sides(node) if self._compares(node, i)), None)
 
     def met_by_few(self, node: ENode) -> int | None:
@@ -80,7 +91,7 @@ class Extremes:
         cls = node.shape.cls
         if isinstance(cls, Projection) or cls in (PerItem(Gives.SAME), PerItem(Gives.SOME)):
             return self._are_few(node.inputs[0])
-        compares = isinstance(cls, Product | Matching) and node.shape.is_bags
+        compares = isinstance(cls, Product | Matching | OrderedByKey) and node.shape.is_bags
         return compares and self.looked_up(node) is not None
 
     def _extremes(self, node: ENode) -> Mapping[str, ExtremeValue]:

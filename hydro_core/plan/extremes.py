@@ -12,8 +12,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from hydro_core.catalog.classes import ByKey, Matching, PerItem, Product, Projection, Running
-from hydro_core.catalog.extremes import ExtremeValue, extremes_of
+from hydro_core.catalog.classes import (
+    ByKey,
+    Matching,
+    OrderedByKey,
+    PerItem,
+    Product,
+    Projection,
+    Running,
+)
+from hydro_core.catalog.extremes import ExtremeValue, extremes_of, first_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import ExtremeRows, Lookup, Lookups
@@ -24,6 +32,7 @@ from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.plan.versions import result_key
 from hydro_core.types.item import Decimal, Row, Scalar
 
+_GIVES_ROWS = Product | Matching | OrderedByKey
 ShownNames = Mapping[str, str]
 """Columns of a stream, by those of what it is a projection of."""
 
@@ -53,7 +62,7 @@ class ExtremesRead:
         if isinstance(node.cls, ByKey):
             extremes = extremes_of(node.args)
             return None if extremes is None else self._looked_at(node.inputs[0], extremes.values())
-        extreme = self._met(node, i)
+        extreme = first_of(node.cls, node.args) or self._met(node, i)
         return None if extreme is None else self._looked_at(node.inputs[i], (extreme,))
 
     def all_rows(self, stream: Endpoint, fields: KnownFields) -> set[FieldsOf] | None:
@@ -65,7 +74,7 @@ class ExtremesRead:
         if isinstance(cls, Projection) or cls in (PerItem(Gives.SAME), PerItem(Gives.SOME)):
             return self.all_rows(node.inputs[0], stored.through(node, 0, fields))
         for i, of in enumerate(node.inputs):
-            looked_at = self.of(node, i) if isinstance(cls, Product | Matching) else None
+            looked_at = self.of(node, i) if isinstance(cls, _GIVES_ROWS) else None
             if looked_at is None:
                 continue
             known, own = stored.through(node, i, fields), self._changing(of)
@@ -119,7 +128,9 @@ class ExtremesRead:
             if not isinstance(of, Scalar | Decimal):
                 return None
             leaves = tuple(their for _, their in pairs)
-            by = ExtremeRows(slot.id, (column or "",), extreme.greatest, leaves, beside)
+            by = ExtremeRows(
+                slot.id, (column or "",), extreme.greatest, leaves, beside, extreme.count
+            )
             found.add(Lookup(by, tuple(pairs)))
         return frozenset(found)
 

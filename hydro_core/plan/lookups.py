@@ -58,7 +58,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.nearest_rows import next_partners
 from hydro_core.plan.origins import NewRowOrigins
-from hydro_core.plan.round_lookups import Place
+from hydro_core.plan.round_lookups import InputPlace
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, group_key
@@ -95,7 +95,7 @@ class Needed:
 
 
 def lookups(
-    plan: TickPlan, added: Collection[str], in_rounds: Collection[Place] = ()
+    plan: TickPlan, added: Collection[str], in_rounds: Collection[InputPlace] = ()
 ) -> Mapping[str, Needed]:
     """Which rows of slots are needed, by the slots' ids; of others all are.
 
@@ -113,7 +113,7 @@ class _Analysis:
     """The answers to both questions for the streams of a plan, by the nodes that give them."""
 
     def __init__(
-        self, plan: TickPlan, added: Collection[str], in_rounds: Collection[Place]
+        self, plan: TickPlan, added: Collection[str], in_rounds: Collection[InputPlace]
     ) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
         self._in_rounds = in_rounds
@@ -296,10 +296,10 @@ class _Analysis:
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key looks at: the keys of what changes."""
         key = group_key(node)
-        if key is None and isinstance(node.cls, ByKey):
+        if key is None:
             found = self._extremes.of(node, 0)
             return None if found is None else _Rows(found)
-        if key is None or not self._origins.tells_changes(node):
+        if not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)
         return _united((NEW_ROWS, self._handed_on(node, 0), self._met(own, own)))

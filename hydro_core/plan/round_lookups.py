@@ -8,8 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
-from hydro_core.catalog.classes import Linear, Matching, Product
+from hydro_core.catalog.classes import (
+    AsOf,
+    ByKey,
+    Distinct,
+    Ends,
+    Linear,
+    Matching,
+    OpClass,
+    OrderedByKey,
+    OverTime,
+    PerKey,
+    PerPosition,
+    Product,
+    Running,
+)
 from hydro_core.catalog.properties import Holds
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.cycles import CycleShape, cycles_within_ticks, in_planned_rounds
@@ -18,7 +33,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.stored_rows import StoredRows, sides
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 
-Place = tuple[NodeId, int]
+InputPlace = tuple[NodeId, int]
 """An operator of a cycle, and one of its inputs."""
 
 
@@ -34,10 +49,10 @@ class StoredInput:
     """The operators from what reads the slots to the input, in the order of evaluation."""
 
 
-def round_lookups(plan: TickPlan) -> Mapping[Place, StoredInput]:
+def round_lookups(plan: TickPlan) -> Mapping[InputPlace, StoredInput]:
     """The inputs of which the rounds of cycles look up what they meet."""
     stored = StoredRows(plan)
-    found: dict[Place, StoredInput] = {}
+    found: dict[InputPlace, StoredInput] = {}
     for component in cycles_within_ticks(plan):
         if in_planned_rounds(plan, component):
             cycle = CycleShape(component.nodes, plan)
@@ -48,24 +63,39 @@ def round_lookups(plan: TickPlan) -> Mapping[Place, StoredInput]:
 
 def _of_node(
     cycle: CycleShape, node: Node, stored: StoredRows
-) -> Iterator[tuple[Place, StoredInput]]:
+) -> Iterator[tuple[InputPlace, StoredInput]]:
     """The input of a join or a match that comes from outside, where the other is of the cycle."""
     inside = [cycle.is_inside(e) for e in node.inputs]
-    if not isinstance(node.cls, Product | Matching) or sorted(inside) != [False, True]:
-        return
-    if isinstance(node.cls, Product) and node.cls.keeps:
+    if not _meets(node.cls) or sorted(inside) != [False, True]:
         return
     port, other = inside.index(False), inside.index(True)
     pairs = stored.pairs(*sides(node, port))
     by = node.inputs[other]
     lookup = Lookup.of(str(by), (own for own, _ in pairs), (their for _, their in pairs))
-    search = _Way(cycle.plan, stored)
+    search = _WayFromSlots(cycle.plan, stored)
     if search.follows(node.inputs[port], lookup) and search.found:
         found = {slot: frozenset(lookups) for slot, lookups in search.found.items()}
         yield (node.id, port), StoredInput(by, found, tuple(search.way))
 
 
-class _Way:
+def _meets(cls: OpClass) -> bool:
+    """Whether what is new in one input gives nothing but with what it meets in the other, or not
+    what it meets there.
+    """
+    match cls:
+        case Product(keeps=keeps):
+            return not keeps
+        case Matching():
+            return True
+        case AsOf() | Distinct() | ByKey() | OrderedByKey() | Running():
+            return False
+        case Ends() | Linear() | PerPosition() | OverTime():
+            return False
+        case _:
+            assert_never(cls)
+
+
+class _WayFromSlots:
     """What leads from slots to a stream: operators that take rows one by one, and add up."""
 
     def __init__(self, plan: TickPlan, stored: StoredRows) -> None:
@@ -83,7 +113,7 @@ class _Way:
             if not lookup.fields:
                 return False
             self.found.setdefault(slot.id, set()).add(lookup)
-        elif not isinstance(node.cls, Linear) or not all(
+        elif not _goes_row_by_row(node.cls) or not all(
             self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
         ):
             return False
@@ -97,3 +127,13 @@ class _Way:
         plain = slot.mode is Mode.APPEND and slot.keep is None and slot.bound is None
         same = slot.stream.node == node.inputs[0].node
         return slot if plain and same and not slot.ordered else None
+
+
+def _goes_row_by_row(cls: OpClass) -> bool:
+    match cls:
+        case Linear():
+            return True
+        case Ends() | PerKey() | Product() | PerPosition() | OverTime():
+            return False
+        case _:
+            assert_never(cls)

@@ -20,7 +20,7 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.found_rows import ExtremeRows, Lookups
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.parts import longest_range
-from hydro_core.plan.round_lookups import Place, StoredInput, round_lookups
+from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -81,7 +81,7 @@ class Memory:
     given: Mapping[int, TickInput] = field(default_factory=dict)
     found: Mapping[str, pa.Table] = field(default_factory=dict)
     """The kept rows that the range which runs can meet, of slots of which not all are needed."""
-    _in_rounds: Mapping[Place, StoredInput] = field(init=False)
+    _in_rounds: Mapping[InputPlace, StoredInput] = field(init=False)
     _lookups: Mapping[bool, Mapping[str, Needed]] = field(init=False)
     """Which rows a range needs; a single tick: in rounds of cycles further ones are looked up."""
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookups
-from hydro_core.plan.round_lookups import Place, StoredInput
+from hydro_core.plan.round_lookups import InputPlace, StoredInput
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.cut_streams import CutRows, CutStream, whole
@@ -31,7 +31,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.store.agreeing import KnownItems
 from hydro_core.spark.store.write import first_rows
 
-Search = Callable[[str, Lookups, KnownItems], "pa.Table | None"]
+RoundSearch = Callable[[str, Lookups, KnownItems], "pa.Table | None"]
 """The rows (item, t) of a slot that lookups find, by what is known of the streams of a cycle; None:
 there are none.
 """
@@ -56,7 +56,7 @@ class MetRows:
 class InRounds:
     """How a tick of few rows runs its cycles."""
 
-    stored: Mapping[Place, StoredInput]
+    stored: Mapping[InputPlace, StoredInput]
     """The inputs of which the rounds look up what they meet."""
     run: Callable[[PlannedRounds], None]
     """Runs rounds that are planned, now or before each job that reads their streams."""
@@ -77,7 +77,7 @@ class _LookedUp:
 
 def met_rows(
     plan: TickPlan,
-    place: Place,
+    place: InputPlace,
     of: StoredInput,
     spark: SparkSession,
     streams: Callable[[Sequence[NodeId], Past], Streams],
@@ -97,7 +97,7 @@ def met_rows(
     return MetRows(of, leaves, streams(of.way, _LookedUp(leaves))[Endpoint(stream.node)])
 
 
-def met_by(rows: CutRows, of: StoredInput, slot: str, search: Search) -> pa.Table | None:
+def met_by(rows: CutRows, of: StoredInput, slot: str, search: RoundSearch) -> pa.Table | None:
     """The stored rows of a slot that new rows of a cycle meet."""
     found = search(slot, of.found[slot], {str(of.by): (rows.items, rows.item)})
     return None if found is None else found.select([ITEM, TICK])
@@ -146,7 +146,7 @@ class _Round:
 
     cycle: Cycle
     known: Streams
-    met: Mapping[Place, MetRows]
+    met: Mapping[InputPlace, MetRows]
     cuts: Mapping[Endpoint, CutStream]
     spark: SparkSession
     bound: int | None
@@ -239,7 +239,7 @@ class PlannedRounds:
         self,
         cycle: Cycle,
         known: Streams,
-        met: Mapping[Place, MetRows],
+        met: Mapping[InputPlace, MetRows],
         spark: SparkSession,
         bound: int | None,
     ) -> None:
@@ -272,7 +272,7 @@ class PlannedRounds:
         frames = (step.job.frame for step in (*self._first, *self._others) if step.job is not None)
         return all(frame is None or is_of_each_job(frame) for frame in frames)
 
-    def run(self, search: Search, settings: Settings) -> None:
+    def run(self, search: RoundSearch, settings: Settings) -> None:
         """Runs the rounds to their end: then the streams have their rows.
 
         Args:
@@ -305,7 +305,7 @@ class PlannedRounds:
             for leaf in met.leaves.values():
                 leaf.give(None)
 
-    def _run(self, step: _Step, search: Search) -> None:
+    def _run(self, step: _Step, search: RoundSearch) -> None:
         if step.job is None:
             return
         for met, rows in step.met:

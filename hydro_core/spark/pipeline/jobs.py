@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.ir.walk import behind
 from hydro_core.plan.found_rows import Lookups
 from hydro_core.plan.lookups import Needed, lookups
-from hydro_core.plan.round_lookups import Place, StoredInput, round_lookups
+from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -93,7 +93,7 @@ class RangeJobs:
         """What the plan is known by among those that the process keeps."""
 
     @cached_property
-    def in_rounds(self) -> Mapping[Place, StoredInput]:
+    def in_rounds(self) -> Mapping[InputPlace, StoredInput]:
         """The inputs of which rounds of cycles look up what they meet."""
         return round_lookups(self.plan)
 

@@ -30,7 +30,7 @@ from hydro_core.plan.found_rows import Lookups
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.job import Job, RangeResult
-from hydro_core.spark.executor.planned_rounds import PlannedRounds, Search
+from hydro_core.spark.executor.planned_rounds import PlannedRounds, RoundSearch
 from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf
 from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_job
@@ -77,7 +77,7 @@ class TickRows:
     """The rows (item, t) of the inputs that have any, by their names."""
     stored: Callable[[StateSlot], pa.Table]
     """The rows of a slot that the tick reads."""
-    search: Search
+    search: RoundSearch
     """Finds further ones for the rounds of cycles."""
 
 

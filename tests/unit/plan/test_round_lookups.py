@@ -50,11 +50,7 @@ def by_arrivals(made: TickPlan) -> dict[str, list[str]]:
         (
             LEFT,
             {"rename_4": ["path_new: y=y"], "path_new": ["path_3: x=x, y=y"]},
-            {
-                "rename_4": [],
-                "path_new": ["edge: y=src"],
-                "difference_1": ["edge: src=src, dst=dst"],
-            },
+            {"rename_4": [], "path_new": ["edge: y=src"]},
         ),
         (
             BOTH,
@@ -62,7 +58,7 @@ def by_arrivals(made: TickPlan) -> dict[str, list[str]]:
                 "path_new": ["path_3: x=x, y=y", "rename_2_2: y=y"],
                 "rename_2_2": ["path_new: y=y"],
             },
-            {"rename_2_2": [], "path_new": [], "difference_1": ["edge: src=src, dst=dst"]},
+            {"rename_2_2": [], "path_new": []},
         ),
     ],
     ids=["left", "both"],
@@ -98,11 +94,9 @@ def test_which_cycles_are_planned_once(text: str, how: bool) -> None:
 
 
 def test_what_others_read_whole_is_not_looked_up() -> None:
-    text = (
-        "x = union() -> unique(); a -> x; x -> join(right=h) -> map(lambda k, p: p) -> x; h -> all"
-    )
+    text = "x = union() -> unique(); a -> x; x -> join(right=h) -> map(lambda k, p: p) -> x"
     types = dict.fromkeys("ab", parse_ddl("(long, long)"))
-    made = plan(compile_text(f"{HEADER}{text}; x -> out", types).typed)
+    made = plan(compile_text(f"{HEADER}{text}; x -> out; h -> all", types).typed)
     assert in_rounds(made) == {"b": ["x: 0=0"]}
     assert "b" not in lookups(made, (), round_lookups(made))
     assert lookups(made, ("all",), round_lookups(made))["b"].found == frozenset()
