@@ -78,11 +78,11 @@ def _filled(of: pa.DataType, said: list[Any], number: int) -> list[Any]:
 
 
 def correct(pipeline: Pipeline, first: int) -> None:
-    with faults_as_errors(f"the pipeline in {pipeline.directory}"):
-        with correction(pipeline, first) as rework:
-            for number in range(rework.first, rework.last + 1):
-                tick(rework.staging, number, "again")
-            rework.replace()
+    told = faults_as_errors(f"the pipeline in {pipeline.directory}")
+    with told, correction(pipeline, first) as rework:
+        for number in range(rework.first, rework.last + 1):
+            tick(rework.staging, number, "again")
+        rework.replace()
 
 
 def contents(place: DataPlace) -> dict[str, list[str]]:
@@ -133,7 +133,7 @@ def test_ticks_are_computed_again(server: StoreServer, corrected: dict[str, list
     assert verify(place).problems == ()
 
 
-@pytest.mark.parametrize("at", [4, 60, 110, 150, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("at", [90, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_store_that_fails_leaves_what_was_or_all_of_it(
     server: StoreServer, corrected: dict[str, list[str]], at: int
 ) -> None:
