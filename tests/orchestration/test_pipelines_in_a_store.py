@@ -33,7 +33,7 @@ from tests.support.store_server import (
     with_credentials,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 CHANGED = PROGRAM.replace("sum(", "max(")
 
@@ -118,7 +118,7 @@ def test_all_that_is_done_to_a_flow(server: StoreServer, tmp_path: Path) -> None
     assert [name for name, content in known.items() if KEY.encode() in content] == []
 
 
-@pytest.mark.parametrize("work", ["correction", pytest.param("deployment", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("work", ["correction", "deployment"])
 def test_at_some_requests_of_long_work_the_store_fails(
     server: StoreServer, tmp_path: Path, work: str
 ) -> None:
@@ -146,7 +146,6 @@ def test_at_some_requests_of_long_work_the_store_fails(
 
 
 @pytest.mark.dagster
-@pytest.mark.slow
 def test_from_the_command_line(server: StoreServer, tmp_path: Path) -> None:
     def hydrotick(*words: str, at: Path = tmp_path / "shop") -> tuple[int, str]:
         known = {n: v for n, v in os.environ.items() if not n.startswith("HYDROTICK")}
