@@ -14,6 +14,8 @@ PYTEST := $(PY) -m pytest
 # Where tests with these marks stand: collecting all tests takes a quarter of a minute of each run.
 DAGSTER := tests/architecture tests/operating tests/orchestration tests/pages
 WHEEL := tests/wheel
+# In the session of the tests of Dagster: so both lanes take as long.
+VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fmt lint unit test second-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
@@ -45,17 +47,18 @@ unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the law
 	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
 
 # Two lanes for two cores; what the second one prints comes last.
-test: lint ## lint and every test but the slow ones; what CI runs
+test: $(SETUP) ## lint and every test but the slow ones; what CI runs
 	@log=$$(mktemp); \
 	$(MAKE) -s SETUP= second-lane >$$log 2>&1 & beside=$$!; \
-	$(PYTEST) -q -m "spark and not dagster and not slow" tests; status=$$?; \
+	$(PYTEST) -q -m "spark and not dagster and not vectors and not slow" tests; status=$$?; \
 	$(PYTEST) -q -m "wheel and not slow" $(WHEEL) || status=1; \
 	wait $$beside || status=1; \
 	cat $$log; rm -f $$log; exit $$status
 
 second-lane:
 	@status=0; \
-	$(PYTEST) -q -m "dagster and not slow" $(DAGSTER) || status=1; \
+	$(MAKE) -s SETUP= lint || status=1; \
+	$(PYTEST) -q -m "(dagster or vectors) and not slow" $(DAGSTER) $(VECTORS) || status=1; \
 	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
 	exit $$status
 

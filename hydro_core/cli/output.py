@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from hydro_core.errors import Diagnostic, HydroError
 from hydro_core.types.json import json_text
@@ -68,7 +68,9 @@ def write(text: str, stream: TextIO | None = None) -> None:
     Raises:
         SystemExit: nobody reads it any more (`| head`): the command ends, silently.
     """
-    to = sys.stdout if stream is None else stream
+    to = cast("TextIO | None", sys.stdout if stream is None else stream)
+    if to is None:
+        return  # it was closed by whoever started this (`>&-`)
     try:
         to.write(text)
         to.flush()

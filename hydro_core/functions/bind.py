@@ -50,6 +50,7 @@ from hydro_core.functions.tree import (
     Op,
     Param,
     Part,
+    SameTree,
     Spread,
 )
 from hydro_core.functions.typing_calls import call, method
@@ -80,7 +81,6 @@ class BoundParameter:
 class BoundFunction:
     """A function over what it is applied to, with the types of its expressions."""
 
-    fn: Fn
     tree: Expr | None
     arguments: tuple[BoundParameter, ...]
     """What its parameters stand for, in their order."""
@@ -104,12 +104,10 @@ class BoundFunction:
         return self.kinds.get(id(expr), ANY)
 
 
-@lru_cache(maxsize=4096)
 def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunction:
     """The function, applied to inputs of these types.
 
-    With `spread`, the fields of the last input stand for as many parameters as are left. The
-    expressions are those of the tree that it has: functions that are equal share it.
+    With `spread`, the fields of the last input stand for as many parameters as are left.
     """
     return bound_to(fn, tuple(map(known, inputs)), spread=spread)
 
@@ -119,12 +117,20 @@ def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunc
     _check_count(fn, inputs, spread=spread)
     arguments = arguments_of(fn, inputs) or ()
     if fn.tree is None:
-        return BoundFunction(fn, None, arguments, {}, fn.returns or ANY, fn.returns or OPEN)
-    typer = _Typer()
-    raw = typer.kind(fn.tree, {p: a.type for p, a in zip(fn.params, arguments, strict=True)})
-    check_constants(fn.tree)
+        return BoundFunction(None, arguments, {}, fn.returns or ANY, fn.returns or OPEN)
+    kinds, raw = _typed(SameTree(fn.tree), fn.params, tuple(a.type for a in arguments))
     result = fn.returns or as_item(raw, fn.tree.place)
-    return BoundFunction(fn, fn.tree, arguments, typer.kinds, raw, result)
+    return BoundFunction(fn.tree, arguments, kinds, raw, result)
+
+
+@lru_cache(maxsize=4096)
+def _typed(
+    of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]
+) -> tuple[Mapping[int, ExprType], ExprType]:
+    typer = _Typer()
+    raw = typer.kind(of.tree, dict(zip(params, types, strict=True)))
+    check_constants(of.tree)
+    return typer.kinds, raw
 
 
 def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ...] | None:

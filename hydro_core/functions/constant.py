@@ -91,6 +91,8 @@ class _Evaluation:
 
     def value(self, tree: Expr, names: Constants) -> Any:
         """The value of a tree."""
+        if isinstance(tree, Const):
+            return self.limits.made(tree.value)
         if isinstance(tree, Inner):
             raise TypeError("a function is not a constant")
         function = compiled(tree, tuple(names), _Charged(self))

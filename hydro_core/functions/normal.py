@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.bind import BoundParameter, arguments_of
@@ -30,6 +31,7 @@ from hydro_core.functions.tree import (
     Op,
     Param,
     Part,
+    SameTree,
     Spread,
 )
 from hydro_core.types.item import UNKNOWN, Array, ItemType
@@ -56,22 +58,23 @@ def normal_form(fn: Fn, arguments: Sequence[ItemType]) -> NormalForm:
     whole is known by its source.
     """
     declared = (str(fn.returns) if fn.returns else "", *map(int, _declared(fn)))
-    names = _parameters(fn, arguments)
-    if names is None or not is_complete(fn.tree) or fn.tree is None:
+    known = arguments_of(fn, arguments)
+    if known is None or not is_complete(fn.tree) or fn.tree is None:
         return ("source", fn.source, fn.closed, len(fn.params), *declared)
-    return ("function", _form(fn.tree, names, 0), *declared)
+    return ("function", _whole(SameTree(fn.tree), fn.params, known), *declared)
+
+
+@lru_cache(maxsize=4096)
+def _whole(
+    of: SameTree, params: tuple[str, ...], arguments: tuple[BoundParameter, ...]
+) -> NormalForm:
+    names = {p: _argument(a, len(params)) for p, a in zip(params, arguments, strict=True)}
+    return _form(of.tree, names, 0)
 
 
 def _declared(fn: Fn) -> tuple[bool, ...]:
     algebra = fn.algebra
     return (algebra.commutative, algebra.associative, algebra.idempotent, algebra.neutral)
-
-
-def _parameters(fn: Fn, inputs: Sequence[ItemType]) -> _Names | None:
-    arguments = arguments_of(fn, inputs)
-    if arguments is None:
-        return None
-    return {p: _argument(a, len(fn.params)) for p, a in zip(fn.params, arguments, strict=True)}
 
 
 def _argument(argument: BoundParameter, parameters: int) -> _Named:

@@ -92,7 +92,7 @@ class RowsSinceLate:
 
 @dataclass(frozen=True, slots=True)
 class ExtremeRows:
-    """The stored rows of a slot with the least or the greatest value of a leaf, nulls apart, of
+    """The stored rows of a slot with the least or the greatest values of a leaf, nulls apart, of
     those that lookups do not find.
     """
 
@@ -103,6 +103,8 @@ class ExtremeRows:
     """The leaves of a key of which the slot has one row at a tick."""
     beside: frozenset[Lookup]
     """What finds the others."""
+    count: int = 1
+    """At least so many rows; of equal ones all."""
 
     @property
     def steps(self) -> int:
@@ -111,7 +113,8 @@ class ExtremeRows:
 
     def __str__(self) -> str:
         which = "greatest" if self.greatest else "least"
-        return f"{self.slot} with the {which} {_name(self.leaf)}"
+        many = "" if self.count == 1 else f"{self.count} "
+        return f"{self.slot} with the {many}{which} {_name(self.leaf)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,10 +296,10 @@ class _Analysis:
     def _of_keys(self, node: Node) -> Wanted:
         """What a result by key looks at: the keys of what changes."""
         key = group_key(node)
-        if key is None and isinstance(node.cls, ByKey):
+        if key is None:
             found = self._extremes.of(node, 0)
             return None if found is None else _Rows(found)
-        if key is None or not self._origins.tells_changes(node):
+        if not self._origins.tells_changes(node):
             return None
         own = node.inputs[0], key_paths(key)
         return _united((NEW_ROWS, self._handed_on(node, 0), self._met(own, own)))

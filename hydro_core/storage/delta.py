@@ -22,6 +22,7 @@ _LAST: dict[Remote, DeltaTable] = {}
 it was found at, and each time all of its log would be read.
 """
 _LOCK = Lock()
+_OFTEN = 10
 
 
 def delta_table(place: DataPlace, version: int | None = None) -> DeltaTable:
@@ -90,6 +91,14 @@ def created_table(
         configuration=configuration,
         storage_options=options,
     )
+
+
+def checkpoint_interval(place: DataPlace, entries: int) -> dict[str, str | None]:
+    """How often a table's log is summed up: after so many entries, in a store after fewer, since
+    whoever opens the table asks for each entry after that.
+    """
+    often = min(entries, _OFTEN) if isinstance(place, Remote) else entries
+    return {"delta.checkpointInterval": str(often)}
 
 
 def entry_of(place: DataPlace, version: int) -> DataPlace:

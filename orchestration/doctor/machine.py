@@ -72,7 +72,7 @@ def _kept_in_store(what: str, place: Remote) -> Iterator[Finding]:
             cure = "take a server that has conditional writes (`If-None-Match`), as Amazon's has"
             what = f"{place} writes what is there already: two could run the same tick"
             raise InfrastructureError(Diagnostic("config", what, help=cure))
-        return f"{place}: written to and removed from"
+        return f"{place}: one file was written, once, and removed"
 
     yield from looked(what, write)
 

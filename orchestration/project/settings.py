@@ -153,7 +153,7 @@ class ProjectSettings:
         if isinstance(self.pipelines, Path):
             return self.pipelines
         message = f"`{who}` is for pipelines in directories, and these are in {self.pipelines}"
-        cure = "see docs/object-stores.md for what a store has in its place"
+        cure = "let the store keep versions of its objects, or copy the folder by its own tools"
         raise DataError(Diagnostic("config", message, help=cure))
 
     @property

@@ -21,10 +21,12 @@ ELSEWHERE = {"join_left", "join_right", "cross_left", "cross_right", "on_keys"} 
     "composed",
     "conjunct",
     "kept",
+    "equates",
+    "equates_as",
 }
 """Facts about pairs of functions: rules that need them are tested in `test_filters.py`,
 that of joined streams in `test_orders.py`, those of rows of which no two are the same in
-`test_matches_before_single.py`.
+`test_matches_before_single.py` and `test_equal_to_single.py`.
 """
 RULES = [
     r for r in EVERYTHING if not any(isinstance(c, Fact) and c.name in ELSEWHERE for c in r.when)

@@ -76,7 +76,7 @@ def test_within_a_cycle(spark: SparkSession) -> None:
 seeds = source("long")
 steps = union()
 seeds -> steps
-steps -> map(lambda x: x * x // 7 % 1013) -> unique() -> steps
+steps -> map(lambda x: x * x // 7 % 101) -> unique() -> steps
 steps -> unique() -> out
 """
     before = sum(reruns().values())

@@ -11,6 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.work import RowCounter
+from hydro_core.spark.inputs.batches import batch_of
+from hydro_core.spark.store import lookup_files
+from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.store import Store
 from tests.tpch.answers import opened
 
 pytestmark = pytest.mark.spark
@@ -69,3 +73,39 @@ def test_a_late_row_meets_those_behind_it(tmp_path: Path, spark: SparkSession) -
     assert 0 < much <= little + NEW, (little, much)
     early = handed(OVER, MUCH, -1, tmp_path / "early", spark)
     assert early >= much + NEW * (MUCH - 6), (much, early)
+
+
+@pytest.mark.parametrize("least", [1, 1 << 15], ids=["large files", "small files"])
+def test_marks_that_came_and_went_in_a_range_are_not_found(
+    least: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a range of many ticks as few rows are looked up as behind one of few."""
+    monkeypatch.setattr(lookup_files, "INDEXED_ROWS", least)
+    little, much = (
+        found_behind(ticks, tmp_path / str(ticks), spark, monkeypatch) for ticks in (LITTLE, MUCH)
+    )
+    # Of each key that comes the last two rows are marked: they came, and went nowhere.
+    assert 2 * NEW <= much <= little, (little, much)
+
+
+def found_behind(
+    ticks: int, directory: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """The changes that a tick finds behind one range, with a row of each key in each tick."""
+    pipeline, found = opened(directory, ROWS + OVER, spark), []
+    table = rows(range(KEYS), range(ticks))["a"]
+    item = pipeline.plan.typed.inputs["a"].item
+    pipeline.run_range(
+        0, ticks - 1, {"a": batch_of("a", table, item, table["at"].combine_chunks())}
+    )
+    met = Store.met
+
+    def counted(store: Store, name: str, wanted: Met) -> pa.Table:
+        there = met(store, name, wanted)
+        found.append(there.num_rows)
+        return there
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "met", counted)
+        pipeline.run_tick(ticks, rows(range(NEW), range(ticks, ticks + 1)))
+    return sum(found)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 VECTORS = vectors("dfir", "fuzz", "ordered")
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.vectors,
     pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here"),
 ]
 

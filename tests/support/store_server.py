@@ -8,7 +8,7 @@ import http.client
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -127,7 +127,8 @@ def _handler(server: StoreServer, behind: tuple[str, int]) -> type[BaseHTTPReque
             self.end_headers()
             server.sent += 0 if head else len(content)
             if not head:
-                self.wfile.write(content)
+                with suppress(BrokenPipeError):  # who asked has enough
+                    self.wfile.write(content)
 
         do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _pass  # noqa: N815
 

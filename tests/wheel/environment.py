@@ -46,9 +46,13 @@ class Environment:
 
     @property
     def variables(self) -> dict[str, str]:
-        """All that a process is told: no Java, no Python path, no settings, not even a language."""
+        """All that a process is told: no Java, no Python path, no settings, not even a language.
+
+        A JVM is told not to optimize, as in all tests: each of these lives for a minute.
+        """
         path = f"{self.place / 'bin'}:{self.programs}"
-        return {"HOME": str(self.home), "PATH": path}
+        compilers = os.environ["JDK_JAVA_OPTIONS"]
+        return {"HOME": str(self.home), "PATH": path, "JDK_JAVA_OPTIONS": compilers}
 
     def run(
         self, words: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None

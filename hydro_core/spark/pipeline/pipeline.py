@@ -89,6 +89,7 @@ class Pipeline:
         self.ledger = Ledger(directory, self.store.forget)
         self.lock = WriterLock(directory, self.ledger.fence)
         self.ledger.writer = lambda: self.lock.number
+        self.ledger.unanswered = self.lock.doubts
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
         known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
         step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
@@ -230,6 +231,7 @@ class Pipeline:
             recorded = self._note(now, now.last, self.store.compact(now.last, self.step, end))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
+            self.lock.refuse_lost()
             keep = timedelta(hours=keep_hours)
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")

@@ -23,6 +23,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.ir.walk import behind
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
 from hydro_core.spark.store.store import ticks_read
@@ -44,7 +45,7 @@ def as_it_is(rows: pa.Table, slot: StateSlot, spec: TableSpec, first: int, few: 
         few: so many rows are few.
     """
     if slot.mode is Mode.CHANGES and min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS:
-        return summed(rows, spec, ticks_read(slot, first)[1])
+        return summed(without_cancelled(rows), spec, ticks_read(slot, first)[1])
     return rows
 
 

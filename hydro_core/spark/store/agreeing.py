@@ -17,7 +17,7 @@ from hydro_core.plan.found_rows import Lookup, LookupSource
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.between import between
-from hydro_core.spark.store.not_before import bounds
+from hydro_core.spark.store.not_before import first_rows_of_keys
 from hydro_core.spark.store.values import (
     Column,
     Leaves,
@@ -74,9 +74,9 @@ class Agreeing:
             # A number for each combination of the fields so far.
             known, ids = np.unique(ids * len(distinct[path]) + codes, return_inverse=True)
             self._steps.append((path, distinct[path], known))
-        self._bounds = None
+        self._first_rows = None
         if lookup.since is not None:
-            self._bounds = bounds(lookup.since, ids, (item, others, of_others))
+            self._first_rows = first_rows_of_keys(lookup.since, ids, (item, others, of_others))
         self._between = None
         if lookup.between is not None and self._steps:
             self._between = between(lookup.between, ids, others, of_others)
@@ -105,8 +105,8 @@ class Agreeing:
             ids = np.searchsorted(known, combined).clip(max=len(known) - 1)
             agree = known[ids] == combined
             found, ids = found[hits[agree]], ids[agree]
-        if self._bounds is not None and len(found):
-            kept = self._bounds.keep(lambda path: leaves(path).take(pa.array(found)), ids)
+        if self._first_rows is not None and len(found):
+            kept = self._first_rows.keep(lambda path: leaves(path).take(pa.array(found)), ids)
             found, ids = found[kept], ids[kept]
         if self._between is not None and len(found):
             leaf = leaves(self._between.path).take(pa.array(found))

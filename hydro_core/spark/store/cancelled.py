@@ -59,9 +59,9 @@ def _is_hashed(of: Any) -> bool:
 
 
 def without_cancelled(rows: pa.Table) -> pa.Table:
-    """The rows (item, n, …) of a log that do not cancel out."""
+    """The rows (item, n, …) of a log that do not cancel out; all where nobody tells which do."""
     counts = rows[COUNT].to_numpy()
-    if not len(counts) or counts.min() >= 0:
+    if not len(counts) or counts.min() >= 0 or not _is_hashed(rows.schema.field(ITEM).type):
         return rows
     items: Column = rows[ITEM].combine_chunks()
     return rows.take(pa.array(remaining(lambda: _parts(items), counts), pa.int64()))

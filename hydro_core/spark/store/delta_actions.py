@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from hydro_core.storage.remote import DataPlace, file_known
+from hydro_core.storage.delta import entry_of
+from hydro_core.storage.remote import DataPlace, Remote, file_known
 
 SUMMED_TO = "hydrotick.summedTo"
 """What an entry of a log says of the tick up to which the rows are one."""
@@ -36,17 +37,48 @@ def stored_file(table: DataPlace, row: Mapping[str, Any]) -> DataPlace:
     return file_known(table, row["path"], row["size_bytes"], 0)
 
 
-def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+def summing(place: DataPlace, tick: int) -> CommitProperties:
+    """What a commit to a table says of the tick up to which its rows are one.
+
+    While delta-rs asks a store for the history of a table nothing else goes on in this process, and
+    it asks for all of it; so there it is said where it is found at once, too.
+    """
+    said = [Transaction(SUMMED_TO, tick)] if isinstance(place, Remote) else None
+    return CommitProperties(custom_metadata={SUMMED_TO: str(tick)}, app_transactions=said)
+
+
+def last_entry(table: DeltaTable, place: DataPlace) -> Mapping[str, Any]:
+    """What the last entry of a table's log says of itself."""
+    if not isinstance(place, Remote):
+        return table.history(1)[0]
+    lines = entry_of(place, table.version()).read_bytes().splitlines()
+    said = (json.loads(line).get("commitInfo") for line in lines)
+    return next((info for info in said if info is not None), {})
+
+
+def summed_to(table: DeltaTable, place: DataPlace, firsts: Iterable[int | None]) -> int:
     """The last tick that a log may not tell apart from those before it; -1: none.
 
-    `firsts` are the first ticks of its files, as far as they are known.
+    Args:
+        table: the log.
+        place: where it is.
+        firsts: the first ticks of its files, as far as they are known.
     """
-    recorded = [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
+    if isinstance(place, Remote):
+        told = table.transaction_version(SUMMED_TO)
+        recorded = [] if told is None else [int(told)]
+    else:
+        recorded = [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
     known = [first for first in firsts if first is not None]
     return max([*recorded, min(known, default=0) - 1])
 
 
-class FileFacts(NamedTuple):
+def named_types(schema: pa.Schema) -> list[tuple[str, str]]:
+    """The columns of a table, and their types in words."""
+    return [(field.name, str(field.type)) for field in schema]
+
+
+class LoggedFile(NamedTuple):
     """What the log of a table says of a file: its name below the table, and what is known of it."""
 
     name: str
@@ -56,7 +88,7 @@ class FileFacts(NamedTuple):
     last: int | None
 
 
-def added(file: FileFacts, tick: str, *, changes: bool = True) -> AddAction:
+def added(file: LoggedFile, tick: str, *, changes: bool = True) -> AddAction:
     """That a file is one of a table's.
 
     Args:

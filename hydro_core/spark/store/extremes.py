@@ -66,7 +66,7 @@ def extreme_items(
     """
     key = tuple((path, path) for path in rows.key)
     needed = Needed(frozenset([Lookup(rows, key)]))
-    count = FIRST_TAKEN
+    count = max(FIRST_TAKEN, 2 * rows.count)
     while count <= MOST_TAKEN:
         taken = take(rows, count)
         if taken is None:
@@ -143,16 +143,16 @@ def _others(items: Column, item: ItemType, changing: Met) -> Column:
 
 
 def _first(items: Column, item: ItemType, rows: ExtremeRows, beyond: Column) -> Column | None:
-    """All items with the first value; None where others may have it, too, or one before it."""
+    """The items with the first values, of equal ones all; None where others may be among them."""
     values = in_order(leaf_of(items, item, rows.leaf))
-    known: Column = values.drop_null()
-    if not len(known):
+    order = places_in_order(values)
+    if len(order) < rows.count:
         return None
-    ends: Any = pc.min_max(pa.concat_arrays([known, beyond]))
-    best = ends["max" if rows.greatest else "min"]
-    if pc.any(pc.equal(beyond, best)).as_py():
+    last: Any = values[int(order[-rows.count] if rows.greatest else order[rows.count - 1])]
+    compare: Any = pc.greater_equal if rows.greatest else pc.less_equal
+    if pc.any(compare(beyond, last)).as_py():
         return None
-    return items.filter(pc.equal(values, best).fill_null(False))
+    return items.filter(compare(values, last).fill_null(False))
 
 
 def came(log: pa.Table, first: int, last: int) -> Column:

@@ -31,11 +31,18 @@ from hydro_core.spark.store.ledger_rows import (
     LEDGER_SCHEMA,
     commit_fields,
     ledger_rows,
+    programs_of,
     without_zones,
 )
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
+from hydro_core.storage.delta import (
+    checkpoint_interval,
+    created_table,
+    entry_of,
+    is_table,
+    opened_table,
+)
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -43,7 +50,7 @@ LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _WRITER = "hydrotick.writer"
 """The application by which the log of a ledger in a store has the number of whoever wrote last."""
-_FILES_BEFORE_COMPACTION = 100
+_FILES_BEFORE_COMPACTION = _CHECKPOINTED = 100
 RESTORE = (
     "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; "
     "where that is gone, restore the pipeline's directory from a backup"
@@ -103,6 +110,8 @@ class Ledger:
         self.appended: Callable[[Commit], None] = lambda _: None
         self.writer: Callable[[], int | None] = lambda: None
         """The number by which whoever commits has the right to it; None where locks see to that."""
+        self.unanswered: Callable[[], None] = lambda: None
+        """Called where it is not known whether a commit is there, or comes yet."""
         self._identity: Identity | None = None
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
@@ -128,7 +137,8 @@ class Ledger:
             self._created_beside(self.directory)
         else:
             try:
-                created_table(self._path, LEDGER_SCHEMA, LEDGER)
+                often = checkpoint_interval(self._path, _CHECKPOINTED)
+                created_table(self._path, LEDGER_SCHEMA, LEDGER, often)
             except DeltaError as error:
                 if not self.exists:  # as below
                     raise _unreadable(self._path, error) from error
@@ -224,18 +234,7 @@ class Ledger:
         """The programs that have served and were not given up, each by its last commit: that which
         serves comes last.
         """
-        served: list[str] = []
-        last: dict[str, Commit] = {}
-        for commit in self.commits(since=-1):
-            last[commit.plan] = commit
-            if served[-1:] == [commit.plan]:
-                continue
-            if commit.plan in served and commit.back in (True, None):
-                while served[-1] != commit.plan:
-                    served.pop()
-            else:
-                served.append(commit.plan)
-        return tuple(last[plan] for plan in served)
+        return programs_of(self.commits(since=-1))
 
     def last_reads(self) -> tuple[InputRead, ...]:
         """What the last ticks that are committed have read of the inputs."""
@@ -263,6 +262,8 @@ class Ledger:
             raise AssertionError("the ledger is created before anything is committed")
         expected = 0 if self._last is None else self._last.sequence + 1
         if commit.sequence != expected:
+            if self.writer() is not None:  # it was read before another began
+                raise overtaken(self.directory, _ticks(commit))
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
         # This handle has seen the row before; one of another writer since then conflicts.
         properties = CommitProperties(
@@ -282,6 +283,9 @@ class Ledger:
             # It may be there, and the answer that it is got lost.
             if not self._is_there(commit):
                 raise overtaken(self.directory, _ticks(commit)) from error
+        except (DeltaError, OSError):
+            self.unanswered()
+            raise
         self._last = commit
         self._compact(table)
         self.appended(commit)
@@ -302,10 +306,8 @@ class Ledger:
         if not isinstance(self.directory, Remote):
             return False
         self._table = self._last = None
-        found = self.last
-        return found is not None and (found.sequence, found.started, found.committed) == (
-            *(commit.sequence, commit.started, commit.committed),
-        )
+        last, of = self.last, (commit.sequence, commit.started, commit.committed)
+        return last is not None and (last.sequence, last.started, last.committed) == of
 
     def _compact(self, table: DeltaTable) -> None:
         """One file of the many small ones, now and then: reading a file costs some milliseconds."""

@@ -29,8 +29,7 @@ class WriterLock:
         self._lock = lock_at(directory / LOCK_FILE)
         self._fence = fence
         self._depth = 0
-        self.in_doubt = False
-        """Whether something was asked of a store that has not been answered."""
+        self._in_doubt = False
 
     def __enter__(self) -> WriterLock:
         self.acquire()
@@ -48,6 +47,10 @@ class WriterLock:
     def number(self) -> int | None:
         """The number by which this writer commits in a store; None in a directory."""
         return self._lock.number if isinstance(self._lock, Lease) else None
+
+    def doubts(self) -> None:
+        """Something was asked of a store that has not been answered: it may be done yet."""
+        self._in_doubt = True
 
     def refuse_lost(self) -> None:
         """Raises where another has taken over, before something is done that cannot be undone.
@@ -91,10 +94,10 @@ class WriterLock:
         if self._depth:
             return
         if isinstance(self._lock, Lease):
-            self._lock.release(in_doubt=self.in_doubt)
+            self._lock.release(in_doubt=self._in_doubt)
         else:
             self._lock.release()
-        self.in_doubt = False
+        self._in_doubt = False
 
     def _settle(self, lease: Lease) -> None:
         if not lease.doubtful or lease.number is None:

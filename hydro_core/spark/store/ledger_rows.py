@@ -90,3 +90,19 @@ def commit_fields(row: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(moment, datetime):
             known[name] = moment.replace(tzinfo=UTC)
     return known
+
+
+def programs_of(commits: Iterable[Commit]) -> tuple[Commit, ...]:
+    """The programs that have served and were not given up, each by its last commit."""
+    served: list[str] = []
+    last: dict[str, Commit] = {}
+    for commit in commits:
+        last[commit.plan] = commit
+        if served[-1:] == [commit.plan]:
+            continue
+        if commit.plan in served and commit.back in (True, None):
+            while served[-1] != commit.plan:
+                served.pop()
+        else:
+            served.append(commit.plan)
+    return tuple(last[plan] for plan in served)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FirstRows:
     """The first of some rows of each key."""
 
     orders: tuple[FieldPath, ...]
@@ -56,9 +56,9 @@ class Bounds:
         return behind | equal
 
 
-def bounds(
+def first_rows_of_keys(
     since: NotBefore, keys: Numbers, known: tuple[ItemType, Column, ItemType]
-) -> Bounds | None:
+) -> FirstRows | None:
     """The first of some rows of each key; None where the order of what is compared is not known.
 
     Args:
@@ -80,7 +80,7 @@ def bounds(
     _, firsts = np.unique(keys[order.to_numpy()], return_index=True)
     first = order.take(pa.array(firsts, pa.int64()))
     least = [part.take(first) for part in parts]
-    return Bounds(tuple(own for own, _ in since.orders), least, since.descending)
+    return FirstRows(tuple(own for own, _ in since.orders), least, since.descending)
 
 
 def _in_order(column: Column) -> list[Column]:

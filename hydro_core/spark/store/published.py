@@ -20,7 +20,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from hydro_core.files.parquet import files_as_dataset
-from hydro_core.spark.store.delta_actions import data_files, stored_file
+from hydro_core.spark.store.delta_actions import data_files, last_entry, stored_file
 from hydro_core.spark.store.erased import erase_log
 from hydro_core.spark.store.net_changes import (
     NetChanges,
@@ -102,7 +102,7 @@ class PublishedTable:
             (f.name, str(f.type)) for f in self.schema
         ]:
             return False
-        last = table.history(1)[0]
+        last = last_entry(table, self.path)
         return last.get("operation") in _UPKEEP or _APPLICATION in last
 
     def rows(self) -> pa.Table:

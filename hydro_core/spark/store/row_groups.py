@@ -24,7 +24,7 @@ def write_rows(
     rows: pa.Table,
     spec: TableSpec,
     mode: Literal["append", "overwrite"],
-    note: dict[str, str] | None = None,
+    said: CommitProperties | None = None,
 ) -> None:
     """Adds rows to a table, or puts them in the place of all others.
 
@@ -33,7 +33,7 @@ def write_rows(
         rows: the rows.
         spec: what the table is.
         mode: which of the two.
-        note: what the commit says beside it.
+        said: what the commit says beside it.
     """
     # Its overloads tell modes apart that are one call.
     write: Any = write_deltalake
@@ -41,7 +41,7 @@ def write_rows(
         table,
         rows.cast(spec.arrow_schema),
         mode=mode,
-        commit_properties=CommitProperties(custom_metadata=note) if note else None,
+        commit_properties=said,
         writer_properties=_WRITTEN if spec.role == "state" else None,
     )
 

@@ -37,7 +37,7 @@ from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import DataFile, StoredTable
 from hydro_core.spark.store.write import WrittenRows
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, Remote
 
 _WRITERS = 4
 
@@ -91,7 +91,8 @@ class Store:
             version = versions.get(name)
             if version is None:
                 if table.exists:
-                    table.drop()
+                    # In a store another may use it by now: its rows go alone.
+                    table.hold(()) if isinstance(self.directory, Remote) else table.drop()
                     done.append(f"removed {name}: no commit names it")
                 if not table.exists:
                     table.create()

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import (
-    CommitProperties,
     DeltaTable,
     PostCommitHookProperties,
     Schema,
@@ -29,19 +28,26 @@ from hydro_core.files.parquet import copy_parquet, has_int96
 from hydro_core.machine.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import (
-    SUMMED_TO,
-    FileFacts,
+    LoggedFile,
     added,
     data_files,
+    named_types,
     removed,
     stored_file,
     summed_to,
+    summing,
 )
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
-from hydro_core.storage.delta import created_table, entry_of, is_table, opened_table
+from hydro_core.storage.delta import (
+    checkpoint_interval,
+    created_table,
+    entry_of,
+    is_table,
+    opened_table,
+)
 from hydro_core.storage.places import are_there, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 
@@ -115,8 +121,13 @@ class StoredTable:
 
     def create(self) -> None:
         """Makes the table, without rows."""
-        interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}
-        self._table = created_table(self.path, self.spec.arrow_schema, configuration=interval)
+        often = checkpoint_interval(self.path, self._checkpoint_interval)
+        try:
+            self._table = created_table(self.path, self.spec.arrow_schema, configuration=often)
+        except DeltaError as error:
+            if isinstance(self.path, Remote) and is_table(self.path):
+                raise overtaken(self.path) from error
+            raise
 
     def forget(self) -> None:
         """Looks at the table anew when it is next asked for."""
@@ -210,7 +221,7 @@ class StoredTable:
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
-        note = {SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
+        said = summing(self.path, summed_to) if summed_to >= 0 else None
         adds: list[AddAction | RemoveAction] = [
             self._adding(file) for path, file in wanted.items() if path not in held
         ]
@@ -226,7 +237,7 @@ class StoredTable:
                 adds,
                 "append" if same_columns else "overwrite",
                 Schema.from_arrow(self.spec.arrow_schema),
-                commit_properties=CommitProperties(custom_metadata=note),
+                commit_properties=said,
                 post_commithook_properties=PostCommitHookProperties(),
             )
 
@@ -285,7 +296,7 @@ class StoredTable:
         """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
         table = self._open()
         with self._one_version(table):
-            write_rows(table, rows, self.spec, "overwrite", {SUMMED_TO: str(tick)})
+            write_rows(table, rows, self.spec, "overwrite", summing(self.path, tick))
 
     def note_summed(self, tick: int) -> None:
         """Says once more in the log up to which tick its changes are one."""
@@ -295,7 +306,7 @@ class StoredTable:
                 [],
                 "append",
                 table.schema(),
-                commit_properties=CommitProperties(custom_metadata={SUMMED_TO: str(tick)}),
+                commit_properties=summing(self.path, tick),
                 post_commithook_properties=PostCommitHookProperties(),
             )
 
@@ -307,7 +318,7 @@ class StoredTable:
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        return summed_to(self._open(), (file.first for file in self.files()))
+        return summed_to(self._open(), self.path, (file.first for file in self.files()))
 
     def vacuum(self, hours: int) -> None:
         """Removes files that no version of the last so many hours holds, nor ever a version."""
@@ -325,7 +336,7 @@ class StoredTable:
     def schema_matches(self) -> bool:
         """Whether the stored columns are those of the spec."""
         found: Any = self._open().schema().to_arrow()
-        return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
+        return named_types(pa.schema(found)) == named_types(self.spec.arrow_schema)
 
     @contextmanager
     def _one_version(self, table: DeltaTable) -> Iterator[None]:
@@ -362,7 +373,7 @@ class StoredTable:
 
     def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
         name = name_below(file.path, self.path)
-        of = FileFacts(name, file.size, file.rows, file.first, file.last)
+        of = LoggedFile(name, file.size, file.rows, file.first, file.last)
         return added(of, self.spec.tick, changes=changes)
 
     def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
@@ -385,7 +396,3 @@ class StoredTable:
             f"the table {self.path} {what}: {first_line}",
             RESTORE,
         )
-
-
-def _named(schema: pa.Schema) -> list[tuple[str, str]]:
-    return [(field.name, str(field.type)) for field in schema]

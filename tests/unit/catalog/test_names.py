@@ -91,7 +91,6 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/executor/fixpoint.py": {"count": COLUMN},
     "spark/files/outputs.py": {"count": COLUMN},
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
-    "spark/functions/columns/methods.py": {"count": PYTHON},
     "spark/functions/reruns.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},

@@ -70,6 +70,13 @@ def test_a_result_that_is_read_in_part(tmp_path: Path) -> None:
     assert (done.stdout[10:], done.stderr) == (f"{UNREAD}\n".encode(), b"")
 
 
+def test_output_that_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.hydro").write_text(RIGHT)
+    line = f"{Path(sys.executable).parent / 'hydrotick'} check a.hydro >&-; echo $? >&2"
+    done = subprocess.run(["bash", "-c", line], check=False, cwd=tmp_path, capture_output=True)
+    assert (done.stdout, done.stderr) == (b"", b"0\n")
+
+
 def test_progress_that_nobody_reads(unread: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", unread)
     console = Console(argparse.Namespace(format="text"))

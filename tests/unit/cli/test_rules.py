@@ -77,8 +77,10 @@ def test_what_rules_become_runs_and_gives_the_same(here: Path, capsys: Capture) 
     text = capsys.readouterr().out
     Path("paxos.hydro").write_text(text)
     Path("ticks.json").write_text(json.dumps([{}] * 8))
-    written = printed(capsys, "run", "paxos.hydro", "--ticks", "ticks.json")
-    assert written == printed(capsys, "run", "examples/paxos.dl", "--ticks", "ticks.json")
+    # As written: plans of rules are judged by the laws, and that of Paxos takes ten seconds.
+    run = "run", "--no-optimize", "--ticks", "ticks.json"
+    written = printed(capsys, *run, "paxos.hydro")
+    assert written == printed(capsys, *run, "examples/paxos.dl")
     assert written["ticks"][-1]["learned"] == [{"v": "red"}]
     again = printed(capsys, "rules", "examples/paxos.dl", "--format", "json")
     assert again["program"] == text

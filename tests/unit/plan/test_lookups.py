@@ -321,6 +321,12 @@ WITH_MOST = "t with the greatest v: k=k"
         ("t -> join(right=most, on='v') -> aggregate(n=count()) -> out", [WITH_MOST]),
         ("t -> aggregate(a=min('s'), b=max('v')) -> out", [WITH_MOST, "t with the least s: k=k"]),
         ("t -> rename(w='v') -> aggregate(w=max('w')) -> out", [WITH_MOST]),
+        ("t -> top(3, order='v', descending=True) -> out", ["t with the 3 greatest v: k=k"]),
+        ("t -> top(2, order=['v', 's'], descending=True, ties=True) -> out",
+         ["t with the 2 greatest v: k=k"]),
+        # Nulls come first; a key's first are of that key.
+        ("t -> top(3, order='v') -> out", None),
+        ("f = t -> top(1, by='s', order='v', descending=True); f -> sort() -> out", None),
         # Rows without a partner stay; all are counted; the column is another; no key is shown.
         ("t -> join(right=most, on='v', how='left') -> out", None),
         ("t -> join(right=most, on='v', how='anti') -> out", None),
@@ -349,6 +355,9 @@ def test_who_has_the_greatest_value_looks_up_others() -> None:
     met = ["q: k=k", "r: k=k", "t by k of r: k=k", "t by k of t with the greatest v: k=k"]
     joined = found(text.replace("{join}", "join(right=l, on='k')"), optimize=True)
     assert met in joined.values()
+    first = text.replace("join(right=most, on='v')", "top(1, order='v', descending=True)")
+    first = first.replace("{join}", "join(right=l, on='k')")
+    assert met in found(first, optimize=True).values()
     without = found(text.replace("{join}", "join(right=l, on='k', how='anti')"), optimize=True)
     assert met in without.values()
     padded = text.replace("t -> join(right=most, on='v') -> {join}", "l -> join(right=b, on='k')")

@@ -63,8 +63,10 @@ def a_log(rng: random.Random, values: Sequence[Any], ticks: int) -> list[Change]
     return found
 
 
-def wanted(log: Sequence[Change], last: int, changing: set[int], *, greatest: bool) -> list[str]:
-    """The rows that are there at a tick with the first value of those whose keys stay."""
+def wanted(
+    log: Sequence[Change], last: int, changing: set[int], *, greatest: bool, many: int = 1
+) -> list[str]:
+    """The rows that are there at a tick with the first values of those whose keys stay."""
     counts = Counter[str]()
     rows: dict[str, dict[str, Any]] = {}
     for row, tick, copies in log:
@@ -73,11 +75,11 @@ def wanted(log: Sequence[Change], last: int, changing: set[int], *, greatest: bo
             counts[shown(row)] += copies
     there = [r for text, r in rows.items() if counts[text] > 0 and r["k"] not in changing]
     valued = [r for r in there if r["v"] is not None]
-    if not valued:
+    if len(valued) < many:
         return []
-    keys = [sort_key(r["v"]) for r in valued]
-    best = max(keys) if greatest else min(keys)
-    return sorted(shown(r) for r, key in zip(valued, keys, strict=True) if key == best)
+    keys = sorted((sort_key(r["v"]) for r in valued), reverse=greatest)
+    first = [one for one in keys if one in keys[:many]]
+    return sorted(shown(r) for r in valued if sort_key(r["v"]) in first)
 
 
 def shown(row: dict[str, Any]) -> str:
@@ -111,10 +113,12 @@ class Logged:
         by_name = dict(zip(("item", "t", "n"), columns, strict=True))
         return pa.table([by_name[name] for name in schema.names], schema=schema)
 
-    def found(self, last: int, changing: set[int], *, greatest: bool) -> list[str] | None:
+    def found(
+        self, last: int, changing: set[int], *, greatest: bool, many: int = 1
+    ) -> list[str] | None:
         """What is found for a range after a tick that changes some keys."""
         beside = frozenset([Lookup("batch", ((("k",), ("k",)),))])
-        rows = ExtremeRows("x", ("v",), greatest, (("k",),), beside)
+        rows = ExtremeRows("x", ("v",), greatest, (("k",),), beside, many)
         of_batch = parse_ddl("k long")
         batch = to_arrow([{"k": key} for key in changing], of_batch)
         met = Met(Needed(beside), self.item, {"batch": (batch, of_batch)}, (0, last))
@@ -150,9 +154,10 @@ def test_what_comes_first_is_what_a_look_at_all_rows_finds(
         for greatest in (True, False):
             changing = set(rng.sample(range(KEYS), rng.randrange(KEYS)))
             last = rng.randrange(3, 6)
-            right = wanted(log, last, changing, greatest=greatest)
-            found = logged.found(last, changing, greatest=greatest)
-            # Where none has a value, all rows are read.
+            many = rng.choice([1, 1, 2, 5])
+            right = wanted(log, last, changing, greatest=greatest, many=many)
+            found = logged.found(last, changing, greatest=greatest, many=many)
+            # Where too few have a value, all rows are read.
             assert found == (right or None), (seed, greatest, last, changing)
             found_some += bool(right)
         made = list((tmp_path / str(seed) / LOOKUPS).glob("*"))

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.found_rows import FoundRows, Lookup, NotBefore, RowsBefore
+from hydro_core.plan.found_rows import FoundRows, Lookup, NotBefore, RowsBefore, RowsSinceLate
 from hydro_core.spark.store.agreeing import Agreeing
+from hydro_core.spark.store.late_items import late_items
 from hydro_core.spark.store.rows_before import rows_before
 from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import from_arrow, to_arrow
@@ -88,6 +89,33 @@ def test_rows_of_all_types_go_as_the_language_has_it(of: str, descending: bool) 
             rows, others = made(60), made(rng.randrange(1, 4))
             wanted = not_before(item, rows, others, names, descending=descending)
             assert found(item, rows, others, names, descending=descending) == wanted
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("of", VALUES)
+def test_rows_that_do_not_come_after_the_last_of_their_key_are_late(
+    of: str, descending: bool
+) -> None:
+    item, tail = parse_ddl(f"k long, at {of}"), parse_ddl(f"key long, place {of}")
+    rng = random.Random(of)
+    slot = FoundRows("slot", Lookup("a", ()))
+    late = RowsSinceLate("a", slot, ((("key",), ("k",)),), ((("place",), ("at",)),), descending)
+    for count in (0, 1, 4, 4, 4):
+        rows = [{"k": rng.choice([None, 0, 1]), "at": rng.choice(VALUES[of])} for _ in range(20)]
+        tails = [{"key": rng.choice([None, 0]), "place": rng.choice(VALUES[of])}] * count
+        found, _ = late_items(late, to_arrow(rows, item), item, to_arrow(tails, tail), tail)
+        wanted = [
+            row
+            for row in rows
+            for places in [[t["place"] for t in tails if t["key"] == row["k"]]]
+            if any(not_after(row["at"], place, descending=descending) for place in places)
+        ]
+        assert repr(from_arrow(found, item)) == repr(from_arrow(to_arrow(wanted, item), item))
+
+
+def not_after(one: Any, other: Any, *, descending: bool) -> bool:
+    first, last = (other, one) if descending else (one, other)
+    return bool(sort_key(first) <= sort_key(last))
 
 
 def test_of_orders_that_are_not_compared_all_rows_are_found() -> None:
