@@ -35,18 +35,31 @@ UNARY: Mapping[str, str] = {"-x": "-", "+x": "+", "~x": "~", "not": "not"}
 BINARY = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
 SLICES = ("[:]", "[l:]", "[:h]", "[l:h]", "[::s]", "[l::s]", "[:h:s]", "[l:h:s]")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not")
-_FAMILIES: Mapping[str, OpFamily] = {
-    **dict.fromkeys(UNARY, "unary"),
-    **dict.fromkeys(BINARY, "binary"),
-    **dict.fromkeys(COMPARISONS, "comparison"),
-    **dict.fromkeys(SLICES, "slice"),
-    "and": "and",
-    "or": "or",
-    "[]": "index",
-    "f-string": "text",
-    "{}": "format",
-}
 _PREFIXES: Mapping[str, OpFamily] = {".": "method", "?": "unread"}
+
+
+class _Families(dict[str, OpFamily]):
+    """How operations are written, by their names."""
+
+    def __missing__(self, name: str) -> OpFamily:
+        found = _PREFIXES.get(name[:1]) or ("comparison" if "," in name else "call")
+        self[name] = found
+        return found
+
+
+_FAMILIES = _Families(
+    {
+        **dict.fromkeys(UNARY, "unary"),
+        **dict.fromkeys(BINARY, "binary"),
+        **dict.fromkeys(COMPARISONS, "comparison"),
+        **dict.fromkeys(SLICES, "slice"),
+        "and": "and",
+        "or": "or",
+        "[]": "index",
+        "f-string": "text",
+        "{}": "format",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +120,7 @@ class Op:
     @property
     def family(self) -> OpFamily:
         """How it is written."""
-        found = _FAMILIES.get(self.name)
-        if found is not None:
-            return found
-        if self.name[:1] in _PREFIXES:
-            return _PREFIXES[self.name[:1]]
-        return "comparison" if "," in self.name else "call"
+        return _FAMILIES[self.name]
 
     @property
     def bounds(self) -> tuple[Expr | None, Expr | None, Expr | None]:
