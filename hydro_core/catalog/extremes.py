@@ -8,11 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import OpClass, OrderedByKey
+from hydro_core.catalog.classes import (
+    AsOf,
+    ByKey,
+    Distinct,
+    Ends,
+    Matching,
+    OpClass,
+    OrderedByKey,
+    OverTime,
+    PerItem,
+    PerPosition,
+    Product,
+    Projection,
+    Running,
+    Sum,
+)
 from hydro_core.catalog.spec import Args
-from hydro_core.catalog.variants import Places
+from hydro_core.catalog.variants import Compares, Gives, Meets, Places
+
+
+class WithExtremes(Enum):
+    """What an operator does to rows with an extreme."""
+
+    VALUE = "gives the values of one or several of everything"
+    FIRST = "gives the first rows of everything"
+    PAIRS = "gives of two inputs the items with equal keys"
+    PASSES = "gives of one input items, or columns of theirs"
+    STORED = "stores a result by key"
+    OTHER = "does something else"
+
+
+GIVE_FEW = frozenset({WithExtremes.FIRST, WithExtremes.PAIRS})
+"""What gives rows with extremes alone, where it is known that it looks at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +79,32 @@ def first_of(cls: OpClass, args: Args) -> ExtremeValue | None:
 
     None where an operator gives others. Where the order ascends, rows without a value come first.
     """
-    if not isinstance(cls, OrderedByKey) or cls.gives is not Places.FIRST or cls.keyed:
+    if with_extremes(cls) is not WithExtremes.FIRST:
         return None
     order = args.get("order")
     if args.get("by") or not args.get("descending") or not isinstance(order, tuple) or not order:
         return None
     return ExtremeValue(order[0], greatest=True, count=args["n"]) if args["n"] > 0 else None
+
+
+def with_extremes(cls: OpClass) -> WithExtremes:
+    """What an operator does to rows with an extreme, as far as its class says."""
+    match cls:
+        case ByKey(keyed=False):
+            return WithExtremes.VALUE
+        case OrderedByKey(Places.FIRST, keyed=False):
+            return WithExtremes.FIRST
+        case Product(Meets.KEY, keeps) if not keeps:
+            return WithExtremes.PAIRS
+        case Matching(wanted=True, compares=Compares.KEYS):
+            return WithExtremes.PAIRS
+        case Projection() | PerItem(Gives.SAME | Gives.SOME):
+            return WithExtremes.PASSES
+        case Running(ByKey(keyed=True)):
+            return WithExtremes.STORED
+        case Ends() | PerItem() | Sum() | Product() | Matching() | AsOf() | Distinct() | ByKey():
+            return WithExtremes.OTHER
+        case Running() | OrderedByKey() | PerPosition() | OverTime():
+            return WithExtremes.OTHER
+        case _:
+            assert_never(cls)

@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.classes import (
-    ByKey,
-    Matching,
-    OrderedByKey,
-    PerItem,
-    Product,
-    Projection,
-    Running,
+from hydro_core.catalog.classes import Matching, Projection
+from hydro_core.catalog.extremes import (
+    GIVE_FEW,
+    ExtremeValue,
+    WithExtremes,
+    extremes_of,
+    first_of,
+    with_extremes,
 )
-from hydro_core.catalog.extremes import ExtremeValue, extremes_of, first_of
 from hydro_core.catalog.spec import NO_ARGS, Args
-from hydro_core.catalog.variants import Compares, Gives, Meets
-from hydro_core.optimize.shape import Payload
+from hydro_core.catalog.variants import Compares
+from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 NamesBelow = Mapping[str, str]
@@ -41,30 +40,25 @@ class Extremes:
         """The input of which a node looks at those with an extreme, beside what changes."""
         if not node.shape.is_bags:
             return None
-        if isinstance(node.shape.cls, ByKey):
-            of = self._extremes(node)
-            return 0 if of and self._is_stored(node.inputs[0]) else None
-        if isinstance(node.shape.cls, OrderedByKey):
-            first = first_of(node.shape.cls, self._args(node))
-            return 0 if first is not None and self._is_stored(node.inputs[0]) else None
-        return next((i for i in self._sides(node) if self._compares(node, i)), None)
+        match _what(node):
+            case WithExtremes.VALUE | WithExtremes.FIRST:
+                wanted = self._extremes(node) or self._is_first(node)
+                return 0 if wanted and self._is_stored(node.inputs[0]) else None
+            case WithExtremes.PAIRS:
+                sides = (0,) if isinstance(node.shape.cls, Matching) else (0, 1)
+                return next((i for i in sides if self._compares(node, i)), None)
+            case WithExtremes.PASSES | WithExtremes.STORED | WithExtremes.OTHER:
+                return None
 
     def met_by_few(self, node: ENode) -> int | None:
         """The input of which a node looks up the rows of the keys of few others."""
-        cls, sides = node.shape.cls, list[int]()
-        if cls == Product(Meets.KEY):
-            sides = [0, 1]
+        cls = node.shape.cls
+        sides = [0, 1] if _what(node) is WithExtremes.PAIRS else []
         if isinstance(cls, Matching) and cls.compares is Compares.KEYS:
             sides = [1, 0] if cls.wanted else [1]
         if not node.shape.is_bags:
             return None
         return next((i for i in sides if self._are_few(node.inputs[1 - i])), None)
-
-    def _sides(self, node: ENode) -> tuple[int, ...]:
-        cls = node.shape.cls
-        if cls == Product(Meets.KEY):
-            return 0, 1
-        return (0,) if cls == Matching(wanted=True, compares=Compares.KEYS) else ()
 
     def _compares(self, node: ENode, i: int) -> bool:
         """Whether items of an input are to equal the extreme of it."""
@@ -88,14 +82,17 @@ class Extremes:
         return self._few[cls]
 
     def _gives_few(self, node: ENode) -> bool:
-        cls = node.shape.cls
-        if isinstance(cls, Projection) or cls in (PerItem(Gives.SAME), PerItem(Gives.SOME)):
+        what = _what(node)
+        if what is WithExtremes.PASSES:
             return self._are_few(node.inputs[0])
-        compares = isinstance(cls, Product | Matching | OrderedByKey) and node.shape.is_bags
-        return compares and self.looked_up(node) is not None
+        return what in GIVE_FEW and self.looked_up(node) is not None
+
+    def _is_first(self, node: ENode) -> bool:
+        cls = node.shape.cls
+        return not isinstance(cls, FeedbackShape) and first_of(cls, self._args(node)) is not None
 
     def _extremes(self, node: ENode) -> Mapping[str, ExtremeValue]:
-        if not (isinstance(node.shape.cls, ByKey) and not node.shape.cls.keyed):
+        if _what(node) is not WithExtremes.VALUE:
             return {}
         return extremes_of(self._args(node)) or {}
 
@@ -130,5 +127,9 @@ class Extremes:
 
 def _is_kept(node: ENode) -> bool:
     """Whether it stores results by key."""
+    return _what(node) is WithExtremes.STORED
+
+
+def _what(node: ENode) -> WithExtremes:
     cls = node.shape.cls
-    return isinstance(cls, Running) and isinstance(cls.of, ByKey) and cls.of.keyed
+    return WithExtremes.OTHER if isinstance(cls, FeedbackShape) else with_extremes(cls)

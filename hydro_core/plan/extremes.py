@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from hydro_core.catalog.classes import (
-    ByKey,
-    Matching,
-    OrderedByKey,
-    PerItem,
-    Product,
-    Projection,
-    Running,
+from hydro_core.catalog.classes import Matching, Projection
+from hydro_core.catalog.extremes import (
+    GIVE_FEW,
+    ExtremeValue,
+    WithExtremes,
+    extremes_of,
+    first_of,
+    with_extremes,
 )
-from hydro_core.catalog.extremes import ExtremeValue, extremes_of, first_of
-from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import ExtremeRows, Lookup, Lookups
 from hydro_core.plan.meeting import key_paths
@@ -32,7 +30,6 @@ from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.plan.versions import result_key
 from hydro_core.types.item import Decimal, Row, Scalar
 
-_GIVES_ROWS = Product | Matching | OrderedByKey
 ShownNames = Mapping[str, str]
 """Columns of a stream, by those of what it is a projection of."""
 
@@ -59,7 +56,7 @@ class ExtremesRead:
         """What an operator looks at of an input; None where it is no extreme of it, nor what has
         one, or not known.
         """
-        if isinstance(node.cls, ByKey):
+        if with_extremes(node.cls) is WithExtremes.VALUE:
             extremes = extremes_of(node.args)
             return None if extremes is None else self._looked_at(node.inputs[0], extremes.values())
         extreme = first_of(node.cls, node.args) or self._met(node, i)
@@ -70,11 +67,11 @@ class ExtremesRead:
         items; None where all are not known.
         """
         node, stored = self._graph[stream.node], self._origins.stored
-        cls = node.cls
-        if isinstance(cls, Projection) or cls in (PerItem(Gives.SAME), PerItem(Gives.SOME)):
+        what = with_extremes(node.cls)
+        if what is WithExtremes.PASSES:
             return self.all_rows(node.inputs[0], stored.through(node, 0, fields))
         for i, of in enumerate(node.inputs):
-            looked_at = self.of(node, i) if isinstance(cls, _GIVES_ROWS) else None
+            looked_at = self.of(node, i) if what in GIVE_FEW else None
             if looked_at is None:
                 continue
             known, own = stored.through(node, i, fields), self._changing(of)
@@ -85,13 +82,14 @@ class ExtremesRead:
 
     def _met(self, node: Node, i: int) -> ExtremeValue | None:
         """The extreme of an input that its items are compared with: they are to be equal."""
-        cls = node.cls
-        by_key = cls == Product(Meets.KEY) or cls == Matching(wanted=True, compares=Compares.KEYS)
-        if not by_key or (isinstance(cls, Matching) and i == 1):
+        if with_extremes(node.cls) is not WithExtremes.PAIRS:
+            return None
+        if isinstance(node.cls, Matching) and i == 1:
             return None
         one, names = self._through(node.inputs[1 - i])
         mine = self._stored(node.inputs[i])
-        extremes = extremes_of(one.args) if isinstance(one.cls, ByKey) else None
+        gives_values = with_extremes(one.cls) is WithExtremes.VALUE
+        extremes = extremes_of(one.args) if gives_values else None
         if mine is None or extremes is None:
             return None
         theirs = self._stored(one.inputs[0])
@@ -154,8 +152,7 @@ class ExtremesRead:
     def _stored(self, stream: Endpoint) -> _Stored | None:
         """The stored result by key that a stream is, all columns of the key among those shown."""
         node, names = self._through(stream)
-        cls = node.cls
-        if not (isinstance(cls, Running) and isinstance(cls.of, ByKey) and cls.of.keyed):
+        if with_extremes(node.cls) is not WithExtremes.STORED:
             return None
         slot = self._origins.stored.slot(node)
         if slot is None or slot.mode is not Mode.CHANGES or not self._origins.adds(node.id):

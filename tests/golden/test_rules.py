@@ -16,7 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws import test_filters, test_matches_before_single, test_orders
+from tests.laws import (
+    test_equal_to_single,
+    test_filters,
+    test_matches_before_single,
+    test_orders,
+)
 from tests.support import rewriting
 from tests.support.patterns import all_rules, of_empty
 
@@ -100,6 +105,8 @@ def test_every_rule_with_a_condition_has_a_silent_case() -> None:
     assert test_orders.APART
     silent.add("join-order")
     silent |= {rule for rule, _ in test_matches_before_single.SILENT}
+    assert test_equal_to_single.SILENT
+    silent |= {"equal-to-single", "equal-to-single-renamed"}
     # those that speak of empty streams are silent in every case that takes nothing away
     conditional = {r.name for r in all_rules() if r.when and not of_empty(r)}
     written = {name for name in conditional if not name.startswith("growing-")}
@@ -113,6 +120,7 @@ def test_every_rule_fires_somewhere() -> None:
     assert test_orders.CASES
     fired.add("join-order")
     fired |= {rule for rule, _ in test_matches_before_single.CASES}
+    fired |= {rule for rule, _ in test_equal_to_single.CASES}
 
     written = {line[0] for line in LINES if not line[1].endswith(("(growing ?x)", "(empty ?x)"))}
     assert written <= fired, sorted(written - fired)
