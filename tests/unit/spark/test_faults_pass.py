@@ -56,7 +56,7 @@ def test_a_table_that_may_not_be_read_is_not_lost(
         ("Generic LocalFileSystem error: Permission denied (os error 13)", "not the right"),
         ("Invalid table version: 7", "has lost its version 7"),
     ):
-        monkeypatch.setattr(table, "DeltaTable", _fails(DeltaError(words)))
+        monkeypatch.setattr(table, "opened_table", _fails(DeltaError(words)))
         with pytest.raises(DataError, match=told) as caught:
             stored.files_at(7)
         assert isinstance(caught.value, InfrastructureError) == ("os error" in words)
