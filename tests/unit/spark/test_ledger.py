@@ -140,7 +140,8 @@ def test_a_ledger_from_before_reruns_were_counted_goes_on(
         ]
     )
     with monkeypatch.context() as patched:
-        patched.setattr("hydro_core.spark.store.ledger.LEDGER_SCHEMA", old)
+        for module in ("ledger", "ledger_rows"):
+            patched.setattr(f"hydro_core.spark.store.{module}.LEDGER_SCHEMA", old)
         ledger = Ledger(tmp_path)
         ledger.create()
         ledger.append(commit(0))
