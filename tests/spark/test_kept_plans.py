@@ -240,7 +240,7 @@ def test_rows_that_are_held_are_those_of_the_tick_whatever_failed_before(tmp_pat
     assert pipeline.output("halves").to_pylist() == [{"tick": 3, "d": 5, "half": 100}]
 
 
-def test_a_cycle_within_a_tick_is_planned_for_each(tmp_path: Path, runs: list[int]) -> None:
+def test_rounds_of_a_cycle_are_planned_once(tmp_path: Path, runs: list[int]) -> None:
     program = """
     edges = source("(long, long)")
     reached = union()
@@ -250,10 +250,31 @@ def test_a_cycle_within_a_tick_is_planned_for_each(tmp_path: Path, runs: list[in
     steps = join() -> map(lambda k, v: v) -> unique() -> reached
     reached -> unique() -> pairs
     """
+    assert can_be_kept(planned(program))
+    pipeline = opened(tmp_path, program)
+    for tick in range(3):
+        edges = {"_1": [tick, tick + 1, tick + 2], "_2": [tick + 1, tick + 2, tick]}
+        pipeline.run_tick(tick, {"edges": pa.table(edges)})
+        found = pipeline.output("pairs").select(["_1", "_2"]).to_pylist()
+        three = range(tick, tick + 3)
+        assert sorted((r["_1"], r["_2"]) for r in found) == [(a, b) for a in three for b in three]
+    assert runs == [1, 2]
+
+
+def test_a_cycle_in_which_no_stream_is_a_set_is_planned_for_each_tick(
+    tmp_path: Path, runs: list[int]
+) -> None:
+    program = """
+    n = source("long")
+    up = union()
+    n -> up
+    up -> filter(lambda x: x < 5) -> map(lambda x: x + 1) -> up
+    up -> all
+    """
     assert not can_be_kept(planned(program))
     pipeline = opened(tmp_path, program)
     for tick in range(2):
-        pipeline.run_tick(tick, {"edges": pa.table({"_1": [tick, tick + 1], "_2": [tick + 1, 9]})})
+        pipeline.run_tick(tick, {"n": pa.table({"item": [3, tick + 1]})})
     assert not runs
 
 
