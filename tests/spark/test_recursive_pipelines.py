@@ -52,6 +52,14 @@ start(x)@next :- start(x).
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), path(y, z).
 """
+IN_TURNS = """
+.input edge(src: string, dst: string)
+.output odd, even
+edge(x, y)@next :- edge(x, y).
+odd(x, y) :- edge(x, y).
+odd(x, z) :- even(x, y), edge(y, z).
+even(x, z) :- odd(x, y), edge(y, z).
+"""
 MAY_GO = """
 .output reached
 alive(x, y) :- edge(x, y), !cut(x).
@@ -82,6 +90,11 @@ def ticks(seed: int) -> list[TickInput]:
     return [tick() for _ in range(TICKS)]
 
 
+def with_edges(tick: TickInput, *pairs: tuple[str, str]) -> TickInput:
+    more = [{"src": a, "dst": b} for a, b in pairs]
+    return TickInput({**tick.batches, "edge": [*tick.batches["edge"], *more]})
+
+
 def by_reference(made: Compiled, given: list[TickInput]) -> str:
     return text(list(run_whole(made, iter(given), Options(optimized=False))))
 
@@ -92,10 +105,25 @@ def text(found: list[Outputs]) -> str:
 
 @pytest.mark.parametrize(
     ("rules", "mode"),
-    [(RULES, "few"), pytest.param(STAYS + MAY_GO, "switched", marks=pytest.mark.slow)],
+    [
+        (RULES, "few"),
+        pytest.param(STAYS + MAY_GO, "switched", marks=pytest.mark.slow),
+        pytest.param(
+            IN_TURNS,
+            "switched",
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.xfail(
+                    reason="in a range of many rows Spark misses a column of what is held",
+                    strict=True,
+                ),
+            ],
+        ),
+    ],
 )
 def test_as_the_reference_says(rules: str, mode: str, tmp_path: Path, spark: SparkSession) -> None:
-    made, given = program(rules), ticks(3)
+    made = program(rules)
+    given = [TickInput({n: t.batches[n] for n in made.typed.inputs}) for t in ticks(3)]
     assert text(stored_outputs(tmp_path, made, given, mode, spark)) == by_reference(made, given)
 
 
@@ -121,13 +149,13 @@ def test_late_rows_and_more_rows_than_pass_through_the_driver(
     for tick in range(4):
         run(Pipeline(tmp_path, plan, SETTINGS, spark), tick)
     pipeline = Pipeline(tmp_path, plan, SETTINGS, spark)
-    given[2].batches["edge"].append({"src": "h", "dst": "a"})
-    given[3].batches["edge"].append({"src": "g", "dst": "h"})
+    given[2] = with_edges(given[2], ("h", "a"))
+    given[3] = with_edges(given[3], ("g", "h"))
     with correction(pipeline, 2) as rework:
         for tick in (2, 3):
             run(rework.staging, tick)
         rework.replace()
-    given[4].batches["edge"].extend({"src": "h", "dst": name} for name in "ijklmn")
+    given[4] = with_edges(given[4], *(("h", name) for name in "ijklmn"))
     with monkeypatch.context() as patched:
         patched.setattr(planned_rounds, "TooManyRowsError", Noted)
         patched.setattr(RangeJobs, "_has_few_rows", lambda *_: True)
