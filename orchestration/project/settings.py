@@ -234,7 +234,7 @@ def _storage(said: FileSettings, home: Path) -> StorageSettings:
         region=said.storage_region,
         profile=said.storage_profile,
         anonymous=said.storage_anonymous or False,
-        derived=str(home.absolute() / _DERIVED),
+        derived=str(home.absolute() / _DERIVED) if said.storage_data else None,
         patience=said.storage_patience or PATIENCE,
     )
 
