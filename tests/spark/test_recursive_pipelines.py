@@ -108,17 +108,7 @@ def text(found: list[Outputs]) -> str:
     [
         (RULES, "few"),
         pytest.param(STAYS + MAY_GO, "switched", marks=pytest.mark.slow),
-        pytest.param(
-            IN_TURNS,
-            "switched",
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.xfail(
-                    reason="in a range of many rows Spark misses a column of what is held",
-                    strict=True,
-                ),
-            ],
-        ),
+        (IN_TURNS, "switched"),
     ],
 )
 def test_as_the_reference_says(rules: str, mode: str, tmp_path: Path, spark: SparkSession) -> None:

@@ -35,8 +35,25 @@ It runs a job.
 
 def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows stay with Spark's executors; for data of any size."""
-    kept = _with_own_columns(frame).localCheckpoint(eager=False)
+    kept = _without_constraints(_with_own_columns(frame).localCheckpoint(eager=False))
     return kept, kept.count()
+
+
+def _without_constraints(kept: DataFrame) -> DataFrame:
+    """What is checkpointed, of whose columns Spark believes nothing.
+
+    What holds of them may be said of columns of a plan before, which are not there: a union with
+    other rows looks for these, and fails (Spark 4.2).
+    """
+    session = kept.sparkSession
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - Spark offers Python no other way
+    rows: Any = kept._jdf.queryExecution().logical()  # noqa: SLF001
+    none, sizes = jvm.scala.Option.empty(), jvm.scala.Option.apply(rows.stats())
+    lie = rows.outputPartitioning(), rows.outputOrdering()
+    own: Any = session._jsparkSession  # noqa: SLF001
+    plan = rows.copy(rows.output(), rows.rdd(), *lie, rows.isStreaming(), none, own, sizes, none)
+    frames = jvm.org.apache.spark.sql.classic.Dataset
+    return DataFrame(frames.ofRows(own, plan), session)
 
 
 def _with_own_columns(frame: DataFrame) -> DataFrame:
