@@ -218,7 +218,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
         return rework
 
     for module in ("rework", "comparison"):
-        monkeypatch.setattr(f"hydro_core.spark.pipeline.{module}.beside_for", noted)
+        monkeypatch.setattr(f"hydro_core.spark.pipeline.{module}.staging_for", noted)
     return made
 
 
