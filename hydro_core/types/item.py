@@ -149,6 +149,16 @@ class Row:
         required = not all(field.nullable for field in self.fields)
         _measure(self, [field.type for field in self.fields], required)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Row], tuple[tuple[Field, ...]]]:
+        return Row, (self.fields,)  # no hash goes to a process where texts have others
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.fields)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
