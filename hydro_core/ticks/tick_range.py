@@ -152,11 +152,23 @@ class TickRange:
             raise ValueProblem("a time cannot tell a tick where ticks have no windows")
         return self.calendar
 
+    def _offset(self, moment: datetime, days: int) -> timedelta:
+        """What clocks show beyond UTC so many days after a moment, or at it where none are."""
+        zone = ZoneInfo(self.zone)
+        try:
+            found = (moment.astimezone(UTC) + timedelta(days=days)).astimezone(zone).utcoffset()
+        except OverflowError:
+            found = moment.astimezone(zone).utcoffset()
+        return found or timedelta(0)
+
     def _bound(self, moment: datetime, kind: pa.DataType, slack: int) -> Any:
         """The moment as a value of the column; a date begins at its midnight."""
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             return pa.scalar(moment.replace(tzinfo=None), pa.timestamp("us")).cast(kind)
-        wall = moment.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
+        # Times that clocks never showed, a whole day of Apia among them, count by how they stood before.
+        offsets = [self._offset(moment, days) for days in (-2, 0, 2)]
+        offset = min(offsets) if slack < 0 else max(offsets)
+        wall = moment.astimezone(UTC).replace(tzinfo=None) + offset
         if self.zone != "UTC" and pa.types.is_timestamp(kind):
             # What the clocks show goes back now and then: some more are read, and told apart.
             wall += timedelta(hours=slack)

@@ -55,6 +55,7 @@ walls = st.builds(
 
 @given(calendars(), st.lists(walls, min_size=1, max_size=30))
 @example(Calendar(datetime(2026, 3, 29), "15m", zone="Europe/Amsterdam"), NEAR)
+@example(Calendar(datetime(2026, 3, 29), "1m", zone="Pacific/Apia"), [datetime(2011, 12, 30, 12)])
 def test_a_row_is_of_the_tick_whose_window_holds_it(
     calendar: Calendar, times: list[datetime]
 ) -> None:
