@@ -165,7 +165,7 @@ class TickRange:
         """The moment as a value of the column; a date begins at its midnight."""
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             return pa.scalar(moment.replace(tzinfo=None), pa.timestamp("us")).cast(kind)
-        # Times that clocks never showed, a whole day of Apia among them, count by how they stood before.
+        # Times that clocks never showed, a day of Apia among them, count by how they stood before.
         offsets = [self._offset(moment, days) for days in (-2, 0, 2)]
         offset = min(offsets) if slack < 0 else max(offsets)
         wall = moment.astimezone(UTC).replace(tzinfo=None) + offset
