@@ -145,6 +145,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         return None
     now = _recovered(pipeline)
     directory, moment = pipeline.directory, datetime.now(UTC)
+    pipeline.lock.refuse_lost()
     for scratch in (STAGING, COMPARED):
         remove_tree(directory / scratch, ignore_errors=True)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
@@ -152,6 +153,8 @@ def erase(pipeline: Pipeline) -> Commit | None:
     pipeline.store.lookup_files.remove_all()
     versions = {}
     for name, table in pipeline.store.tables.items():
+        # What another has written since it took over is not seen here, and would go.
+        pipeline.lock.refuse_lost()
         versions[name] = erase_files(table)
         pipeline.step(f"erased {name}")
     recorded = replace(
@@ -170,6 +173,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     )
     pipeline.ledger.append(recorded)
     pipeline.step("noted")
+    pipeline.lock.refuse_lost()
     pipeline.published.erase()
     for name, version in versions.items():
         erase_log(directory / name, version)
