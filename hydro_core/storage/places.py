@@ -7,10 +7,12 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from hydro_core.errors import InfrastructureError
 from hydro_core.storage.remote import DataPlace, Remote
 
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK)
@@ -26,11 +28,21 @@ Identity = tuple[int, int]
 
 
 def remove_tree(place: DataPlace, *, ignore_errors: bool = False) -> None:
-    """Removes a folder with all that is in it."""
+    """Removes a folder with all that is in it; `ignore_errors`: what cannot be removed stays."""
     if isinstance(place, Remote):
-        place.store.delete_below(place.key)
+        with suppress(*((InfrastructureError,) if ignore_errors else ())):
+            place.store.delete_below(place.key)
     else:
         shutil.rmtree(place, ignore_errors=ignore_errors)
+
+
+def empty(place: DataPlace) -> None:
+    """Removes what there may be in a folder, and the folder.
+
+    Raises:
+        InfrastructureError: the store does not let it be removed.
+    """
+    remove_tree(place, ignore_errors=isinstance(place, Path))
 
 
 def identity_of(file: DataPlace) -> Identity:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import threading
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,6 +48,14 @@ class QuickStore:
         self._uploads: dict[str, dict[int, bytes]] = {}
         self._numbers = itertools.count(1)
         self._guard = threading.Lock()
+        self._names: list[str] | None = None
+        """All names in order, until another one is there."""
+
+    def hold(self, files: Mapping[str, bytes]) -> None:
+        """Has files be there without a request for each."""
+        with self._guard:
+            for name, content in files.items():
+                self._kept(name, content)
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
         """Does what a request asks for."""
@@ -67,7 +76,7 @@ class QuickStore:
                 case "POST":
                     return self._posted(name, asked, known, content)
                 case "DELETE":
-                    self._objects.pop(name, None)
+                    self._removed(name)
                     self._uploads.pop(asked.get("uploadId", ""), None)
                     return Answer(204)
         return Answer(405)
@@ -76,9 +85,13 @@ class QuickStore:
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         after = asked.get("continuation-token") or asked.get("start-after", "")
         entries: dict[str, str] = {}
-        for name in sorted(self._objects):
-            if not name.startswith(prefix):
-                continue
+        if self._names is None:
+            self._names = sorted(self._objects)
+        for name in itertools.islice(
+            self._names, bisect_left(self._names, max(prefix, after)), None
+        ):
+            if not name.startswith(prefix) or len(entries) > _AT_ONCE:
+                break
             rest = name[len(prefix) :]
             folder = prefix + rest.partition(delimiter)[0] + delimiter if delimiter else ""
             key = folder if folder and delimiter in rest else name
@@ -159,7 +172,7 @@ class QuickStore:
         if "delete" in asked:
             gone = list(_keys(content))
             for key in gone:
-                self._objects.pop(key, None)
+                self._removed(key)
             said = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in gone)
             return _xml(f"<DeleteResult>{said}</DeleteResult>")
         if "uploads" in asked:
@@ -179,7 +192,13 @@ class QuickStore:
             "</CompleteMultipartUploadResult>"
         )
 
+    def _removed(self, name: str) -> None:
+        if self._objects.pop(name, None) is not None:
+            self._names = None
+
     def _kept(self, name: str, content: bytes) -> str:
+        if name not in self._objects:
+            self._names = None
         self._objects[name] = _Object(content, _etag(content), time())
         return self._objects[name].etag
 

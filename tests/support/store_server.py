@@ -61,6 +61,8 @@ class StoreServer:
     fault: Fault | None = None
     sent: int = 0
     """How many bytes were answered."""
+    holds: Callable[[Mapping[str, bytes]], None] | None = None
+    """Has it hold files that nobody has asked it to write."""
 
     @property
     def settings(self) -> StorageSettings:
@@ -74,6 +76,11 @@ class StoreServer:
     def put(self, name: str, content: bytes) -> None:
         """Writes a file."""
         self.at(name).store.write(name, content)
+
+    def hold(self, files: Mapping[str, bytes]) -> None:
+        """Has many files be there; of a store in memory."""
+        assert self.holds is not None
+        self.holds(files)
 
     @property
     def counted(self) -> Counter[str]:
@@ -183,7 +190,9 @@ def store_server() -> Iterator[StoreServer]:
 @contextmanager
 def quick_store_server() -> Iterator[StoreServer]:
     """The same without moto, for tests that ask ten thousand times."""
-    with _served(QuickStore(BUCKET).answer) as server:
+    behind = QuickStore(BUCKET)
+    with _served(behind.answer) as server:
+        server.holds = behind.hold
         yield server
 
 

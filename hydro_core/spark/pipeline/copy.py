@@ -29,7 +29,7 @@ from hydro_core.spark.store.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.store.ledger_lock import LOCK_FILE
 from hydro_core.spark.store.published import PUBLISHED
 from hydro_core.storage.delta import opened_table
-from hydro_core.storage.places import entries_in, files_in, remove_tree
+from hydro_core.storage.places import empty, entries_in, files_in
 from hydro_core.storage.remote import DataPlace, name_below
 
 _ATTEMPTS = 5
@@ -103,7 +103,7 @@ def copy_into(
             raise state_error(f"no tick was committed in {directory}", "run some ticks first")
         if problem and ledger.last.sequence == sequence:
             break
-        remove_tree(to, ignore_errors=True)
+        empty(to)
         _make(to, directory)
         sequence = ledger.last.sequence
         for name, version in ledger.last.versions.items():
