@@ -25,6 +25,7 @@
 | `tpch` | a late tick of TPC-H's queries with an early one, with PySpark and DuckDB over all rows |
 | `tpch.load` | all rows of TPC-H as one tick with PySpark that writes the same by hand |
 | `object_store` | requests of a tick for a landing in a bucket after 10 and 1,000 files |
+| `store_ticks` | requests and bytes of a tick's tables in a bucket after 10 and 1,000 ticks |
 | `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
 | `closure` | the closure of a growing graph by rules with DuckDB from scratch; schedules a second |
@@ -68,6 +69,7 @@ BENCHMARKS = (
     "tpch",
     "tpch.load",
     "object_store",
+    "store_ticks",
     "ordered",
     "nexmark",
     "closure",
