@@ -118,6 +118,8 @@ class Standalone:
     folder: Path
     cores: int = 1
     memory: str = "1g"
+    shared: Sequence[Path] = ()
+    """Directories that all nodes have at the same path, as if they mounted them."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """What the workers have beside what every process has: credentials."""
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -168,7 +170,7 @@ class Standalone:
         share = default_share()
         java = made_ready(share).java_home
         hidden = {ROOT, Path.home(), Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")}
-        kept = {Path(sys.prefix), Path(sys.base_prefix), spark, java}
+        kept = {Path(sys.prefix), Path(sys.base_prefix), spark, java, *self.shared}
         # What lies outside of all that is hidden is there anyway.
         kept = {k for k in kept if any(k.is_relative_to(h) for h in hidden)}
         return {
@@ -220,11 +222,12 @@ def standalone(
     workers: int = 2,
     cores: int = 1,
     memory: str = "1g",
+    shared: Sequence[Path] = (),
 ) -> Iterator[Standalone]:
     """A cluster of so many workers below a folder; all of it ends with the block."""
     if namespaces() is None:
         pytest.skip("processes get no namespaces of their own here: unshare is not allowed")
-    cluster = Standalone(folder, cores, memory, environment)
+    cluster = Standalone(folder, cores, memory, shared, environment)
     try:
         cluster.start_master()
         cluster.start_workers(*(f"worker-{n + 1}" for n in range(workers)))
