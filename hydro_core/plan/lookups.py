@@ -22,25 +22,19 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
-    Commands,
     Distinct,
-    Empty,
-    Given,
+    Ends,
     Growth,
     History,
+    Linear,
     Matching,
     OrderedByKey,
-    Ordering,
     Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
-    Window,
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Meets
@@ -206,16 +200,13 @@ class _Analysis:
                 found = self._of_keys(node)
             case Distinct():
                 found = self._of_items(node)
-            case PerItem() | Projection() | Sum():
+            case Linear():
                 found = self._handed_on(node, i)
             case Product():
                 found = self._paired(node, i, cls)
             case Matching() | AsOf():
                 found = self._matched(node, i, wanted=isinstance(cls, Matching) and cls.wanted)
-            case (
-                Given() | Empty() | Ordering() | Positional() | Running()
-                | History() | Window() | Before() | Commands()
-            ):  # fmt: skip
+            case Ends() | Running() | PerPosition() | OverTime():
                 found = None
             case _:
                 assert_never(cls)

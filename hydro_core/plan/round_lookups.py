@@ -11,19 +11,14 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    AsOf,
-    ByKey,
-    Distinct,
     Ends,
     Linear,
     Matching,
     OpClass,
-    OrderedByKey,
     OverTime,
     PerKey,
     PerPosition,
     Product,
-    Running,
 )
 from hydro_core.catalog.properties import Holds
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -87,9 +82,7 @@ def _meets(cls: OpClass) -> bool:
             return not keeps
         case Matching():
             return True
-        case AsOf() | Distinct() | ByKey() | OrderedByKey() | Running():
-            return False
-        case Ends() | Linear() | PerPosition() | OverTime():
+        case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

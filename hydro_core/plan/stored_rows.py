@@ -14,25 +14,17 @@ from typing import Protocol, assert_never
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
-    Commands,
     Distinct,
-    Empty,
-    Given,
-    Growth,
-    History,
+    Ends,
+    Linear,
     Matching,
     OrderedByKey,
-    Ordering,
-    Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerKey,
+    PerPosition,
     Product,
     Projection,
-    Running,
-    Sum,
-    Window,
 )
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.variants import Meets
@@ -208,7 +200,7 @@ class StoredRows:
         """The inputs that have the fields, with the lookups there; None for those not known."""
         cls = node.cls
         match cls:
-            case PerItem() | Projection() | Sum() | Distinct():
+            case Linear() | Distinct():
                 for i in range(len(node.inputs)):
                     yield i, [self.inner(node, i, one) for one in met], fields
             case ByKey(keyed=True) | OrderedByKey(keyed=True):
@@ -219,11 +211,7 @@ class StoredRows:
                 known = [self.through(node, i, fields) for i in (0, 1)]
                 i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
                 yield i, self._sides(node, i, met), fields
-            case (
-                Given() | Empty() | Output() | Product() | ByKey() | Running() | OrderedByKey()
-                | Ordering() | Positional() | History() | Window() | Before() | Growth()
-                | Commands()
-            ):  # fmt: skip
+            case Ends() | Product() | PerKey() | PerPosition() | OverTime():
                 yield 0, None, fields
             case _:
                 assert_never(cls)

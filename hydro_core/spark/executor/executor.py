@@ -14,20 +14,17 @@ from typing import assert_never
 from pyspark.sql import DataFrame
 
 from hydro_core.catalog.classes import (
-    AsOf,
     ByKey,
     Distinct,
     Ends,
     Linear,
-    Matching,
     OpClass,
     OrderedByKey,
     OverTime,
+    PerKey,
     PerPosition,
     Product,
-    Running,
 )
-from hydro_core.catalog.forms import hands_on
 from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.changes import changes_suffice
@@ -243,7 +240,7 @@ class Run:
 
     def _given(self, step: Step) -> Mapping[Endpoint, Relation]:
         node = step.node.id
-        passes = step.in_changes and hands_on(step.node.cls)
+        passes = step.in_changes and step.node.cls.hands_on
         found = handed_on(step) if passes else lower(step)
         if isinstance(found, Relation):
             return {Endpoint(node): found}
@@ -389,9 +386,7 @@ def _is_grouped(cls: OpClass) -> bool:
             return True
         case OrderedByKey(gives):
             return gives is Places.FIRST
-        case Ends() | Linear() | Product() | Matching() | AsOf() | Running():
-            return False
-        case PerPosition() | OverTime():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)
