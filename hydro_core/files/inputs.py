@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.files.landed import misfit
 from hydro_core.files.local_path import place_at
 from hydro_core.storage.remote import DataPlace, is_remote
 from hydro_core.storage.settings import StorageSettings
@@ -30,7 +29,6 @@ from hydro_core.types.item import (
     is_integer,
 )
 from hydro_core.types.moments import print_moment
-from hydro_core.types.values import UNFIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +176,6 @@ class FileRow:
 
     file: DataPlace
     row: int
-
-
-def refuse_misfit(
-    file: InputFile, tick: int, problem: str, place: FileRow, column: str
-) -> NoReturn:
-    """Refuses a value that is no item; it is told by its file, its row there and its column."""
-    told = misfit(problem, place.row, column)
-    refuse(file, f"in tick {tick}, `{place.file.name}`: {told}", UNFIT)
 
 
 def refuse_early(

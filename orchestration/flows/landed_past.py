@@ -109,7 +109,7 @@ def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapp
         for file in off.files:
             if file.state == "late" and file.arrived < one.until:
                 known.update(file.rows)
-        lost = unreported(one.source, one.arrived, off)
+        lost = unreported(one.source, one.scan, off)
         # An earlier version has kept how many they are, and no more.
         lost += late_by_tick(commits, name) - known - gone
         found[name] = AsArrived(known - lost, lost)

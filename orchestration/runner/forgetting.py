@@ -188,10 +188,10 @@ def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[s
     for name, (column, value) in values.items():
         source, where = sources[name], flow.inputs[name]
         theirs = Theirs(source, column, value)
-        arrived = source.arrived() if source.is_there else None
-        files = {} if arrived is None else theirs.files(arrived)
+        scan = source.scan() if source.is_there else None
+        files = {} if scan is None else theirs.files(scan)
         here = not isinstance(source.file.place, Remote)
-        is_delta = here and arrived is not None and arrived.found.version is not None
+        is_delta = here and scan is not None and scan.fileset.version is not None
         by_flow = where.flow if isinstance(where, FlowOutput) else ""
         found[name] = TheirLanding(theirs, files, is_delta, by_flow)
     return found
@@ -277,7 +277,7 @@ def _begun(runner: TickRunner, flow: FlowAsset) -> Mapping[str, int] | None:
 def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
     """Notes that it has begun; gives the versions of the Delta tables that land, before it."""
     deltas = {n: one for n, one in found.landed.items() if one.is_delta and not one.by_flow}
-    before = {name: one.theirs.source.arrived().found.version or 0 for name, one in deltas.items()}
+    before = {name: one.theirs.source.scan().fileset.version or 0 for name, one in deltas.items()}
     begun = _begun(runner, found.flow) or {}
     before |= {name: version for name, version in begun.items() if name in deltas}
     place = runner.directory(found.flow) / _BEGUN
