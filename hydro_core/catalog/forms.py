@@ -47,6 +47,16 @@ class Form(Enum):
     GROWTH = "what comes at each tick, where nothing goes"
     LOOKED_UP = "its items of the keys that are asked for, as at each tick"
 
+    @property
+    def stored(self) -> str:
+        """Its name in what is stored of tables and plans."""
+        return next(name for name, form in _STORED.items() if form is self)
+
+    @staticmethod
+    def of_stored(name: str) -> Form:
+        """The form that has a name in what is stored."""
+        return _STORED[name]
+
     def serves(self, wanted: Form) -> bool:
         """Whether a stream in this form will do for who wants another."""
         match wanted:
@@ -56,6 +66,9 @@ class Form(Enum):
                 return self is not Form.LOOKED_UP
             case Form.GROWTH | Form.LOOKED_UP:
                 return self is wanted
+
+
+_STORED = {"append": Form.GROWTH, "last": Form.VALUES, "changes": Form.CHANGES}
 
 
 def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases

@@ -26,6 +26,7 @@ from hydro_core.catalog.classes import (
     Product,
     Projection,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.variants import Meets
 from hydro_core.functions.fn import Fn
@@ -34,7 +35,7 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import MOST_STEPS, ZERO, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.plan.versions import group_key
 from hydro_core.types.item import FieldPath, ItemType, Row
 
@@ -111,7 +112,7 @@ class StoredRows:
         stored = node.id if node.cls.holds is Holds.STATE else node.inputs[0].node
         if slot.stream.node != stored:
             return None
-        serves = slot.mode is not Mode.LAST and slot.keep is None and not slot.ordered
+        serves = slot.form is not Form.VALUES and slot.keep is None and not slot.ordered
         return slot if serves else None
 
     def side(self, node: Node, i: int, one: Lookup) -> Collection[Lookup] | None:

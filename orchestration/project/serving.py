@@ -21,10 +21,11 @@ from hydro_core.artifact.files import (
     remove,
     write,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.lang.params import changed_params, written
 from hydro_core.lang.suffixes import PROGRAMS
-from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.program_change.said import said
 from hydro_core.project.cutting import served, sharding_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -90,7 +91,7 @@ class Deployments:
         if read.output not in tables:
             raise no_such_output(flow, name, tables)
         table, record = tables[read.output]
-        if record["mode"] == Mode.CHANGES.value and COPIES not in (columns or ()):
+        if record["mode"] == Form.CHANGES.stored and COPIES not in (columns or ()):
             raise takes_back(flow, name)
         return directory / table, commit.versions.get(table)
 

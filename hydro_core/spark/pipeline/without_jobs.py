@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.empty import surely_empty
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.store.schema import TableSpec
@@ -67,6 +68,6 @@ def as_they_came(
 
 
 def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
-    if slot.mode is Mode.LAST:
+    if slot.form is Form.VALUES:
         rows = rows.filter(pc.field(TICK) == last)
     return rows.select([TICK, ITEM])

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.machine.faults import fault_of
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta_actions import data_files, stored_file
 from hydro_core.spark.store.input_reads import InputRead
@@ -97,7 +97,7 @@ class Commit:
 
     def replaces(self, table: str) -> bool:
         """Whether a tick replaces all rows of a table, by its name."""
-        return self.tables.get(table, {}).get("mode") == Mode.LAST.value
+        return self.tables.get(table, {}).get("mode") == Form.VALUES.stored
 
 
 class Ledger:

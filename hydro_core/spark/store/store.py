@@ -21,8 +21,9 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.forms import Form
 from hydro_core.files.parquet import files_as_dataset, opened_parquet
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
@@ -324,7 +325,7 @@ class CommittedPast:
         return self._store.arrow(self._names[slot.id], *ticks_read(slot, self._first))
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows of the slot, as its mode says; None if there are none.
+        """The committed rows of the slot, as its form says; None if there are none.
 
         Of a log these are all changes.
         """
@@ -337,7 +338,7 @@ class CommittedPast:
 def ticks_read(slot: StateSlot, first: int) -> tuple[int, int]:
     """The first and the last tick of which a range that starts at `first` reads a slot's rows."""
     last = first - 1
-    if slot.mode is Mode.LAST:
+    if slot.form is Form.VALUES:
         return max(last, 0), last
     return 0 if slot.keep is None else max(first - slot.keep, 0), last
 
