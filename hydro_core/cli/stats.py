@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
@@ -37,4 +37,4 @@ def statistics_of(path: str | None) -> Statistics:
         return Statistics.of(parse_json(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, ValueProblem) as problem:
         help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
-        raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
+        raise DataError.of("config", f"{path!r}: {problem}", help=help_) from None

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
@@ -195,4 +195,4 @@ def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, 
 
 
 def _misuse(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("config", message, help=cure))
+    return DataError.of("config", message, help=cure)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.transfer import KeptCopy
 from hydro_core.spark.store.stored_format import this_version
 
@@ -64,12 +64,12 @@ def note_in(to: Path) -> CopyNote | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         message = f"{file} cannot be read: {problem}"
         cure = "what it speaks of lies beside it: a flow's directory there is a copy of that flow"
-        raise DataError(Diagnostic("state", message, help=cure)) from None
+        raise DataError.of("state", message, help=cure) from None
     version = said.get("hydrotick") or "of a newer release"
     message = f"the copy in {to} has format {made}, which hydrotick {version} has made; "
     message += f"this is hydrotick {this_version()}, which reads formats up to {FORMAT}"
     cure = f"use hydrotick {version} or a later one; nothing was changed"
-    raise DataError(Diagnostic("state", message, help=cure))
+    raise DataError.of("state", message, help=cure)
 
 
 def write_note(to: Path, note: CopyNote) -> None:

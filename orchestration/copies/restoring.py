@@ -16,7 +16,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.transfer import damaged
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.verify import Verified, verify
@@ -200,6 +200,4 @@ def _beside(settings: ProjectSettings, flow: FlowAsset) -> Path:
 
 def _damaged(asked: Restorable, problem: str) -> DataError:
     cure = "restore an older copy, or start over (`hydrotick reset`); nothing was changed"
-    return DataError(
-        Diagnostic("state", f"the copy in {asked.copy} is damaged: {problem}", help=cure)
-    )
+    return DataError.of("state", f"the copy in {asked.copy} is damaged: {problem}", help=cure)

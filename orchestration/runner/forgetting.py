@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
@@ -137,7 +137,7 @@ def refuse_files(found: ToForget) -> None:
     if lines:
         message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
         cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
-        raise DataError(Diagnostic("input", message, help=cure))
+        raise DataError.of("input", message, help=cure)
 
 
 def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
@@ -315,13 +315,11 @@ def _compute_again(
         return
     report = without_rows(runner, flow, min(firsts), reading, gone, log)
     if not report.committed:
-        raise DataError(
-            Diagnostic(
-                "runtime",
-                f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
-                f"without the rows: {report.problem}",
-                help=f"{report.cure}. What has landed is without the rows; run this again then",
-            )
+        raise DataError.of(
+            "runtime",
+            f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
+            f"without the rows: {report.problem}",
+            help=f"{report.cure}. What has landed is without the rows; run this again then",
         )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.stores import written_to
 from hydro_core.spark.session.session import PARQUET
@@ -62,13 +62,11 @@ def _refuse_others(file: DataPlace, found: pa.Schema, declared: pa.Schema) -> No
         return
     differ = [n for n in (*wanted, *is_there) if is_there.get(n) != wanted.get(n)]
     name = differ[0] if differ else next(iter(wanted))
-    raise DataError(
-        Diagnostic(
-            "state",
-            f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
-            f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
-            help="take options of `spark.sql.parquet` out of Spark's configuration",
-        )
+    raise DataError.of(
+        "state",
+        f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
+        f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
+        help="take options of `spark.sql.parquet` out of Spark's configuration",
     )
 
 

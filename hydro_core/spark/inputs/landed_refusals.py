@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow.compute as pc
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile, refuse, require_columns, require_ticks
 from hydro_core.files.places import DELTA, FileSet
 from hydro_core.files.scan import Scan
@@ -65,4 +65,4 @@ def has_rows_without_tick(scan: Scan, rows: ds.Dataset, column: str) -> bool:
 
 def refuse_input(name: str, message: str, cure: str) -> NoReturn:
     """Raises an error of an input (code `input`)."""
-    raise DataError(Diagnostic("input", f"input `{name}`: {message}", help=cure))
+    raise DataError.of("input", f"input `{name}`: {message}", help=cure)

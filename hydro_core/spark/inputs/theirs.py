@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
 from hydro_core.machine.faults import fault_of
@@ -130,10 +130,8 @@ def _literal(value: Any) -> str:
 
 def _not_written(name: str, path: str, error: Exception) -> DataError:
     first_line = str(error).strip().partition("\n")[0]
-    return DataError(
-        Diagnostic(
-            "input",
-            f"input `{name}`: the rows cannot be deleted from the Delta table {path}: {first_line}",
-            help="delete them with what writes the table, then run this again",
-        )
+    return DataError.of(
+        "input",
+        f"input `{name}`: the rows cannot be deleted from the Delta table {path}: {first_line}",
+        help="delete them with what writes the table, then run this again",
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import refuse_another_program
@@ -109,12 +109,10 @@ def _spec(pipeline: Pipeline, name: str) -> TableSpec:
         return states[state]
     near = did_you_mean(name, [*outputs, *states])
     there = f"the outputs are {_listed(outputs)}; the states are {_listed(states)}"
-    raise DataError(
-        Diagnostic(
-            "name",
-            f"there is neither an output nor a state `{name}`",
-            help=f"{near} {there}" if near else there,
-        )
+    raise DataError.of(
+        "name",
+        f"there is neither an output nor a state `{name}`",
+        help=f"{near} {there}" if near else there,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from hydro_core.errors import Code, Diagnostic, InfrastructureError
+from hydro_core.errors import Code, InfrastructureError
 from hydro_core.spark.session.internal import first_cause
 from hydro_core.storage.problems import problem
 
@@ -29,7 +29,7 @@ def store_error(error: BaseException) -> InfrastructureError | None:
     if found is not None:
         code, message, cure = found.groups()
         known: Code = "config" if code == "config" else "runtime"
-        return InfrastructureError(Diagnostic(known, message.strip(), help=cure.strip()))
+        return InfrastructureError.of(known, message.strip(), help=cure.strip())
     cause = first_cause(error)
     place = _PLACE.search(cause) or _PLACE.search(said)
     if place is None or _REFUSED.search(cause) is None:

@@ -20,7 +20,7 @@ from pyspark.sql import types as spark
 
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.io import SINK
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
@@ -236,11 +236,9 @@ def _refuse_clashes(spec: TableSpec) -> None:
             if what
             else f"a table cannot tell its columns `{other}` and `{name}` apart"
         )
-        raise ProgramError(
-            Diagnostic(
-                code="type",
-                message=f"the output `{spec.of}` cannot be stored: {problem}",
-                operator=SINK.name,
-                help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
-            )
+        raise ProgramError.of(
+            "type",
+            f"the output `{spec.of}` cannot be stored: {problem}",
+            operator=SINK.name,
+            help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
         )

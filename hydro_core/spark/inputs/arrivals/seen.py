@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import InfrastructureError
 from hydro_core.files.scan import Scan
 from hydro_core.spark.inputs.arrivals.deviations import Deviations
 from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
@@ -79,14 +79,11 @@ class Seen:
         listing = self.now.listing
         file = None if listing is None else listing.changed(self.scan.fileset.files)
         if file is not None:
-            raise InfrastructureError(
-                Diagnostic(
-                    "runtime",
-                    f"input `{self.source.file.name}`: {file} was written or removed while "
-                    "it was read",
-                    help="write files elsewhere and move them in when they are whole; "
-                    "then run it again",
-                )
+            raise InfrastructureError.of(
+                "runtime",
+                f"input `{self.source.file.name}`: {file} was written or removed while it was read",
+                help="write files elsewhere and move them in when they are whole; "
+                "then run it again",
             )
 
 
