@@ -95,7 +95,7 @@ def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
             return f"stored for {readers}, from the first tick on"
         case Form.VALUES:
             return f"stored for {readers}, of the last tick"
-        case Form.CHANGES:
+        case Form.CHANGES | Form.LOOKED_UP:
             return f"stored as a log, {_changing(plan.graph[slot.stream.node])}"
 
 

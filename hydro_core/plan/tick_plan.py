@@ -58,6 +58,13 @@ class StateSlot:
         """The first operator that reads the slot."""
         return self.readers[0]
 
+    def ticks_read(self, first: int) -> tuple[int, int]:
+        """The first and the last tick of which a range that starts at `first` reads rows."""
+        last = first - 1
+        if self.form is Form.VALUES:
+            return max(last, 0), last
+        return 0 if self.keep is None else max(first - self.keep, 0), last
+
     @property
     def kind(self) -> Kind:
         """The stored rows are events: each is an item of one tick."""

@@ -19,7 +19,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.files.scan import arrive
+from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs import by_pieces
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
@@ -99,7 +99,7 @@ FORMS: list[Write] = [_delta, _parquet, _two_types, _hive, _csv, _json]
 
 def by_run(path: Path, column: str = "day") -> list[list[Any]]:
     """The ticks as `run --input` has them, on the reference."""
-    arrived = arrive([InputFile("x", str(path), column)], {"x": ITEM})
+    arrived = scans_of([InputFile("x", str(path), column)], {"x": ITEM})
     inputs = [read_all(one) for one in arrived]
     ticks = tick_inputs(inputs, cut(inputs, Every.parse("1d"), DAY))
     found = [sorted(map(repr, tick.batches["x"])) for tick in ticks]

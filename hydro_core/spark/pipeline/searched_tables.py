@@ -13,7 +13,7 @@ from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.extremes import Leading
 from hydro_core.spark.store.leading_rows import leading_rows
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.store import Store, ticks_read
+from hydro_core.spark.store.store import Store
 
 SEARCHED_ROWS = 10_000_000
 """State of which more rows are gone through is left to Spark: to search them here would take longer
@@ -30,7 +30,7 @@ class SearchedTables:
 
     def ticks(self, slot: StateSlot) -> tuple[int, int]:
         """The first and the last tick of a slot that the range reads."""
-        return ticks_read(slot, self.first)
+        return slot.ticks_read(self.first)
 
     def met(self, slot: StateSlot, met: Met) -> pa.Table | None:
         """The stored rows of a slot that are met; None where too many would be looked at."""

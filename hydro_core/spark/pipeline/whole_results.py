@@ -27,7 +27,6 @@ from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
-from hydro_core.spark.store.store import ticks_read
 
 KEPT_ROWS = 2_000
 """Changes of which no more are found are handed to Spark as they are: to sum them up is no gain."""
@@ -46,7 +45,7 @@ def as_it_is(rows: pa.Table, slot: StateSlot, spec: TableSpec, first: int, few: 
         few: so many rows are few.
     """
     if slot.form is Form.CHANGES and min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS:
-        return summed(without_cancelled(rows), spec, ticks_read(slot, first)[1])
+        return summed(without_cancelled(rows), spec, slot.ticks_read(first)[1])
     return rows
 
 
