@@ -31,7 +31,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Gives, Places, Summary
-from hydro_core.functions.tree import MakeRow, MakeTuple
+from hydro_core.functions.tree import Make
 from hydro_core.ir.graph import Graph, Node, NodeId
 
 
@@ -61,7 +61,8 @@ def _makes_items(node: Node) -> bool:
     cls, found = node.cls, False
     match cls:
         case PerItem(Gives.ONE):
-            found = isinstance(node.args["f"].tree, MakeRow | MakeTuple)
+            tree = node.args["f"].tree
+            found = isinstance(tree, Make) and tree.kind in ("row", "tuple")
         case PerItem(gives):
             found = gives in (Gives.UP_TO_ONE, Gives.RESULT)
         case ByKey(summary, keyed) | Running(ByKey(summary, keyed)):

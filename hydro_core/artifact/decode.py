@@ -12,7 +12,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.artifact.functions import ReferenceCall
-from hydro_core.artifact.older import before_operations
+from hydro_core.artifact.older import node_of
 from hydro_core.artifact.records import NODES, SYNTAX
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.internal import operator
@@ -121,7 +121,7 @@ class Decoder:
         given = [self._part(part) for part in parts]
         if name == "Spread":
             return Spread(*given)
-        made = NODES.get(name) or before_operations(name)
+        made = NODES.get(name) or node_of(name)
         return made(*given, place=tuple(place))
 
     def _part(self, record: Any) -> Any:

@@ -44,9 +44,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -260,7 +258,16 @@ class _Typer:
     def _inner(self, expr: Inner, _: NamedTypes) -> ExprType:
         raise parts.no_value(expr)
 
-    def _maketuple(self, expr: MakeTuple, names: NamedTypes) -> ExprType:
+    def _make(self, expr: Make, names: NamedTypes) -> ExprType:
+        match expr.kind:
+            case "tuple":
+                return self._tuple(expr, names)
+            case "row":
+                return self._row(expr, names)
+            case _:
+                return self._list(expr, names)
+
+    def _tuple(self, expr: Make, names: NamedTypes) -> ExprType:
         fields: list[ItemType] = []
         for item in expr.parts:
             if not isinstance(item, Spread):
@@ -273,11 +280,11 @@ class _Typer:
             fields.extend(spread.fields)
         return Tuple(tuple(fields))
 
-    def _makerow(self, expr: MakeRow, names: NamedTypes) -> ExprType:
+    def _row(self, expr: Make, names: NamedTypes) -> ExprType:
         rows: list[Row] = []
-        for item in expr.parts:
+        for name, item in zip(expr.names, expr.parts, strict=True):
             if not isinstance(item, Spread):
-                rows.append(Row((Field(item[0], part(self.kind(item[1], names))),)))
+                rows.append(Row((Field(str(name), part(self.kind(item, names))),)))
                 continue
             spread = self.kind(item.value, names)
             if spread == NULL:
@@ -290,7 +297,7 @@ class _Typer:
         # Of a spread that is no row it is not known which columns it has.
         return merged(*rows) if len(rows) == len(expr.parts) else ANY
 
-    def _makelist(self, expr: MakeList, names: NamedTypes) -> ExprType:
+    def _list(self, expr: Make, names: NamedTypes) -> ExprType:
         kinds = [
             self._elements(self.kind(p.value, names), p.value)
             if isinstance(p, Spread)

@@ -20,17 +20,7 @@ from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.from_tree import Syntax, called, compiled
 from hydro_core.functions.library.operations import OPERATIONS
 from hydro_core.functions.library.registry import OF_TYPES
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    Inner,
-    MakeList,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Part,
-)
+from hydro_core.functions.tree import Comprehension, Const, Expr, Inner, Make, Op, Part
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
@@ -166,7 +156,7 @@ class _Charged(Syntax):
         match node:
             case (
                 Const(list() | tuple() | dict() | str() | bytes())
-                | MakeTuple() | MakeList() | MakeRow() | Comprehension()
+                | Make() | Comprehension()
             ):  # fmt: skip
                 return self._by(self._evaluation.made, node, found)
             case _:

@@ -25,9 +25,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -317,23 +315,17 @@ class Syntax:
             else:
                 yield self.expr(part)
 
-    def _MakeTuple(self, node: MakeTuple) -> ast.expr:  # noqa: N802
-        return ast.Tuple(elts=list(self._parts(node.parts)), ctx=ast.Load())
-
-    def _MakeList(self, node: MakeList) -> ast.expr:  # noqa: N802
-        parts = list(self._parts(node.parts))
-        if node.kind == "set":
-            return ast.Set(elts=parts)
-        return ast.List(elts=parts, ctx=ast.Load())
-
-    def _MakeRow(self, node: MakeRow) -> ast.expr:  # noqa: N802
-        keys: list[ast.expr | None] = []
-        values: list[ast.expr] = []
-        for part in node.parts:
-            spread = isinstance(part, Spread)
-            keys.append(None if isinstance(part, Spread) else ast.Constant(value=part[0]))
-            values.append(self.expr(part.value if spread else part[1]))  # type: ignore[index,union-attr]
-        return ast.Dict(keys=keys, values=values)
+    def _Make(self, node: Make) -> ast.expr:  # noqa: N802
+        match node.kind:
+            case "tuple":
+                return ast.Tuple(elts=list(self._parts(node.parts)), ctx=ast.Load())
+            case "list":
+                return ast.List(elts=list(self._parts(node.parts)), ctx=ast.Load())
+            case "set":
+                return ast.Set(elts=list(self._parts(node.parts)))
+            case "row":
+                keys = (None if name is None else ast.Constant(value=name) for name in node.names)
+                return ast.Dict(keys=[*keys], values=[*map(self.expr, children(node))])
 
     def _Comprehension(self, node: Comprehension) -> ast.expr:  # noqa: N802
         names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.targets]

@@ -8,7 +8,7 @@ that its text is stable: stored state is known by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,9 +25,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -134,12 +132,9 @@ def _other(node: Expr, names: _Names, depth: int) -> NormalForm:
             return _operation(node, names, depth)
         case IfElse(test, then, otherwise):
             return ("if", form(test), form(then), form(otherwise))
-        case MakeTuple(parts):
-            return ("tuple", *(_part(p, names, depth) for p in parts))
-        case MakeList(parts, kind):
-            return (kind, *(_part(p, names, depth) for p in parts))
-        case MakeRow(parts):
-            return ("row", *(_row_part(p, names, depth) for p in parts))
+        case Make(kind, parts):
+            made = zip(parts, node.names or (None,) * len(parts), strict=True)
+            return (kind, *(_made(part, kind, name, form) for part, name in made))
         case Inner(params, body):
             inner = {p: _Named(("variable", depth + i)) for i, p in enumerate(params)}
             return ("lambda", len(params), _form(body, {**names, **inner}, depth + len(params)))
@@ -192,16 +187,12 @@ def _flat(node: Op) -> list[Expr]:
     return found
 
 
-def _part(part: Expr | Spread, names: _Names, depth: int) -> NormalForm:
+def _made(
+    part: Expr | Spread, kind: str, name: str | None, form: Callable[[Expr], NormalForm]
+) -> NormalForm:
     if isinstance(part, Spread):
-        return ("*", _form(part.value, names, depth))
-    return _form(part, names, depth)
-
-
-def _row_part(part: tuple[str, Expr] | Spread, names: _Names, depth: int) -> NormalForm:
-    if isinstance(part, Spread):
-        return ("**", _form(part.value, names, depth))
-    return ("column", part[0], _form(part[1], names, depth))
+        return ("**" if kind == "row" else "*", form(part.value))
+    return form(part) if name is None else ("column", name, form(part))
 
 
 def _comprehension(node: Comprehension, names: _Names, depth: int) -> NormalForm:

@@ -33,9 +33,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -223,12 +221,14 @@ class Tracer:
     def _inner(self, expr: Inner, names: TracedNames) -> Value:
         return self._argument(expr, names)
 
-    def _maketuple(self, expr: MakeTuple, names: TracedNames) -> Value:
-        return self._display("tuple", expr.parts, names)
-
-    def _makelist(self, expr: MakeList, names: TracedNames) -> Value:
-        found = self._display("list", expr.parts, names)
-        return found if expr.kind == "list" else computed(found)
+    def _make(self, expr: Make, names: TracedNames) -> Value:
+        match expr.kind:
+            case "row":
+                return self._row(expr, names)
+            case "set":
+                return computed(self._display("list", expr.parts, names))
+            case kind:
+                return self._display(kind, expr.parts, names)
 
     def _display(
         self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: TracedNames
@@ -253,12 +253,12 @@ class Tracer:
             return sequence(kind, values)
         return Many(self.shapes.joined(values)) if kind == "list" else computed(*values)
 
-    def _makerow(self, expr: MakeRow, names: TracedNames) -> Value:
+    def _row(self, expr: Make, names: TracedNames) -> Value:
         row: dict[str, Value] = {}
         unknown: list[Value] = []
-        for part in expr.parts:
+        for name, part in zip(expr.names, expr.parts, strict=True):
             if not isinstance(part, Spread):
-                row[part[0]] = self.trace(part[1], names)
+                row[str(name)] = self.trace(part, names)
                 continue
             spread = self.trace(part.value, names)
             match self.shapes.opened(spread):

@@ -153,28 +153,25 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeTuple:
-    """`(a, b, *c)`."""
+class Make:
+    """`(a, b, *c)`, `[a, *b]`, `{a, b}` or, of a row, `{"a": x, **r}`.
 
+    A later field of a row replaces an earlier one of its name, in that one's place.
+    """
+
+    kind: Literal["tuple", "list", "set", "row"]
     parts: tuple[Expr | Spread, ...]
+    names: tuple[str | None, ...] = ()
+    """Of the parts of a row; a part that is spread has none."""
     place: Place = field(default=(0, 0), compare=False)
 
-
-@dataclass(frozen=True, slots=True)
-class MakeRow:
-    """`{"a": x, **r}`: names are constant; a later field replaces an earlier one in its place."""
-
-    parts: tuple[tuple[str, Expr] | Spread, ...]
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MakeList:
-    """`[a, b, *c]` ("list") or `{a, b}` ("set")."""
-
-    parts: tuple[Expr | Spread, ...]
-    kind: Literal["list", "set"] = "list"
-    place: Place = field(default=(0, 0), compare=False)
+    @property
+    def fields(self) -> Mapping[int | str | None, Expr] | None:
+        """What it is made of, by place or name; None where a part is spread."""
+        whole = [part for part in self.parts if not isinstance(part, Spread)]
+        if len(whole) < len(self.parts):
+            return None
+        return dict(zip(self.names or range(len(whole)), whole, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +218,4 @@ class SameTree:
         return id(self.tree)
 
 
-Expr = (
-    Const
-    | Param
-    | Part
-    | Op
-    | IfElse
-    | MakeTuple
-    | MakeRow
-    | MakeList
-    | Comprehension
-    | Inner
-    | Let
-)
+Expr = Const | Param | Part | Op | IfElse | Make | Comprehension | Inner | Let

@@ -20,16 +20,7 @@ from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.tree import (
-    Const,
-    Expr,
-    IfElse,
-    MakeTuple,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part
 from hydro_core.types.item import (
     BINARY,
     DATE,
@@ -111,10 +102,8 @@ class _Judge:
                     and self.is_total(then, (*known, *where_true(test)))
                     and self.is_total(otherwise, (*known, *where_false(test)))
                 )
-            case MakeTuple(parts):
-                values = tuple(p for p in parts if not isinstance(p, Spread))
-                whole = len(values) == len(parts)
-                return whole and all(self.is_total(v, known) for v in values)
+            case Make("tuple") if tree.fields is not None:
+                return all(self.is_total(v, known) for v in tree.fields.values())
             case Op("not", (operand,)):
                 return self.is_total(operand, known)
             case Op("and" | "or", values):
@@ -145,7 +134,7 @@ class _Judge:
             return True
         if op in {"in", "not in"}:
             listed = isinstance(right, Const) and isinstance(right.value, (tuple, list))
-            return listed or isinstance(right, MakeTuple)
+            return listed or (isinstance(right, Make) and right.kind == "tuple")
         there = all(self._is_there(e, known) and _has_order(e) for e in (left, right))
         return there and _have_order(self.bound.kind(left), self.bound.kind(right))
 
@@ -158,7 +147,7 @@ class _Judge:
                 return value is not None
             case Op("or", values):
                 return self._is_there(values[-1], known)
-            case MakeTuple() | Op("not") | Op(family="comparison"):
+            case Make("tuple") | Op("not") | Op(family="comparison"):
                 return True
             case _:
                 return False

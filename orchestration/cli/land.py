@@ -16,7 +16,7 @@ def land(arguments: Sequence[str]) -> int:
     options, flow, settings = parsed(parser, arguments)
     if flow.land is None:
         message = f"`{flow.name}` brings no data with it"
-        cure = f"what its inputs read is to land below {settings.landing}"
+        cure = f"what its inputs read is to land below {settings.landing_store or settings.landing}"
         raise DataError.of("config", message, help=cure)
     if settings.landing_store is not None:
         message = f"the data of `{flow.name}` cannot be landed in {settings.landing_store}"

@@ -116,6 +116,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         undeployed.outputs,
         {name: runner.table_of(flow, name) for name in flow.tables},
         partial(code_link, project=runner.project),
+        master=runner.settings_for(flow).spark.master,
     )
     says = flow.description or comments.head
     flow = replace(flow, description=says)

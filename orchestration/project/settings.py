@@ -144,18 +144,6 @@ class ProjectSettings:
             return remote_at(self.data_store, self.storage) / _PIPELINES
         return self.home / _PIPELINES
 
-    def pipelines_here(self, who: str) -> Path:
-        """The same for those who need a directory of this machine.
-
-        Raises:
-            DataError: pipelines are in a store (code `config`).
-        """
-        if isinstance(self.pipelines, Path):
-            return self.pipelines
-        message = f"`{who}` is for pipelines in directories, and these are in {self.pipelines}"
-        cure = "let the store keep versions of its objects, or copy the folder by its own tools"
-        raise DataError.of("config", message, help=cure)
-
     @property
     def dagster_home(self) -> Path:
         """The directory of Dagster's instance, whose `dagster.yaml` says where its records are."""

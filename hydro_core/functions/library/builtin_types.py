@@ -25,7 +25,7 @@ from hydro_core.functions.library.entry import (
     CallSite,
 )
 from hydro_core.functions.library.operators import binary, is_ordered
-from hydro_core.functions.tree import Comprehension, Expr, MakeList, Op, Spread
+from hydro_core.functions.tree import Comprehension, Expr, Make, Op
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import (
     BINARY,
@@ -109,8 +109,8 @@ def _length(expr: Expr, known: Mapping[int, ExprType]) -> int | None:
         case Op("zip", (_, *_) as sources):
             lengths = [_length(source, known) for source in sources]
             return None if None in lengths else min(n for n in lengths if n is not None)
-        case MakeList(_, "list") if not any(isinstance(p, Spread) for p in expr.parts):
-            return len(expr.parts)
+        case Make("list") if expr.fields is not None:
+            return len(expr.fields)
         case Comprehension(conditions=()) if expr.kind != "set":
             return _length(expr.source, known)
         case _:

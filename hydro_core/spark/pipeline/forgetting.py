@@ -31,7 +31,7 @@ from hydro_core.spark.store.seams import seams
 from hydro_core.spark.store.standing import FORGOTTEN
 from hydro_core.spark.store.table import StoredTable
 from hydro_core.spark.store.ticks_of import rows_since
-from hydro_core.storage.places import files_in, remove_tree
+from hydro_core.storage.places import empty, files_in
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, at
 
@@ -145,13 +145,16 @@ def erase(pipeline: Pipeline) -> Commit | None:
         return None
     now = _recovered(pipeline)
     directory, moment = pipeline.directory, datetime.now(UTC)
+    pipeline.lock.refuse_lost()
     for scratch in (STAGING, COMPARED):
-        remove_tree(directory / scratch, ignore_errors=True)
+        empty(directory / scratch)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
     pipeline.store.lookup_files.remove_all()
     versions = {}
     for name, table in pipeline.store.tables.items():
+        # What another has written since it took over is not seen here, and would go.
+        pipeline.lock.refuse_lost()
         versions[name] = erase_files(table)
         pipeline.step(f"erased {name}")
     recorded = replace(
@@ -170,6 +173,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     )
     pipeline.ledger.append(recorded)
     pipeline.step("noted")
+    pipeline.lock.refuse_lost()
     pipeline.published.erase()
     for name, version in versions.items():
         erase_log(directory / name, version)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import finalize
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ from hydro_core.spark.executor.planned_rounds import (
 )
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
+from hydro_core.spark.frames.materialize import held_until_the_end
 from hydro_core.spark.frames.relation import ITEM, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
@@ -91,6 +93,7 @@ class RangeJobs:
         self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
         self._kept_as = object()
         """What the plan is known by among those that the process keeps."""
+        finalize(self, KEPT_PLANS.disown, self._kept_as)
 
     @cached_property
     def in_rounds(self) -> Mapping[InputPlace, StoredInput]:
@@ -121,6 +124,7 @@ class RangeJobs:
             for name, nodes in reached.items()
         }
 
+    @held_until_the_end()
     def compute(
         self,
         run: RangeRequest,

@@ -232,11 +232,11 @@ class Pipeline:
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             self.lock.refuse_lost()
-            keep = timedelta(hours=keep_hours)
+            keep, kept = timedelta(hours=keep_hours), self.lock.kept_after(self.step)
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
-            return self._note(recorded, now.last, self.store.vacuum(keep_hours, self.step))
+            return self._note(recorded, now.last, self.store.vacuum(keep_hours, kept))
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.

@@ -58,8 +58,17 @@ class WriterLock:
         Raises:
             TransientError: it is so (code `state`).
         """
-        if isinstance(self._lock, Lease) and self._lock.is_lost:
+        if isinstance(self._lock, Lease) and not self._lock.is_kept():
             raise _taken_over(self._directory)
+
+    def kept_after(self, step: Callable[[str], None]) -> Callable[[str], None]:
+        """The same step; where another has taken over by then, it raises as `refuse_lost` does."""
+
+        def kept(name: str) -> None:
+            step(name)
+            self.refuse_lost()
+
+        return kept
 
     @contextmanager
     def at_work(self, on: str) -> Iterator[None]:

@@ -18,9 +18,7 @@ from hydro_core.functions.tree import (
     Expr,
     IfElse,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     OpFamily,
     Param,
@@ -179,18 +177,16 @@ def _unread(scope: ColumnScope, node: Op) -> ColumnValue:
     raise NotCompilable(f"`{node.name[1:].strip('()')}` runs in Python only")
 
 
-def _make_tuple(scope: ColumnScope, node: MakeTuple) -> ColumnValue:
-    return structs.make_tuple(lookup.spread(scope, node.parts))
-
-
-def _make_row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
-    return lookup.row(scope, node)
-
-
-def _make_list(scope: ColumnScope, node: MakeList) -> ColumnValue:
-    if node.kind == "set":
-        raise NotCompilable("a set that is computed")
-    return arrays.make(scope, lookup.spread(scope, node.parts), final=scope.is_result(node))
+def _make(scope: ColumnScope, node: Make) -> ColumnValue:
+    match node.kind:
+        case "tuple":
+            return structs.make_tuple(lookup.spread(scope, node.parts))
+        case "row":
+            return lookup.row(scope, node)
+        case "list":
+            return arrays.make(scope, lookup.spread(scope, node.parts), final=scope.is_result(node))
+        case "set":
+            raise NotCompilable("a set that is computed")
 
 
 def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
@@ -205,9 +201,7 @@ _CASES: dict[type, Callable[..., ColumnValue]] = {
     Part: _part,
     Op: _op,
     IfElse: choices.if_else,
-    MakeTuple: _make_tuple,
-    MakeRow: _make_row,
-    MakeList: _make_list,
+    Make: _make,
     Comprehension: _comprehension,
     Let: choices.let,
 }
