@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hydro_core.functions.fn import Fn
 
 
-class Facts:
+class ClassFacts:
     """What holds of a class of operators unless it says otherwise."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class Facts:
         return False
 
 
-class Ends(Facts):
+class Ends(ClassFacts):
     """Where streams begin and end."""
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class Ends(Facts):
     holds: ClassVar[Holds] = Holds.INPUTS
 
 
-class Linear(Facts):
+class Linear(ClassFacts):
     """The same with items that come as with items that go."""
 
     __slots__ = ()
@@ -63,19 +63,19 @@ class Linear(Facts):
     holds: ClassVar[Holds] = Holds.INPUTS
 
 
-class PerKey(Facts):
+class PerKey(ClassFacts):
     """What becomes of a key's items depends on that key's alone."""
 
     __slots__ = ()
 
 
-class PerPosition(Facts):
+class PerPosition(ClassFacts):
     """An item's place among all decides, or is decided."""
 
     __slots__ = ()
 
 
-class OverTime(Facts):
+class OverTime(ClassFacts):
     """The items of other ticks decide, too."""
 
     __slots__ = ()
@@ -155,7 +155,7 @@ class Sum(Linear):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Product(Facts):
+class Product(ClassFacts):
     """Bilinear: pairs of the items of two inputs."""
 
     passes: ClassVar[Passes] = Passes.NONE

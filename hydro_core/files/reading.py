@@ -41,14 +41,14 @@ from hydro_core.types.item import Row, Tuple
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRows:
+class ScannedRows:
     """Rows that this process has read: items and their ticks."""
 
     items: pa.Array[Any]
     numbers: Numbers
 
 
-def read(scan: Scan, files: Sequence[DataPlace]) -> ReadRows:
+def read(scan: Scan, files: Sequence[DataPlace]) -> ScannedRows:
     """The rows of some files of a scan that are of its ticks.
 
     Raises:
@@ -58,7 +58,7 @@ def read(scan: Scan, files: Sequence[DataPlace]) -> ReadRows:
     misfit = _first_misfit(table, numbers)
     if misfit is not None:
         scan.refuse_misfit(misfit, files)
-    return ReadRows(_items(scan, table), numbers)
+    return ScannedRows(_items(scan, table), numbers)
 
 
 @dataclass(frozen=True, slots=True)
