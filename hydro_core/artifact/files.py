@@ -29,7 +29,7 @@ from hydro_core.artifact.deployment import (
 )
 from hydro_core.artifact.encode import Encoder
 from hydro_core.artifact.records import FORMAT, READ
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -306,4 +306,4 @@ def _written(path: Path, text: str) -> None:
 
 
 def _error(message: str, help_: str) -> DataError:
-    return DataError(Diagnostic(code="state", message=message, help=help_))
+    return DataError.of("state", message, help=help_)

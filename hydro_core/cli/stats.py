@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.machine.environment import storage_of
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.project.discover import SETTINGS, project_root
@@ -45,4 +45,4 @@ def statistics_of(path: str | None) -> Statistics:
         return Statistics.of(parse_json(place.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValueProblem) as problem:
         help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
-        raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
+        raise DataError.of("config", f"{path!r}: {problem}", help=help_) from None

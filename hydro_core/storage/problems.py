@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hydro_core.errors import Code, Diagnostic, InfrastructureError
+from hydro_core.errors import Code, InfrastructureError
 from hydro_core.storage.credentials import CURE
 
 _STATUS = re.compile(r"status(?: code)?:? (\d{3})", re.IGNORECASE)
@@ -71,7 +71,7 @@ def is_of_store(said: str) -> bool:
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
     """The error for people of what a library says; nothing else of it is kept."""
     code, what, cure = _case(said, bucket, doing)
-    return InfrastructureError(Diagnostic(code, f"{url}: {what}", help=cure))
+    return InfrastructureError.of(code, f"{url}: {what}", help=cure)
 
 
 def _case(said: str, bucket: str, doing: str) -> ToldAnswer:

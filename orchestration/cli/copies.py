@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import copy_pipeline
@@ -257,4 +257,4 @@ def _directory(found: Project, flow: FlowAsset) -> DataPlace:
 
 
 def _wrong(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("config", message, help=cure))
+    return DataError.of("config", message, help=cure)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hydro_core.analysis.partition.terms import is_exact
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import Remote
 from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
@@ -217,4 +217,4 @@ def _as_json(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> d
 
 def _misuse(text: str, problem: str, inputs: Any) -> DataError:
     columns = "; ".join(f"`{name}` has {', '.join(of)}" for name, of in inputs.items())
-    return DataError(Diagnostic("config", f"`--where {text}`: {problem}", help=columns))
+    return DataError.of("config", f"`--where {text}`: {problem}", help=columns)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.files.transfer import Transfer
 from hydro_core.machine.delta_path import refuse_path
@@ -157,7 +157,7 @@ def _refuse_place(found: Project, to: DataPlace) -> CopyNote | None:
         problem = f"{to} has the copy of another project, with the flows {_listed(note.flows)}"
     if problem is not None:
         cure = "name a directory that is not there, or one with a copy of this project"
-        raise DataError(Diagnostic("config", problem, help=cure))
+        raise DataError.of("config", problem, help=cure)
     return note
 
 

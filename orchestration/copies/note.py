@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from hydro_core.errors import DataError, Diagnostic, TransientError
+from hydro_core.errors import DataError, TransientError
 from hydro_core.files.transfer import KeptCopy
 from hydro_core.spark.store.stored_format import this_version
 from hydro_core.storage.places import entries_in
@@ -74,12 +74,12 @@ def note_in(to: DataPlace) -> CopyNote | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         message = f"{file} cannot be read: {problem}"
         cure = "what it speaks of lies beside it: a flow's directory there is a copy of that flow"
-        raise DataError(Diagnostic("state", message, help=cure)) from None
+        raise DataError.of("state", message, help=cure) from None
     version = said.get("hydrotick") or "of a newer release"
     message = f"the copy in {to} has format {made}, which hydrotick {version} has made; "
     message += f"this is hydrotick {this_version()}, which reads formats up to {FORMAT}"
     cure = f"use hydrotick {version} or a later one; nothing was changed"
-    raise DataError(Diagnostic("state", message, help=cure))
+    raise DataError.of("state", message, help=cure)
 
 
 def begin_note(to: DataPlace, moment: str) -> str | None:
@@ -136,7 +136,7 @@ def _replaced(place: Remote, known: str | None, content: bytes) -> str:
 def copied_meanwhile(to: DataPlace) -> TransientError:
     """The error of who finds that another copies to the same place."""
     message = f"another process copies to {to}"
-    return TransientError(Diagnostic("state", message, help="wait until it has ended"))
+    return TransientError.of("state", message, help="wait until it has ended")
 
 
 def left_in(to: DataPlace, note: CopyNote | None) -> Iterator[DataPlace]:

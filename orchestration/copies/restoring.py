@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.transfer import damaged
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.put_back import PutBack
@@ -266,6 +266,4 @@ def _landed_in_store(source: DataPlace, table: Remote) -> None:
 
 def _damaged(asked: Restorable, problem: str) -> DataError:
     cure = "restore an older copy, or start over (`hydrotick reset`); nothing was changed"
-    return DataError(
-        Diagnostic("state", f"the copy in {asked.copy} is damaged: {problem}", help=cure)
-    )
+    return DataError.of("state", f"the copy in {asked.copy} is damaged: {problem}", help=cure)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.machine.environment import wrong_variable
 from hydro_core.machine.spark_conf import conf_of
@@ -278,7 +278,7 @@ def _project_at(at: Path) -> Path:
     if not (at / ASSETS).is_dir():
         message = f"{at} is no project: there is no folder `{ASSETS}` in it"
         cure = "name the folder of one, or make one with `hydrotick init DIR`"
-        raise DataError(Diagnostic("config", message, help=cure))
+        raise DataError.of("config", message, help=cure)
     return at.absolute()
 
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.transfer import Put, put
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.spark.pipeline.comparison import COMPARED
@@ -71,9 +71,7 @@ def _refuse_place(directory: DataPlace, to: Path) -> None:
     elif to.exists() and not (to.is_dir() and not any(to.iterdir())):
         problem = f"{to} is there already"
     if problem:
-        raise DataError(
-            Diagnostic(code="config", message=problem, help="name a directory that is not there")
-        )
+        raise DataError.of("config", problem, help="name a directory that is not there")
 
 
 def copy_into(

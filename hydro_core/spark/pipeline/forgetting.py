@@ -15,8 +15,8 @@ from typing import Any
 
 from hydro_core.analysis.partition.keyed import PathSet, keyed_streams
 from hydro_core.analysis.partition.terms import is_exact
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import NodeId
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.inputs.arrivals.listing import LISTINGS
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -221,7 +221,7 @@ def _of_all_ticks(
 
 def _counted(tables: Mapping[str, StoredTable]) -> Iterator[tuple[str, int]]:
     for name, table in tables.items():
-        yield name, table.rows if table.spec.mode is Mode.LAST else rows_since(table, 0)
+        yield name, table.rows if table.spec.form is Form.VALUES else rows_since(table, 0)
 
 
 def _erase_lists(directory: DataPlace, needed: set[str]) -> None:

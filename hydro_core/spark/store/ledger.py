@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
+from hydro_core.catalog.forms import Form
+from hydro_core.errors import DataError, HydroError, TransientError
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.machine.faults import fault_of
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta_actions import data_files, stored_file
 from hydro_core.spark.store.input_reads import InputRead
@@ -99,7 +99,7 @@ class Commit:
 
     def replaces(self, table: str) -> bool:
         """Whether a tick replaces all rows of a table, by its name."""
-        return self.tables.get(table, {}).get("mode") == Mode.LAST.value
+        return self.tables.get(table, {}).get("mode") == Form.VALUES.stored
 
 
 class Ledger:
@@ -370,7 +370,7 @@ class Ledger:
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
     """The error that says what is wrong with the stored state, and the cure."""
-    return DataError(Diagnostic(code="state", message=message, help=help))
+    return DataError.of("state", message, help=help)
 
 
 def _unreadable(path: DataPlace, error: Exception) -> HydroError:
@@ -390,11 +390,9 @@ def _ticks(commit: Commit) -> str:
 
 def overtaken(directory: DataPlace, what: str = "this ran") -> TransientError:
     """The error of who finds that another has written to a pipeline, or a table, meanwhile."""
-    return TransientError(
-        Diagnostic(
-            "state",
-            f"another writer committed to the pipeline in {directory} while {what}; "
-            "nothing of this run counts",
-            help="let one process at a time run the ticks of a pipeline, then start this one again",
-        )
+    return TransientError.of(
+        "state",
+        f"another writer committed to the pipeline in {directory} while {what}; "
+        "nothing of this run counts",
+        help="let one process at a time run the ticks of a pipeline, then start this one again",
     )
