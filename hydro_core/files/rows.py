@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
@@ -86,7 +86,7 @@ class WantedColumns:
 
 def input_error(message: str, cure: str) -> DataError:
     """An error of the data (code `input`)."""
-    return DataError(Diagnostic("input", message, help=cure))
+    return DataError.of("input", message, help=cure)
 
 
 def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:

@@ -20,6 +20,7 @@ from hydro_core.storage.problems import told
 from hydro_core.storage.settings import StorageSettings
 
 _LISTED_AT_ONCE = 1_000
+_PIECE = 1 << 20
 _NANOSECONDS = 1_000_000_000
 
 
@@ -87,6 +88,16 @@ class FileStore:
         """
         with self._told(name, "read"):
             return bytes(self._obstore.get(self._ask, name).bytes())
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """All of a file, piece by piece.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        with self._told(name, "read"):
+            for piece in self._obstore.get(self._ask, name).stream(min_chunk_size=_PIECE):
+                yield bytes(piece)
 
     def read_marked(self, name: str) -> tuple[bytes, str] | None:
         """All of a file, and the ETag that it has with that; None: it is not there."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -126,11 +126,9 @@ def _failed(
     name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:
         return RuntimeError(f"{name} failed: {result.reason}")
-    return DataError(
-        Diagnostic(
-            code="runtime",
-            message=f"{name} failed: {report.problem}",
-            help=report.cure
-            or "mend its cause and run it again; the ticks before it are committed and stay",
-        )
+    return DataError.of(
+        "runtime",
+        f"{name} failed: {report.problem}",
+        help=report.cure
+        or "mend its cause and run it again; the ticks before it are committed and stay",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import Diagnostic, TransientError
+from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset, Landing
 
 from .noticed import Noticed, noticed
@@ -34,12 +34,8 @@ def refuse_held(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> None:
     waits = held_by(flow, seen, tick)
     if waits is not None:
         key = flow.ticks.calendar.window(tick).key
-        raise TransientError(
-            Diagnostic(
-                "state",
-                f"tick {key} may not run yet: {waits.why}",
-                help="land them again, or decide",
-            )
+        raise TransientError.of(
+            "state", f"tick {key} may not run yet: {waits.why}", help="land them again, or decide"
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
+from hydro_core.errors import DataError, HydroError, InfrastructureError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -80,14 +80,12 @@ def refuse_gone(
     if not lost:
         return
     listed = "; ".join(f"`{name}`: {gone}" for name, gone in lost.items())
-    raise DataError(
-        Diagnostic(
-            "state",
-            f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
-            f"the ticks would be computed again without them: {listed}",
-            help=f"land them again; or take them out of all outputs first: `hydrotick correct "
-            f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
-        )
+    raise DataError.of(
+        "state",
+        f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
+        f"the ticks would be computed again without them: {listed}",
+        help=f"land them again; or take them out of all outputs first: `hydrotick correct "
+        f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
     )
 
 
@@ -109,7 +107,7 @@ def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapp
         for file in off.files:
             if file.state == "late" and file.arrived < one.until:
                 known.update(file.rows)
-        lost = unreported(one.source, one.arrived, off)
+        lost = unreported(one.source, one.scan, off)
         # An earlier version has kept how many they are, and no more.
         lost += late_by_tick(commits, name) - known - gone
         found[name] = AsArrived(known - lost, lost)

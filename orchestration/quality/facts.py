@@ -70,7 +70,7 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
     for slot, written in prepared.state.items():
         spec = written.spec
         known = recorded.get(spec.name)
-        if spec.mode.value == "last" or spec.bound is not None:
+        if spec.form.stored == "last" or spec.bound is not None:
             before_rows, before_keys = 0, 0
         elif known is not None:
             before_rows, before_keys = known["rows"], int(known["keys"])
@@ -111,7 +111,7 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
     all_rows = pipeline.store.arrow(spec.name, 0, commit.last)
     new = pipeline.store.arrow(spec.name, commit.first, commit.last)
     old = pipeline.store.arrow(spec.name, 0, commit.first - 1)
-    if spec.mode.value == "last":
+    if spec.form.stored == "last":
         all_rows, old = new, new.slice(0, 0)
     before_rows, before_keys = measure(old, spec)
     written_rows, written_keys = measure(new, spec)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import Code, DataError, Diagnostic
+from hydro_core.errors import Code, DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import quarantined_inputs
 from hydro_core.types.quarantine import QUARANTINE
@@ -93,4 +93,4 @@ def _too_many(
     )
     cure = f"mend them, or let `on_error` allow more: `{{quarantine: {found}}}`"
     code: Code = "input" if source else "runtime"
-    return DataError(Diagnostic(code, said, help=cure))
+    return DataError.of(code, said, help=cure)

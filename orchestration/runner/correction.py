@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
@@ -163,12 +163,10 @@ def _replaced(
 
 def _not_committed(flow: FlowAsset, asked: TickWindow, done: int) -> DataError:
     window = flow.ticks.calendar.window
-    return DataError(
-        Diagnostic(
-            "state",
-            f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
-            help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
-            if done
-            else f"run it: `hydrotick backfill {flow.name}`",
-        )
+    return DataError.of(
+        "state",
+        f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
+        help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
+        if done
+        else f"run it: `hydrotick backfill {flow.name}`",
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
@@ -137,7 +137,7 @@ def refuse_files(found: ToForget) -> None:
     if lines:
         message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
         cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
-        raise DataError(Diagnostic("input", message, help=cure))
+        raise DataError.of("input", message, help=cure)
 
 
 def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
@@ -188,10 +188,10 @@ def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[s
     for name, (column, value) in values.items():
         source, where = sources[name], flow.inputs[name]
         theirs = Theirs(source, column, value)
-        arrived = source.arrived() if source.is_there else None
-        files = {} if arrived is None else theirs.files(arrived)
+        scan = source.scan() if source.is_there else None
+        files = {} if scan is None else theirs.files(scan)
         here = not isinstance(source.file.place, Remote)
-        is_delta = here and arrived is not None and arrived.found.version is not None
+        is_delta = here and scan is not None and scan.fileset.version is not None
         by_flow = where.flow if isinstance(where, FlowOutput) else ""
         found[name] = TheirLanding(theirs, files, is_delta, by_flow)
     return found
@@ -277,7 +277,7 @@ def _begun(runner: TickRunner, flow: FlowAsset) -> Mapping[str, int] | None:
 def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
     """Notes that it has begun; gives the versions of the Delta tables that land, before it."""
     deltas = {n: one for n, one in found.landed.items() if one.is_delta and not one.by_flow}
-    before = {name: one.theirs.source.arrived().found.version or 0 for name, one in deltas.items()}
+    before = {name: one.theirs.source.scan().fileset.version or 0 for name, one in deltas.items()}
     begun = _begun(runner, found.flow) or {}
     before |= {name: version for name, version in begun.items() if name in deltas}
     place = runner.directory(found.flow) / _BEGUN
@@ -315,13 +315,11 @@ def _compute_again(
         return
     report = without_rows(runner, flow, min(firsts), reading, gone, log)
     if not report.committed:
-        raise DataError(
-            Diagnostic(
-                "runtime",
-                f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
-                f"without the rows: {report.problem}",
-                help=f"{report.cure}. What has landed is without the rows; run this again then",
-            )
+        raise DataError.of(
+            "runtime",
+            f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
+            f"without the rows: {report.problem}",
+            help=f"{report.cure}. What has landed is without the rows; run this again then",
         )
 
 

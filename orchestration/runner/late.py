@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.looking import After, LandingReads, look
@@ -113,15 +113,13 @@ def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, Seen], before: int | N
         lines += [f"  {name}: late: {found.says_late}{files}"] if found.late else []
         lines += [f"  {name}: changed: {found.says_changed}"] if found.changed else []
     earliest = min(e for one in undecided.values() if (e := one.undecided.earliest) is not None)
-    raise DataError(
-        Diagnostic(
-            "input",
-            "rows came or changed for committed ticks, and the input refuses them until somebody "
-            "decides:\n" + "\n".join(lines),
-            help=f"`hydrotick correct {flow.name} --from {calendar.window(earliest).key}` computes "
-            f"these ticks again with them; `hydrotick accept {flow.name}` lets late rows arrive "
-            "with the next tick, and leaves changed ticks as they were read",
-        )
+    raise DataError.of(
+        "input",
+        "rows came or changed for committed ticks, and the input refuses them until somebody "
+        "decides:\n" + "\n".join(lines),
+        help=f"`hydrotick correct {flow.name} --from {calendar.window(earliest).key}` computes "
+        f"these ticks again with them; `hydrotick accept {flow.name}` lets late rows arrive "
+        "with the next tick, and leaves changed ticks as they were read",
     )
 
 

@@ -316,7 +316,7 @@ def _totals(
     """How many rows the table has with each tick of a range, as far as that can be told."""
     spec = written.spec
     total = prepared.stored_rows(spec.name)
-    if spec.mode.value == "last":
+    if spec.form.stored == "last":
         return {ticks[-1]: total}
     found = {}
     for tick in reversed(ticks):

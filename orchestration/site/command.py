@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.files.local_path import local_path
 
 from ..project import project
@@ -69,4 +69,4 @@ def _write(out: Path, pages: dict[str, str]) -> None:
             (out / name).write_text(text, encoding="utf-8")
     except OSError as problem:
         message = f"{out} cannot be written: {problem}"
-        raise DataError(Diagnostic("config", message, help="choose another --out")) from None
+        raise DataError.of("config", message, help="choose another --out") from None

@@ -159,18 +159,16 @@ class TicksOfRun:
 
 def _refused(place: WorkerPlace, why: str) -> InfrastructureError:
     cure = "start it: `hydrotick worker`; `hydrotick worker --status` says how it is"
-    return InfrastructureError(
-        Diagnostic("config", f"the worker at {place} does not take the ticks: {why}", help=cure)
+    return InfrastructureError.of(
+        "config", f"the worker at {place} does not take the ticks: {why}", help=cure
     )
 
 
 def _gone(what: str) -> InfrastructureError:
-    return InfrastructureError(
-        Diagnostic(
-            "runtime",
-            f"{what}, in the middle of the work",
-            help="run it again: what was not committed has not happened",
-        )
+    return InfrastructureError.of(
+        "runtime",
+        f"{what}, in the middle of the work",
+        help="run it again: what was not committed has not happened",
     )
 
 

@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 
+from hydro_core.catalog.forms import Form
 from hydro_core.files import parquet
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.project.flow_asset import Expect
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.verify import verify
@@ -149,7 +149,7 @@ def test_verdicts_of_pieces_are_those_of_the_whole(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Any]
 ) -> None:
     monkeypatch.setattr(parquet, "ROWS_AT_ONCE", 2)
-    of = ("outputs/out", "output", "out", ITEM, False, Mode.APPEND, Kind.E, "")
+    of = ("outputs/out", "output", "out", ITEM, False, Form.GROWTH, Kind.E, "")
     spec = TableSpec(*of)
     table = pa.Table.from_pylist(
         [dict(zip(spec.arrow_schema.names, row, strict=True)) for row in rows], spec.arrow_schema

@@ -12,7 +12,7 @@ from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import KeyTerm, whole
 from hydro_core.analysis.partition.two_steps import in_two_steps
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.item import at, leaves
 from hydro_core.types.stream import Order
@@ -92,7 +92,7 @@ def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
     if source is None:
         known = _inputs(steps)
         help_ = did_you_mean(name, known) or f"the inputs are {', '.join(known)}"
-        raise ProgramError(Diagnostic("input", f"`{name}` is not an input", help=help_))
+        raise ProgramError.of("input", f"`{name}` is not an input", help=help_)
     terms = []
     for text in [paths] if isinstance(paths, str) else paths:
         path = tuple(text.split(".")) if text else ()
@@ -100,6 +100,6 @@ def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
             fields = [".".join(leaf) for leaf, _ in leaves(source.item)]
             help_ = did_you_mean(text, fields) or f"its fields are {', '.join(fields)}"
             message = f"`{name}` has no field {text!r}"
-            raise ProgramError(Diagnostic("input", message, help=help_))
+            raise ProgramError.of("input", message, help=help_)
         terms.append(whole(source.item, path))
     return terms[0] if len(terms) == 1 else ("tuple", *terms)

@@ -21,7 +21,7 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.storage.remote import DataPlace, Remote
 
 
-def read_in_workers(
+def rows_in_workers(
     session: SparkSession, files: Sequence[DataPlace], form: FileForm, wanted: WantedColumns
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""

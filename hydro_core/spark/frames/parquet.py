@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.stores import written_to
 from hydro_core.spark.session.session import PARQUET
@@ -80,14 +80,12 @@ class _Seen:
         """Raises where more rows were written than are here."""
         if self._rows is None or (rows := self._rows.get["rows"]) == there:
             return
-        raise InfrastructureError(
-            Diagnostic(
-                "config",
-                f"executors have written {rows:,} rows below {self._folder.parent}, of which "
-                f"{there:,} are here: that directory is another one on their machines",
-                help="name a store as `data` in `[storage]`, or mount the directory at the same "
-                "path on all nodes",
-            )
+        raise InfrastructureError.of(
+            "config",
+            f"executors have written {rows:,} rows below {self._folder.parent}, of which "
+            f"{there:,} are here: that directory is another one on their machines",
+            help="name a store as `data` in `[storage]`, or mount the directory at the same "
+            "path on all nodes",
         )
 
 
@@ -99,13 +97,11 @@ def _refuse_others(file: DataPlace, found: pa.Schema, declared: pa.Schema) -> No
         return
     differ = [n for n in (*wanted, *is_there) if is_there.get(n) != wanted.get(n)]
     name = differ[0] if differ else next(iter(wanted))
-    raise DataError(
-        Diagnostic(
-            "state",
-            f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
-            f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
-            help="take options of `spark.sql.parquet` out of Spark's configuration",
-        )
+    raise DataError.of(
+        "state",
+        f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
+        f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
+        help="take options of `spark.sql.parquet` out of Spark's configuration",
     )
 
 

@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError, Diagnostic
-from hydro_core.files.arrived import Arrived
-from hydro_core.files.reading import read_here
-from hydro_core.files.rows import WantedColumns
+from hydro_core.errors import DataError
+from hydro_core.files.reading import read
+from hydro_core.files.scan import Scan
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
@@ -45,19 +44,18 @@ class Theirs:
         """The column's."""
         return self.source.columns[self.column]
 
-    def files(self, arrived: Arrived | None = None) -> Mapping[DataPlace, int]:
+    def files(self, scan: Scan | None = None) -> Mapping[DataPlace, int]:
         """How many rows each file has, of whatever ticks; those without any are not named.
 
         Raises:
             DataError: a file cannot be read (code `input`).
         """
-        at = arrived or self.source.arrived()
+        at = scan or self.source.scan()
         item = Row((Field(self.column, self.type),))
         column = replace(at, item=item, file=replace(at.file, column=None))
-        wanted = WantedColumns({self.column: self.type}, None, frozenset(), self.source.zone)
         found = {}
-        for file in at.found.files:
-            items = read_here(column, wanted, None, [file]).items
+        for file in at.fileset.files:
+            items = read(column, [file]).items
             rows = int(np.count_nonzero(self._mask(items)))
             if rows:
                 found[file] = rows
@@ -73,7 +71,7 @@ class Theirs:
 
     def hashed(self, version: int, until: int) -> Hashed:
         """The rows of the ticks before one, as a version of the Delta table has them."""
-        at = self.source.arrived(Snapshot("", version))
+        at = self.source.scan(Snapshot("", version))
         files = list(self.files(at))
         rows = self.source.rows(at, files, (0, until - 1))
         rows = rows.filter(pa.array(self._mask(rows[ITEM].combine_chunks())))
@@ -132,10 +130,8 @@ def _literal(value: Any) -> str:
 
 def _not_written(name: str, path: str, error: Exception) -> DataError:
     first_line = str(error).strip().partition("\n")[0]
-    return DataError(
-        Diagnostic(
-            "input",
-            f"input `{name}`: the rows cannot be deleted from the Delta table {path}: {first_line}",
-            help="delete them with what writes the table, then run this again",
-        )
+    return DataError.of(
+        "input",
+        f"input `{name}`: the rows cannot be deleted from the Delta table {path}: {first_line}",
+        help="delete them with what writes the table, then run this again",
     )

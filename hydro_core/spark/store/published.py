@@ -34,7 +34,7 @@ from hydro_core.spark.store.net_changes import (
 )
 from hydro_core.spark.store.schema import TableSpec, stored
 from hydro_core.storage.delta import created_table, is_table, opened_table
-from hydro_core.storage.places import remove_tree
+from hydro_core.storage.places import empty
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
@@ -228,7 +228,7 @@ class PublishedTable:
         """Writes all of it anew, in one version; it is made where it is not there."""
         table = self.opened()
         if table is None:
-            remove_tree(self.path, ignore_errors=True)
+            empty(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             table = created_table(self.path, self.schema, configuration=_CONFIGURATION)
         self._write(table, rows, commit, "overwrite")
@@ -276,7 +276,7 @@ class PublishedTable:
         if table is None:
             return
         table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
-        remove_tree(self.path / _CHANGES, ignore_errors=True)
+        empty(self.path / _CHANGES)
         erase_log(self.path, opened_table(self.path).version())
 
     def _read(self, table: DeltaTable, where: ds.Expression | None) -> pa.Table:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.files.parquet import opened_parquet
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
@@ -328,25 +328,17 @@ class CommittedPast:
         """The same rows as a table, which is empty if there are none."""
         if slot.id in self._found:
             return self._found[slot.id]
-        return self._store.arrow(self._names[slot.id], *ticks_read(slot, self._first))
+        return self._store.arrow(self._names[slot.id], *slot.ticks_read(self._first))
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows of the slot, as its mode says; None if there are none.
+        """The committed rows of the slot, as its form says; None if there are none.
 
         Of a log these are all changes.
         """
         name = self._names[slot.id]
         if slot.id in self._found:
             return framed(self._spark, self._store.tables[name].spec, self._found[slot.id])
-        return self._store.frame(self._spark, name, *ticks_read(slot, self._first))
-
-
-def ticks_read(slot: StateSlot, first: int) -> tuple[int, int]:
-    """The first and the last tick of which a range that starts at `first` reads a slot's rows."""
-    last = first - 1
-    if slot.mode is Mode.LAST:
-        return max(last, 0), last
-    return 0 if slot.keep is None else max(first - slot.keep, 0), last
+        return self._store.frame(self._spark, name, *slot.ticks_read(self._first))
 
 
 def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:

@@ -49,7 +49,6 @@ OTHER_WORDS: Words = {
     "functions/library/texts.py": {"join": PYTHON, "partition": PYTHON},
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
     "lang/over_functions.py": {"aggregate": "what an argument is"},
-    "plan/tick_plan.py": {"changes": "how a table is stored"},
     "project/failing.py": {"source": COLUMN},
     "project/quarantine.py": {"source": COLUMN},
     "project/flow_asset.py": {"tick": "a column of outputs"},

@@ -246,7 +246,7 @@ def test_nothing_is_read_where_nothing_came(
     for kind in KINDS:
         place = opened(tmp_path / kind, kind)
         read = place.read(0, UNTIL - 1)
-        monkeypatch.setattr(source, "read_here", _no_reading)
+        monkeypatch.setattr(source, "read", _no_reading)
         assert place.seen(read).arrivals == Arrivals()
         monkeypatch.undo()
 
@@ -259,7 +259,7 @@ def test_files_of_open_ticks_alone_are_not_read(
     place = opened(tmp_path, kind)
     read = place.read(0, UNTIL - 1)
     place.add([(UNTIL, "own", 1), (LAST, "own", 2)])
-    monkeypatch.setattr(source, "read_here", _no_reading)
+    monkeypatch.setattr(source, "read", _no_reading)
     assert place.seen(read).arrivals == Arrivals()
 
 

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import Diagnostic, HydroError, InfrastructureError, TransientError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
@@ -32,7 +32,7 @@ from tests.support.store_server import SECRET, StoreServer
 
 SPECS = [
     TableSpec(f"outputs/{n}", "output", n, parse_ddl("k string"), False, mode, Kind.E, "")
-    for n, mode in (("a", Mode.APPEND), ("now", Mode.LAST))
+    for n, mode in (("a", Form.GROWTH), ("now", Form.VALUES))
 ]
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -100,7 +100,7 @@ def expected(ticks: int) -> dict[str, list[tuple[int, str]]]:
         spec.name: sorted(
             (tick, key)
             for tick in range(ticks)
-            if spec.mode is Mode.APPEND or tick == ticks - 1
+            if spec.form is Form.GROWTH or tick == ticks - 1
             for key in (f"{spec.of}{tick}", "x")
         )
         for spec in SPECS

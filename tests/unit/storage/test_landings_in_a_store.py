@@ -179,7 +179,7 @@ def test_a_look_at_what_is_unchanged_reads_no_file(
     def no_reading(*_: object) -> NoReturn:
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr(source, "read_here", no_reading)
+    monkeypatch.setattr(source, "read", no_reading)
     assert place.seen(read).arrivals == Arrivals()
     assert len(server.asked) <= 6
 

@@ -12,6 +12,13 @@ from hydro_core.storage.store import FileStore, bucket_store, directory_store
 from tests.support.store_server import BUCKET, SECRET, StoreServer, with_credentials
 
 
+@pytest.fixture(params=["quick", "moto"])
+def server(request: pytest.FixtureRequest) -> StoreServer:
+    """The two servers of tests, which are to answer alike."""
+    found: StoreServer = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
 @pytest.fixture(params=["bucket", "directory"])
 def store(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -> FileStore:
     if request.param == "directory":

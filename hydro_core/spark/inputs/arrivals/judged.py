@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.files.arrived import Arrived
+from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.from_arrow import table_frame
@@ -56,7 +56,7 @@ class CameFile:
     hold; with `replaces` it came in the place of others.
     """
 
-    at: Arrived
+    at: Scan
     path: DataPlace
     identity: tuple[str, int, int]
     ends: tuple[int | None, int | None]
@@ -132,12 +132,12 @@ class Judge:
 
     Args:
         source: the input.
-        arrived: what is there.
+        scan: what is there.
         until: the first tick that is not committed.
     """
 
-    def __init__(self, source: LandingSource, arrived: Arrived, until: int) -> None:
-        self._source, self._arrived, self._until = source, arrived, until
+    def __init__(self, source: LandingSource, scan: Scan, until: int) -> None:
+        self._source, self._scan, self._until = source, scan, until
 
     def judged(self, changes: LandingChanges, known: Deviations) -> Arrivals:
         """What is late, and what is missed by now, after what was known before."""
@@ -187,7 +187,7 @@ class Judge:
             came = []
         ends = (0, self._until - 1)
         tables = [self._source.rows(file.at, [file.path], ends) for file in came]
-        rows = pa.concat_tables(tables or [self._source.rows(self._arrived, [], ends)])
+        rows = pa.concat_tables(tables or [self._source.rows(self._scan, [], ends)])
         sizes = [table.num_rows for table in tables]
         of = np.repeat(np.arange(len(came)), sizes)
         replaces = np.repeat([file.replaces for file in came], sizes).astype(np.bool_)
@@ -273,7 +273,7 @@ class Judge:
         away = [file for file in found.files if file.state == "gone"]
         settled = is_settled(found.waiting, found.gone, away)
         if settled.any():
-            rows, _ = rows_of(self._source, self._arrived, found.waiting.where(settled))
+            rows, _ = rows_of(self._source, self._scan, found.waiting.where(settled))
             found.waiting = found.waiting.where(~settled)
             ticks = rows[TICK].to_numpy()
             everything = np.ones(len(ticks), np.bool_)
@@ -282,8 +282,8 @@ class Judge:
             if _waits_for(found, file):
                 continue
             found.files.remove(file)
-            paths = present(self._source, self._arrived, [file.path])
-            waited, counts = self._source.many(self._arrived, paths, (file.first, file.last))
+            paths = present(self._source, self._scan, [file.path])
+            waited, counts = self._source.many(self._scan, paths, (file.first, file.last))
             if counts.total():
                 found.rows.append(waited)
                 found.counts.update(counts)

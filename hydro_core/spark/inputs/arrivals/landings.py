@@ -73,7 +73,7 @@ class Landings:
             with as_changes(source.file):
                 read = known.get(name)
                 found[name] = seen(source, read, until, self.directory, at, to_tell=to_tell)
-            refuse_unfit(found[name].arrived, known.get(name))
+            refuse_unfit(found[name].scan, known.get(name))
         return found
 
     def as_read(
@@ -111,7 +111,7 @@ class Landings:
                     found[name] = replace(one, arrivals=Arrivals(deviations=off))
                 else:
                     found[name] = looked_at(source, None, 0)
-            refuse_unfit(found[name].arrived, read)
+            refuse_unfit(found[name].scan, read)
         return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hydro_core.files.arrived import Arrived
+from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.inputs.arrivals.delta_log import AddedFile, FileChanges, changes_between
 from hydro_core.spark.inputs.arrivals.deviations import (
@@ -50,14 +50,14 @@ class Look:
         until: the first tick that is not committed.
     """
 
-    def __init__(self, source: LandingSource, now: tuple[Arrived, Snapshot], until: int) -> None:
-        self._source, (self._arrived, self._now), self._until = source, now, until
+    def __init__(self, source: LandingSource, now: tuple[Scan, Snapshot], until: int) -> None:
+        self._source, (self._scan, self._now), self._until = source, now, until
 
     def since(self, known: KnownLanding) -> Arrivals:
         """What came, went and changed since."""
         changes = self._changes(known.snapshot)
-        off = in_columns_of(self._source, self._arrived, known.off)
-        return Judge(self._source, self._arrived, self._until).judged(changes, off)
+        off = in_columns_of(self._source, self._scan, known.off)
+        return Judge(self._source, self._scan, self._until).judged(changes, off)
 
     def _changes(self, before: Snapshot) -> LandingChanges:
         if self._now.version is not None:
@@ -86,7 +86,7 @@ class Look:
         written = [self._path(file.path) for file in changes.written]
         there = all(file.exists() for file in (*gone, *written))
         if there and _bytes(gone) + _bytes(written) <= _COMPARED:
-            at = self._source.arrived(Snapshot(self._now.kind, before)) if gone else None
+            at = self._source.scan(Snapshot(self._now.kind, before)) if gone else None
             old = self._source.hashed(at, gone, (0, self._until - 1)) if at else NO_ROWS
             return replace(found, came=came, gone=old)
         lost = [
@@ -99,9 +99,9 @@ class Look:
         for file in added:
             if not self._may_hold(file) or not self._path(file.path).exists():
                 continue
-            there = self._path(file.path) in self._arrived.found.form.constants
+            there = self._path(file.path) in self._scan.fileset.form.constants
             ends = self._source.tick_of(file.lowest), self._source.tick_of(file.highest)
-            at = self._arrived if there else self._at(file.version)
+            at = self._scan if there else self._at(file.version)
             yield CameFile(at, self._path(file.path), (file.path, 0, 0), ends, replaces)
 
     def _has(self, file: AddedFile) -> bool:
@@ -137,9 +137,7 @@ class Look:
     def _came_file(self, now: Listing, path: str, entry: Entry, *, replaces: bool) -> CameFile:
         file = file_known(now.base, path, entry.size, entry.written)
         identity = (path, entry.size, entry.written)
-        return CameFile(
-            self._arrived, file, identity, self._source.bounds(self._arrived, file), replaces
-        )
+        return CameFile(self._scan, file, identity, self._source.bounds(self._scan, file), replaces)
 
     def _unknown(self) -> LandingChanges:
         """Any tick may have changed."""
@@ -158,8 +156,8 @@ class Look:
     def _is_committed(self, lowest: int | None) -> bool:
         return lowest is None or lowest < self._until
 
-    def _at(self, version: int) -> Arrived:
-        return self._source.arrived(Snapshot(self._now.kind, version))
+    def _at(self, version: int) -> Scan:
+        return self._source.scan(Snapshot(self._now.kind, version))
 
     def _path(self, path: str) -> DataPlace:
         return self._source.file.place / path

@@ -8,8 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from hydro_core.errors import Diagnostic, InfrastructureError
-from hydro_core.files.arrived import Arrived
+from hydro_core.errors import InfrastructureError
+from hydro_core.files.scan import Scan
 from hydro_core.spark.inputs.arrivals.deviations import Deviations
 from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
 from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
@@ -25,7 +25,7 @@ class Seen:
 
     source: LandingSource
     until: int
-    arrived: Arrived
+    scan: Scan
     now: Snapshot
     arrivals: Arrivals = NOTHING_NEW
     """What came for earlier ticks since the input was read last."""
@@ -77,16 +77,13 @@ class Seen:
             InfrastructureError: which one; another try finds it as it is by then.
         """
         listing = self.now.listing
-        file = None if listing is None else listing.changed(self.arrived.found.files)
+        file = None if listing is None else listing.changed(self.scan.fileset.files)
         if file is not None:
-            raise InfrastructureError(
-                Diagnostic(
-                    "runtime",
-                    f"input `{self.source.file.name}`: {file} was written or removed while "
-                    "it was read",
-                    help="write files elsewhere and move them in when they are whole; "
-                    "then run it again",
-                )
+            raise InfrastructureError.of(
+                "runtime",
+                f"input `{self.source.file.name}`: {file} was written or removed while it was read",
+                help="write files elsewhere and move them in when they are whole; "
+                "then run it again",
             )
 
 
@@ -111,28 +108,28 @@ def as_read(source: LandingSource, known: KnownLanding, until: int) -> Seen:
     files of then were joined and removed, and one of which rows had gone by that version: they may
     be back.
     """
-    arrived = None
+    scan = None
     with suppress(FileNotFoundError):
         if known.snapshot.version is not None and not known.off.misses:
-            arrived = source.arrived(known.snapshot)
-    if arrived is not None and all(file.exists() for file in arrived.found.files):
-        now = replace(known.snapshot, table=arrived.found.table)
-        off = in_columns_of(source, arrived, known.off)
+            scan = source.scan(known.snapshot)
+    if scan is not None and all(file.exists() for file in scan.fileset.files):
+        now = replace(known.snapshot, table=scan.fileset.table)
+        off = in_columns_of(source, scan, known.off)
         found = Arrivals(changed=off.changed, deviations=off)
-        return Seen(source, until, arrived, now, found)
+        return Seen(source, until, scan, now, found)
     return looked_at(source, known, until)
 
 
 def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> Seen:
     """An input as it is now, with what came for the ticks before `until`."""
-    arrived = source.arrived()
-    now = source.snapshot(arrived)
+    scan = source.scan()
+    now = source.snapshot(scan)
     if now.listing is not None:
         before = None if known is None else known.snapshot.listing
-        now = replace(now, listing=source.described(arrived, now.listing, before))
+        now = replace(now, listing=source.described(scan, now.listing, before))
     if known is None:
-        return Seen(source, until, arrived, now)
-    return Seen(source, until, arrived, now, Look(source, (arrived, now), until).since(known))
+        return Seen(source, until, scan, now)
+    return Seen(source, until, scan, now, Look(source, (scan, now), until).since(known))
 
 
 def seen(
@@ -154,21 +151,21 @@ def seen(
         as_of: what was seen before and is looked at again; None: what is there now.
         to_tell: it is only told of, so that files need not be described for the ledger.
     """
-    arrived = source.arrived(as_of)
-    now = as_of or source.snapshot(arrived)
+    scan = source.scan(as_of)
+    now = as_of or source.snapshot(scan)
     known = None if read is None or directory is None else known_of(source, read, directory)
     if not to_tell and as_of is None and now.listing is not None and directory is not None:
         old = None if known is None else known.snapshot.listing
-        now = replace(now, listing=source.described(arrived, now.listing, old))
+        now = replace(now, listing=source.described(scan, now.listing, old))
     if read is None or known is None or directory is None or until == 0:
-        return Seen(source, until, arrived, now)
-    look = Look(source, (arrived, now), until)
+        return Seen(source, until, scan, now)
+    look = Look(source, (scan, now), until)
     accepted = accepted_of(source, read, directory)
     if accepted is None:
         found = look.since(known)
-        return Seen(source, until, arrived, now, found, found)
+        return Seen(source, until, scan, now, found, found)
     undecided = look.since(accepted)
     # What was accepted is late, too; its rows are read when they arrive.
     late = undecided.deviations.late_at(until)
     found = replace(undecided, late=late, rows=None)
-    return Seen(source, until, arrived, now, found, undecided)
+    return Seen(source, until, scan, now, found, undecided)
