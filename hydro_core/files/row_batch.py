@@ -18,7 +18,7 @@ Reading = Callable[[Any], Any]
 """From a value as it lies in a file to an item; `ValueProblem` where it is none."""
 
 
-class Landed(Protocol):
+class RowBatch(Protocol):
     """Rows with named columns."""
 
     @property
