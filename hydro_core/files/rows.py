@@ -80,7 +80,6 @@ class WantedColumns:
 
     @property
     def names(self) -> list[str]:
-        """The names of these columns."""
         return [name for name, _ in self.made]
 
 

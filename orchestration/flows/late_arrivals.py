@@ -47,7 +47,6 @@ class LateArrivals:
 
     @property
     def rows(self) -> int:
-        """How many rows are late."""
         return sum(self.late.values())
 
     @property

@@ -48,7 +48,6 @@ class CorrectionPlan:
 
     @property
     def ticks(self) -> int:
-        """How many they are."""
         return self.last.tick - self.first.tick + 1
 
 

@@ -52,7 +52,6 @@ class TheirLanding:
 
     @property
     def rows(self) -> int:
-        """How many they are."""
         return sum(self.files.values())
 
 

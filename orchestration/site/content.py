@@ -91,7 +91,6 @@ class FlowPage:
 
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.deployment.plan
 
     @property

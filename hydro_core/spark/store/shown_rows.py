@@ -37,7 +37,6 @@ class ShownRows:
 
     @property
     def count(self) -> int:
-        """How many they are."""
         return self._written.rows if self.table is None else self.table.num_rows
 
     def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

@@ -35,7 +35,6 @@ class RemovedRows:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing has gone."""
         return not (len(self.rows) or self.files)
 
     @property
