@@ -13,7 +13,7 @@ and the rows of the ledger before the last say of it nothing: its past is not to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -29,6 +29,7 @@ from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.ledger_replaced import replace_rows
 from hydro_core.spark.store.published import PUBLISHED
 from hydro_core.spark.store.schema import recorded_table
+from hydro_core.spark.store.store import OnStep
 from hydro_core.spark.store.stored_format import NOTE, refuse_newer
 from hydro_core.spark.store.table import StoredTable
 from hydro_core.storage.delta import entry_of, opened_table
@@ -38,7 +39,6 @@ from hydro_core.storage.remote import DataPlace, Remote, name_below
 _LOG = "_delta_log"
 _CHECKPOINTED = 10
 
-OnStep = Callable[[str], None]
 """Called with the name of each step before it is done."""
 
 
