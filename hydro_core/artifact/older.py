@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hydro_core.functions.expressions import part_of
-from hydro_core.functions.tree import Const, Expr, Make, Op, Part, Place, Spread
+from hydro_core.functions.kinds import Place
+from hydro_core.functions.tree import Const, Expr, Make, Op, Part, Spread
 
 Keywords = tuple[tuple[str, Expr], ...]
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
+from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
-from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part, Place
+from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part
 
 _BINARY: dict[type[ast.operator], Any] = {
     ast.Add: "+",
@@ -232,7 +234,7 @@ def _size(expr: Any) -> int:
         part = todo.pop()
         if isinstance(part, tuple):
             todo.extend(part)
-        elif hasattr(part, "__dataclass_fields__"):
+        elif is_dataclass(part):
             total += 1
-            todo.extend(getattr(part, name) for name in part.__slots__)
+            todo.extend(getattr(part, f.name) for f in fields(part) if f.compare)
     return total

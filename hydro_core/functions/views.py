@@ -205,7 +205,7 @@ def touches_missing(tree: Expr) -> bool:
 def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
     """The expression with its parts replaced."""
     changes = {}
-    for f in fields(tree):
+    for f in (f for f in fields(tree) if f.compare):
         value = getattr(tree, f.name)
         changed = _part(value, bound)
         if changed is not value:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydro_core.artifact.decode import Decoder
-from hydro_core.functions.tree import Place
+from hydro_core.functions.kinds import Place
 from tests.support.functions import text
 
 TREES = [
