@@ -39,8 +39,6 @@ from hydro_core.storage.remote import DataPlace, Remote, name_below
 _LOG = "_delta_log"
 _CHECKPOINTED = 10
 
-"""Called with the name of each step before it is done."""
-
 
 class PutBack:
     """A copied pipeline that is put in the place of what is in a store, whose right to write is
