@@ -12,29 +12,26 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
-    Given,
+    Ends,
     Growth,
-    History,
     Matching,
     OrderedByKey,
     Ordering,
-    Output,
+    OverTime,
     PerItem,
     Positional,
     Product,
     Projection,
     Running,
     Sum,
-    Window,
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Gives, Places, Summary
-from hydro_core.functions.tree import MakeRow, MakeTuple
+from hydro_core.functions.tree import Make
 from hydro_core.ir.graph import Graph, Node, NodeId
 
 
@@ -64,7 +61,8 @@ def _makes_items(node: Node) -> bool:
     cls, found = node.cls, False
     match cls:
         case PerItem(Gives.ONE):
-            found = isinstance(node.args["f"].tree, MakeRow | MakeTuple)
+            tree = node.args["f"].tree
+            found = isinstance(tree, Make) and tree.kind in ("row", "tuple")
         case PerItem(gives):
             found = gives in (Gives.UP_TO_ONE, Gives.RESULT)
         case ByKey(summary, keyed) | Running(ByKey(summary, keyed)):
@@ -75,10 +73,7 @@ def _makes_items(node: Node) -> bool:
             found = made
         case Empty() | Projection() | Product() | AsOf() | OrderedByKey() | Running():
             found = True
-        case (
-            Given() | Output() | Sum() | Matching() | Distinct()
-            | Ordering() | History() | Window() | Before()
-        ):  # fmt: skip
+        case Ends() | Sum() | Matching() | Distinct() | Ordering() | OverTime():
             found = False
         case _:
             assert_never(cls)

@@ -21,7 +21,7 @@ from hydro_core.artifact.functions import stored_call
 from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.errors import Span
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Expr, Spread
+from hydro_core.functions.tree import Const, Expr, Spread
 from hydro_core.functions.views import View
 from hydro_core.ir.graph import Endpoint, Graph
 from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
@@ -125,13 +125,8 @@ class Encoder:
 
     def tree(self, node: Expr | Spread) -> list[Any]:
         """A tree: the name of each node, its place, its parts."""
-        parts = [(f.name, getattr(node, f.name)) for f in fields(node)]
-        constant = type(node).__name__ == "Const"
-        given = [
-            self.value(part) if constant else self._part(part)
-            for name, part in parts
-            if name != "place"
-        ]
+        parts = [getattr(node, f.name) for f in fields(node) if f.compare]
+        given = [self.value(p) if isinstance(node, Const) else self._part(p) for p in parts]
         return [type(node).__name__, list(getattr(node, "place", (0, 0))), *given]
 
     def _part(self, part: Any) -> Any:
@@ -233,7 +228,7 @@ class Encoder:
             "readers": list(slot.readers),
             "item": self.type(slot.item),
             "ordered": slot.ordered,
-            "mode": slot.mode.value,
+            "mode": slot.form.stored,
             "semantic_hash": slot.semantic_hash,
             "keep": slot.keep,
             **({"bound": [slot.bound.column, slot.bound.micros]} if slot.bound else {}),

@@ -1,6 +1,6 @@
-"""Nodes of trees as deployments have them that were written before format 5.
+"""Nodes of trees as deployments have them that were written before format 6.
 
-Each kind of operation had a node of its own then.
+Tuples, rows and lists had a node each then; before format 5, each kind of operation, too.
 """
 
 from __future__ import annotations
@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hydro_core.functions.expressions import part_of
-from hydro_core.functions.tree import Const, Expr, Op, Part, Place
+from hydro_core.functions.kinds import Place
+from hydro_core.functions.tree import Const, Expr, Make, Op, Part, Spread
 
 Keywords = tuple[tuple[str, Expr], ...]
 
 
-def before_operations(name: str) -> Callable[..., Expr]:
-    """What makes the operation of such a node, given its parts in their order, and its place."""
+def node_of(name: str) -> Callable[..., Expr]:
+    """What makes the node of today of such a one, given its parts in their order, and its place."""
     return _NODES[name]
+
+
+def _row(parts: tuple[tuple[str, Expr] | Spread, ...], place: Place) -> Make:
+    names = tuple(None if isinstance(p, Spread) else p[0] for p in parts)
+    made = tuple(p if isinstance(p, Spread) else p[1] for p in parts)
+    return Make("row", made, names, place)
 
 
 def _slice(base: Expr, *bounds: Expr | None, place: Place) -> Op:
@@ -61,4 +68,7 @@ _NODES: Mapping[str, Callable[..., Expr]] = {
     "Method": _method,
     "Opaque": _opaque,
     "FString": _text,
+    "MakeTuple": lambda parts, place: Make("tuple", parts, place=place),
+    "MakeList": lambda parts, kind, place: Make(kind, parts, place=place),
+    "MakeRow": _row,
 }

@@ -1,4 +1,4 @@
-"""Functions are bound: what each parameter stands for, and the type of every expression.
+"""Functions are bound: what each parameter stands for, and a tree in which every node has a type.
 
 Whoever asks something of a function asks it of what it is applied to. A function that names a
 column that is not there, or mixes types in a way that fails whatever the values are, has a
@@ -9,13 +9,13 @@ every type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.failing_constants import check_constants, constant_value
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import Fold
 from hydro_core.functions.kinds import (
     ANY,
     FUNCTION,
@@ -44,16 +44,15 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
     SameTree,
     Spread,
 )
-from hydro_core.functions.typing_calls import call, method
+from hydro_core.functions.typing_calls import call as call_type
+from hydro_core.functions.typing_calls import method as method_type
 from hydro_core.types.item import (
     OPEN,
     STRING,
@@ -79,29 +78,16 @@ class BoundParameter:
 
 @dataclass(frozen=True, slots=True)
 class BoundFunction:
-    """A function over what it is applied to, with the types of its expressions."""
+    """A function over what it is applied to."""
 
     tree: Expr | None
+    """With the types of all expressions."""
     arguments: tuple[BoundParameter, ...]
     """What its parameters stand for, in their order."""
-    kinds: Mapping[int, ExprType]
-    """By the identities of the expressions in `tree`."""
     raw: ExprType
     """The type of the result as it is computed."""
     result: ItemType
     """The type of the result, as it is declared, or else is known."""
-
-    def of(self, expr: Expr) -> ItemType:
-        """The type of an expression of the tree; OPEN where it is not known or no item.
-
-        A difference of two times is `Scalar("timedelta")`, which is no type of any item.
-        """
-        kind = self.kind(expr)
-        return kind if isinstance(kind, ItemType) and kind != ANY else OPEN
-
-    def kind(self, expr: Expr) -> ExprType:
-        """The kind of an expression: also sets, dicts and what is not known."""
-        return self.kinds.get(id(expr), ANY)
 
 
 def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunction:
@@ -117,20 +103,17 @@ def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunc
     _check_count(fn, inputs, spread=spread)
     arguments = arguments_of(fn, inputs) or ()
     if fn.tree is None:
-        return BoundFunction(None, arguments, {}, fn.returns or ANY, fn.returns or OPEN)
-    kinds, raw = _typed(SameTree(fn.tree), fn.params, tuple(a.type for a in arguments))
-    result = fn.returns or as_item(raw, fn.tree.place)
-    return BoundFunction(fn.tree, arguments, kinds, raw, result)
+        return BoundFunction(None, arguments, fn.returns or ANY, fn.returns or OPEN)
+    tree = _typed(SameTree(fn.tree), fn.params, tuple(a.type for a in arguments))
+    result = fn.returns or as_item(tree.type, fn.tree.place)
+    return BoundFunction(tree, arguments, tree.type, result)
 
 
 @lru_cache(maxsize=4096)
-def _typed(
-    of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]
-) -> tuple[Mapping[int, ExprType], ExprType]:
-    typer = _Typer()
-    raw = typer.kind(of.tree, dict(zip(params, types, strict=True)))
+def _typed(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]) -> Expr:
+    tree = _TYPER.of(of.tree, dict(zip(params, types, strict=True)))
     check_constants(of.tree)
-    return typer.kinds, raw
+    return tree
 
 
 def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ...] | None:
@@ -178,146 +161,161 @@ def _check_count(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> None:
 NamedTypes = Mapping[str, ExprType]
 
 
-@dataclass(slots=True)
-class _Typer:
-    """Types trees; remembers the kind of every node."""
+class _Typer(Fold[NamedTypes, Expr]):
+    """The node with its type, and with those of its parts."""
 
-    kinds: dict[int, ExprType] = field(default_factory=dict)
+    def _const(self, node: Const, around: NamedTypes) -> Expr:
+        return replace(node, type=of_constant(node.value))
 
-    def kind(self, expr: Expr, names: NamedTypes) -> ExprType:
-        found: ExprType = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
-        self.kinds[id(expr)] = found
-        return found
+    def _param(self, node: Param, around: NamedTypes) -> Expr:
+        return replace(node, type=around[node.name])
 
-    def _const(self, expr: Const, _: NamedTypes) -> ExprType:
-        return of_constant(expr.value)
+    def _part(self, node: Part, around: NamedTypes) -> Expr:
+        base = self.of(node.base, around)
+        return replace(node, base=base, type=parts.part_of(base.type, node))
 
-    def _param(self, expr: Param, names: NamedTypes) -> ExprType:
-        return names[expr.name]
-
-    def _part(self, expr: Part, names: NamedTypes) -> ExprType:
-        return parts.part_of(self.kind(expr.base, names), expr)
-
-    def _op(self, expr: Op, names: NamedTypes) -> ExprType:
-        match expr.family:
+    def _op(self, node: Op, around: NamedTypes) -> Expr:
+        call = _Call(self, node, around)
+        found: ExprType
+        match node.family:
             case "unread":
-                return self._unread(expr, names)
+                found = STRING if node.name == FORMAT else NULL if node.name == RAISE else ANY
             case "method":
-                return method(self.kind(expr.args[0], names), self._site(expr, names))
+                found = method_type(call.args[0].type, call.site())
             case _:
-                return call(self._site(expr, names))
+                found = call_type(call.site())
+        return replace(node, args=call.args, keywords=call.keywords, type=found)
 
-    def _ifelse(self, expr: IfElse, names: NamedTypes) -> ExprType:
-        self.kind(expr.test, names)
-        then, otherwise = self.kind(expr.then, names), self.kind(expr.otherwise, names)
-        return join(then, otherwise, expr.place)
+    def _if_else(self, node: IfElse, around: NamedTypes) -> Expr:
+        test, then, otherwise = (
+            self.of(part, around) for part in (node.test, node.then, node.otherwise)
+        )
+        found = join(then.type, otherwise.type, node.place)
+        return replace(node, test=test, then=then, otherwise=otherwise, type=found)
 
-    def _site(self, expr: Op, names: NamedTypes) -> CallSite:
-        functions: dict[str | int, Inner] = {}
-        is_operator = expr.family not in ("method", "call")
-        is_method = expr.family == "method"
-        given = expr.args[is_method:]
-        args: list[ExprType] = []
-        for i, arg in enumerate(given):
-            value = is_operator or not self._is_function(arg, names)
-            args.append(self.kind(arg, names) if value else FUNCTION)
-            if isinstance(arg, Inner):
-                functions[i] = arg
-        keywords: dict[str, ExprType] = {}
-        for k, arg in expr.keywords:
-            keywords[k] = FUNCTION if self._is_function(arg, names) else self.kind(arg, names)
-            if isinstance(arg, Inner):
-                functions[k] = arg
+    def _let(self, node: Let, around: NamedTypes) -> Expr:
+        value = self.of(node.value, around)
+        body = self.of(node.body, {**around, node.name: value.type})
+        return replace(node, value=value, body=body, type=body.type)
 
-        def apply(which: str | int, given: tuple[ExprType, ...]) -> ExprType:
-            function = functions.get(which)
-            if function is None or len(function.params) != len(given):
-                return ANY
-            return self.kind(
-                function.body, {**names, **dict(zip(function.params, given, strict=True))}
-            )
+    def _inner(self, node: Inner, around: NamedTypes) -> Expr:
+        raise parts.no_value(node)
 
+    def _make(self, node: Make, around: NamedTypes) -> Expr:
+        made = tuple(
+            Spread(self.of(p.value, around)) if isinstance(p, Spread) else self.of(p, around)
+            for p in node.parts
+        )
+        node = replace(node, parts=made)
+        match node.kind:
+            case "tuple":
+                return replace(node, type=_tuple_of(made))
+            case "row":
+                return replace(node, type=_row_of(node))
+            case "list" | "set":
+                kinds = [_elements(p.value) if isinstance(p, Spread) else p.type for p in made]
+                element = joined(kinds, node.place)
+                found = SetOf(element) if node.kind == "set" else Array(part(element))
+                return replace(node, type=found)
+
+    def _comprehension(self, node: Comprehension, around: NamedTypes) -> Expr:
+        source = self.of(node.source, around)
+        targets: tuple[ExprType, ...] = (_elements(source),)
+        if len(node.targets) > 1:
+            unpacked = parts.unpack(targets[0], len(node.targets), None, node.place, sure=True)
+            targets = unpacked.fields if isinstance(unpacked, Tuple) else ()
+        inner = {**around, **dict(zip(node.targets, targets, strict=True))}
+        conditions = tuple(self.of(condition, inner) for condition in node.conditions)
+        element = self.of(node.element, inner)
+        found = SetOf(element.type) if node.kind == "set" else Array(part(element.type))
+        return replace(node, source=source, conditions=conditions, element=element, type=found)
+
+
+_TYPER = _Typer()
+
+
+class _Call:
+    """The operands of an operation with their types; functions among them, as they are applied."""
+
+    def __init__(self, typer: _Typer, node: Op, around: NamedTypes) -> None:
+        self._typer, self._node, self._around = typer, node, around
+        self._first = int(node.family == "method")
+        self.args = tuple(self._operand(i, arg) for i, arg in enumerate(node.args))
+        self.keywords = tuple((k, self._operand(None, arg)) for k, arg in node.keywords)
+
+    def _operand(self, number: int | None, arg: Expr) -> Expr:
+        """An operand; what stands for a function where one may be given, also a method that is
+        not called.
+        """
+        family = self._node.family
+        if isinstance(arg, Inner) and family in ("method", "call", "unread"):
+            return replace(arg, type=FUNCTION)
+        if family in ("method", "call") and isinstance(arg, Part) and arg.by_name:
+            base = self._typer.of(arg.base, self._around)
+            if (number is None or number >= self._first) and parts.is_method(
+                base.type, str(arg.step)
+            ):
+                return replace(arg, base=base, type=FUNCTION)
+            return replace(arg, base=base, type=parts.part_of(base.type, arg))
+        return self._typer.of(arg, self._around)
+
+    def site(self) -> CallSite:
+        """The call as an entry sees it."""
+        given = self.args[self._first :]
         return CallSite(
-            *(expr.name[is_method:], tuple(args), given, keywords, apply, expr.place, self.kinds),
+            *(self._node.name[self._first :], tuple(a.type for a in given), given),
+            *({k: a.type for k, a in self.keywords}, self._apply, self._node.place),
             value_of=constant_value,
         )
 
-    def _is_function(self, expr: Expr, names: NamedTypes) -> bool:
-        """Whether it stands for a function: of a method that is not called, too."""
-        if isinstance(expr, Part) and expr.by_name:
-            return parts.is_method(self.kind(expr.base, names), str(expr.step))
-        return isinstance(expr, Inner)
+    def _apply(self, which: str | int, given: tuple[ExprType, ...]) -> ExprType:
+        """What a function among the arguments gives for values of such types."""
+        given_by: dict[str | int, Expr] = dict(self.keywords)
+        given_by.update(enumerate(self.args[self._first :]))
+        function = given_by.get(which)
+        if not isinstance(function, Inner) or len(function.params) != len(given):
+            return ANY
+        inner = {**self._around, **dict(zip(function.params, given, strict=True))}
+        body = self._typer.of(function.body, inner)
+        applied = replace(function, body=body)
+        self.args = tuple(applied if a is function else a for a in self.args)
+        self.keywords = tuple((k, applied if a is function else a) for k, a in self.keywords)
+        return body.type
 
-    def _unread(self, expr: Op, names: NamedTypes) -> ExprType:
-        for arg in expr.operands:
-            # Nothing is known of what is called: it may take functions.
-            if not isinstance(arg, Inner):
-                self.kind(arg, names)
-        if expr.name == FORMAT:
-            return STRING
-        return NULL if expr.name == RAISE else ANY
 
-    def _inner(self, expr: Inner, _: NamedTypes) -> ExprType:
-        raise parts.no_value(expr)
+def _tuple_of(made: tuple[Expr | Spread, ...]) -> ExprType:
+    fields: list[ItemType] = []
+    for item in made:
+        if not isinstance(item, Spread):
+            fields.append(part(item.type))
+            continue
+        spread = item.value.type
+        if not isinstance(spread, Tuple):
+            _elements(item.value)
+            return computed_of(spread)
+        fields.extend(spread.fields)
+    return Tuple(tuple(fields))
 
-    def _maketuple(self, expr: MakeTuple, names: NamedTypes) -> ExprType:
-        fields: list[ItemType] = []
-        for item in expr.parts:
-            if not isinstance(item, Spread):
-                fields.append(part(self.kind(item, names)))
-                continue
-            spread = self.kind(item.value, names)
-            if not isinstance(spread, Tuple):
-                self._elements(spread, item.value)
-                return computed_of(spread)
-            fields.extend(spread.fields)
-        return Tuple(tuple(fields))
 
-    def _makerow(self, expr: MakeRow, names: NamedTypes) -> ExprType:
-        rows: list[Row] = []
-        for item in expr.parts:
-            if not isinstance(item, Spread):
-                rows.append(Row((Field(item[0], part(self.kind(item[1], names))),)))
-                continue
-            spread = self.kind(item.value, names)
-            if spread == NULL:
-                return NULL
-            if isinstance(spread, Row):
-                rows.append(spread)
-            elif not is_open(spread) and not isinstance(spread, DictOf):
-                place = item.value.place
-                raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
-        # Of a spread that is no row it is not known which columns it has.
-        return merged(*rows) if len(rows) == len(expr.parts) else ANY
+def _row_of(node: Make) -> ExprType:
+    rows: list[Row] = []
+    for name, item in zip(node.names, node.parts, strict=True):
+        if not isinstance(item, Spread):
+            rows.append(Row((Field(str(name), part(item.type)),)))
+            continue
+        spread, place = item.value.type, item.value.place
+        if spread == NULL:
+            return NULL
+        if isinstance(spread, Row):
+            rows.append(spread)
+        elif not is_open(spread) and not isinstance(spread, DictOf):
+            raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
+    # Of a spread that is no row it is not known which columns it has.
+    return merged(*rows) if len(rows) == len(node.parts) else ANY
 
-    def _makelist(self, expr: MakeList, names: NamedTypes) -> ExprType:
-        kinds = [
-            self._elements(self.kind(p.value, names), p.value)
-            if isinstance(p, Spread)
-            else self.kind(p, names)
-            for p in expr.parts
-        ]
-        element = joined(kinds, expr.place)
-        return SetOf(element) if expr.kind == "set" else Array(part(element))
 
-    def _elements(self, kind: ExprType, expr: Expr) -> ExprType:
-        found = elements(kind)
-        if found is None:
-            raise TypeProblem(f"there is nothing to go through in {kind}", place=expr.place)
-        return found
-
-    def _comprehension(self, expr: Comprehension, names: NamedTypes) -> ExprType:
-        element = self._elements(self.kind(expr.source, names), expr.source)
-        if len(expr.targets) == 1:
-            targets: tuple[Any, ...] = (element,)
-        else:
-            unpacked = parts.unpack(element, len(expr.targets), None, expr.place, sure=True)
-            targets = unpacked.fields if isinstance(unpacked, Tuple) else ()
-        inner = {**names, **dict(zip(expr.targets, targets, strict=True))}
-        for condition in expr.conditions:
-            self.kind(condition, inner)
-        found = self.kind(expr.element, inner)
-        return SetOf(found) if expr.kind == "set" else Array(part(found))
-
-    def _let(self, expr: Let, names: NamedTypes) -> ExprType:
-        return self.kind(expr.body, {**names, expr.name: self.kind(expr.value, names)})
+def _elements(expr: Expr) -> ExprType:
+    found = elements(expr.type)
+    if found is None:
+        raise TypeProblem(f"there is nothing to go through in {expr.type}", place=expr.place)
+    return found

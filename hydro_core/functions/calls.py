@@ -11,7 +11,7 @@ from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
-from hydro_core.functions.tree import Const, Expr, Inner, Let, MakeRow, Op, Param, Spread
+from hydro_core.functions.tree import Const, Expr, Inner, Let, Make, Op, Param, Spread
 
 _DEPTH = 30
 """Functions within functions that are read in place."""
@@ -109,11 +109,12 @@ class Calls(Expressions):
         place = self.place(node)
         if not node.keywords and args:
             return Op("dict", args, (), place)
-        parts: list[Any] = [Spread(Op("dict", (a,), (), place)) for a in args]
+        parts: list[Expr | Spread] = [Spread(Op("dict", (a,), (), place)) for a in args]
         for keyword in node.keywords:
             value = self.expr(keyword.value, scope)
-            parts.append(Spread(value) if keyword.arg is None else (keyword.arg, value))
-        return MakeRow(tuple(parts), place)
+            parts.append(Spread(value) if keyword.arg is None else value)
+        names = (*(None for _ in args), *(keyword.arg for keyword in node.keywords))
+        return Make("row", tuple(parts), names, place)
 
     def _member_call(self, binding: Binding, attr: str, node: ast.Call, scope: Scope) -> Expr:
         match binding:

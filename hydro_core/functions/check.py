@@ -21,8 +21,8 @@ from hydro_core.functions.allowed import (
     visible,
 )
 from hydro_core.functions.constant_limits import MOST_BITS
+from hydro_core.functions.kinds import Place
 from hydro_core.functions.library.registry import ALL_METHODS
-from hydro_core.functions.tree import Place
 
 Locate = Callable[[ast.AST], Place]
 """From a node of the syntax tree to its line and column in the program, both from 1."""

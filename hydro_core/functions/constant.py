@@ -20,17 +20,7 @@ from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.from_tree import Syntax, called, compiled
 from hydro_core.functions.library.operations import OPERATIONS
 from hydro_core.functions.library.registry import OF_TYPES
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    Inner,
-    MakeList,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Part,
-)
+from hydro_core.functions.tree import Comprehension, Const, Expr, Inner, Make, Op, Part
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
@@ -166,7 +156,7 @@ class _Charged(Syntax):
         match node:
             case (
                 Const(list() | tuple() | dict() | str() | bytes())
-                | MakeTuple() | MakeList() | MakeRow() | Comprehension()
+                | Make() | Comprehension()
             ):  # fmt: skip
                 return self._by(self._evaluation.made, node, found)
             case _:
@@ -175,12 +165,12 @@ class _Charged(Syntax):
     def _by(self, function: Callable[..., Any], node: Expr, *given: ast.expr) -> ast.Call:
         return called(self.held(partial(function, node)), *given)
 
-    def _Part(self, node: Part) -> ast.expr:  # noqa: N802
+    def _part(self, node: Part, around: None) -> ast.expr:
         return self._by(self._evaluation.part, node, self.expr(node.base))
 
-    def _Op(self, node: Op) -> ast.expr:  # noqa: N802
+    def _op(self, node: Op, around: None) -> ast.expr:
         if node.family in _LAZY:
-            return super()._Op(node)
+            return super()._op(node, None)
         parts = [self.expr(arg) for arg in node.args]
         if node.family == "comparison":
             return self.operator(
@@ -190,9 +180,9 @@ class _Charged(Syntax):
         found.keywords = [ast.keyword(arg=n, value=self.expr(value)) for n, value in node.keywords]
         return found
 
-    def _Comprehension(self, node: Comprehension) -> ast.expr:  # noqa: N802
+    def _comprehension(self, node: Comprehension, around: None) -> ast.expr:
         kind = "list" if node.kind == "generator" else node.kind
-        found = super()._Comprehension(replace(node, kind=kind))
+        found = super()._comprehension(replace(node, kind=kind), None)
         assert isinstance(found, ast.ListComp | ast.SetComp)
         loop = found.generators[0]
         loop.iter = called(self.held(self._evaluation.each), loop.iter)

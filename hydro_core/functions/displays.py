@@ -7,18 +7,7 @@ from typing import Any, Literal
 
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    MakeList,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Comprehension, Const, Expr, Make, Op, Param, Part, Spread
 
 
 class Displays(FunctionReading):
@@ -26,41 +15,46 @@ class Displays(FunctionReading):
 
     def read_Tuple(self, node: ast.Tuple, scope: Scope) -> Expr:  # noqa: N802
         """`(a, *b)`."""
-        return MakeTuple(self._parts(node.elts, scope), self.place(node))
+        return self._made("tuple", node, scope)
 
     def read_List(self, node: ast.List, scope: Scope) -> Expr:  # noqa: N802
         """`[a, *b]`."""
-        return MakeList(self._parts(node.elts, scope), "list", self.place(node))
+        return self._made("list", node, scope)
 
     def read_Set(self, node: ast.Set, scope: Scope) -> Expr:  # noqa: N802
         """`{a, *b}`."""
-        return MakeList(self._parts(node.elts, scope), "set", self.place(node))
+        return self._made("set", node, scope)
 
-    def _parts(self, nodes: list[ast.expr], scope: Scope) -> tuple[Expr | Spread, ...]:
-        return tuple(
+    def _made(
+        self,
+        kind: Literal["tuple", "list", "set"],
+        node: ast.Tuple | ast.List | ast.Set,
+        scope: Scope,
+    ) -> Make:
+        parts = (
             Spread(self.expr(n.value, scope)) if isinstance(n, ast.Starred) else self.expr(n, scope)
-            for n in nodes
+            for n in node.elts
         )
+        return Make(kind, tuple(parts), place=self.place(node))
 
     def read_Dict(self, node: ast.Dict, scope: Scope) -> Expr:  # noqa: N802
         """A row where the keys are names; a constant where all is constant."""
-        parts: list[tuple[Any, Expr] | Spread] = []
+        names: list[Any] = []
+        parts: list[Expr | Spread] = []
         for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                parts.append(Spread(self.expr(value, scope)))
-                continue
-            match self.expr(key, scope):
-                case Const(name):
-                    parts.append((name, self.expr(value, scope)))
-                case _:
-                    return self.opaque("(dict)", node, scope)
-        if all(isinstance(p, Spread) or isinstance(p[0], str) for p in parts):
-            return MakeRow(tuple(parts), self.place(node))
-        entries: dict[Any, Any] = {}
-        for part in parts:
-            if isinstance(part, Spread) or not isinstance(part[1], Const):
+            name = None if key is None else self.expr(key, scope)
+            if name is not None and not isinstance(name, Const):
                 return self.opaque("(dict)", node, scope)
-            entries[part[0]] = part[1].value
+            found = self.expr(value, scope)
+            names.append(None if name is None else name.value)
+            parts.append(Spread(found) if name is None else found)
+        if all(
+            isinstance(p, Spread) or isinstance(n, str) for n, p in zip(names, parts, strict=True)
+        ):
+            return Make("row", tuple(parts), tuple(names), self.place(node))
+        if not all(isinstance(part, Const) for part in parts):
+            return self.opaque("(dict)", node, scope)
+        entries = {n: p.value for n, p in zip(names, parts, strict=True) if isinstance(p, Const)}
         return Const(entries, self.place(node))
 
     def read_ListComp(self, node: ast.ListComp, scope: Scope) -> Expr:  # noqa: N802
@@ -148,14 +142,9 @@ def unpacked(target: ast.expr, value: Expr) -> list[tuple[str, Expr]]:
 
 
 def _parts_of(value: Expr, targets: list[ast.expr], star: int | None) -> list[Expr]:
-    if (
-        isinstance(value, MakeTuple | MakeList)
-        and star is None
-        and len(value.parts) == len(targets)
-    ):
-        plain = [p for p in value.parts if not isinstance(p, Spread)]
-        if len(plain) == len(targets):
-            return plain
+    fields = value.fields if isinstance(value, Make) and value.kind != "row" else None
+    if fields is not None and star is None and len(fields) == len(targets):
+        return list(fields.values())
     whole = Op(UNPACK, (value, Const(len(targets)), Const(star)))
     return [Part(whole, i) for i in range(len(targets))]
 

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
+from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
-from hydro_core.functions.tree import (
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Param,
-    Part,
-    Place,
-)
+from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part
 
 _BINARY: dict[type[ast.operator], Any] = {
     ast.Add: "+",
@@ -229,12 +220,10 @@ def part_of(base: Expr, index: Expr, place: Place) -> Expr:
 def as_constant(expr: Expr) -> Expr:
     """A display of constants as one constant, anything else as it is."""
     match expr:
-        case MakeRow(parts, place) if all(
-            isinstance(p, tuple) and isinstance(p[1], Const) for p in parts
-        ):
-            return Const({p[0]: p[1].value for p in parts}, place)  # type: ignore[index,union-attr]
-        case MakeTuple(parts, place) if all(isinstance(p, Const) for p in parts):
-            return Const(tuple(p.value for p in parts), place)  # type: ignore[union-attr]
+        case Make("tuple" | "row" as kind, parts) if all(isinstance(p, Const) for p in parts):
+            fields = expr.fields or {}
+            entries = {name: p.value for name, p in fields.items() if isinstance(p, Const)}
+            return Const(entries if kind == "row" else tuple(entries.values()), expr.place)
         case _:
             return expr
 
@@ -245,7 +234,7 @@ def _size(expr: Any) -> int:
         part = todo.pop()
         if isinstance(part, tuple):
             todo.extend(part)
-        elif hasattr(part, "__dataclass_fields__"):
+        elif is_dataclass(part):
             total += 1
-            todo.extend(getattr(part, name) for name in part.__slots__)
+            todo.extend(getattr(part, f.name) for f in fields(part) if f.compare)
     return total

@@ -75,7 +75,7 @@ def field_map(
     if fn.tree is None or names is None:
         return _result(computed(*everything), NONE, inputs, fn.returns)
     tracer = Tracer(shapes)
-    value = _output(tracer.trace(fn.tree, names), use, shapes)
+    value = _output(tracer.of(fn.tree, names), use, shapes)
     found = _result(value, frozenset(tracer.changed), inputs, fn.returns)
     made = made_fields(fn, inputs, use=use) if spread else {}
     return replace(found, made=made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from hydro_core.functions.tree import MakeRow, MakeTuple, Part, Spread
+from hydro_core.functions.tree import Make, Part
 from hydro_core.types.item import ItemType, Row, Tuple
 
 _POSITION = re.compile(r"_([1-9][0-9]*)")
@@ -59,10 +59,6 @@ def made_field(part: Part) -> Any:
     known.
     """
     match part.base:
-        case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
-            place = position(part)
-            return parts[place] if place is not None and 0 <= place < len(parts) else None
-        case MakeRow(parts) if not any(isinstance(p, Spread) for p in parts):
-            named = [p[1] for p in parts if not isinstance(p, Spread) and p[0] == part.step]
-            return named[-1] if named else None
+        case Make("tuple" | "row" as kind) as made if made.fields is not None:
+            return made.fields.get(position(part) if kind == "tuple" else part.step)
     return None

@@ -15,6 +15,7 @@ from typing import Any
 from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.fold import Fold
 from hydro_core.functions.library.meanings import formatted
 from hydro_core.functions.library.operations import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
@@ -25,9 +26,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -178,7 +177,7 @@ def _is_known(node: Op) -> bool:
     return node.family != "unread"
 
 
-class Syntax:
+class Syntax(Fold[None, ast.expr]):
     """Syntax of trees: as it runs, or as it is shown."""
 
     def __init__(self, shown: Mapping[str, str] | None = None) -> None:
@@ -203,10 +202,9 @@ class Syntax:
 
     def expr(self, node: Expr) -> ast.expr:
         """The syntax of an expression."""
-        builder: Callable[[Any], ast.expr] = getattr(self, f"_{type(node).__name__}")
-        return builder(node)
+        return self.of(node, None)
 
-    def _Const(self, node: Const) -> ast.expr:  # noqa: N802
+    def _const(self, node: Const, around: None) -> ast.expr:
         return self._value(node.value)
 
     def _value(self, value: Any) -> ast.expr:
@@ -231,10 +229,10 @@ class Syntax:
         self.constants[name] = value
         return self.read(name)
 
-    def _Param(self, node: Param) -> ast.expr:  # noqa: N802
+    def _param(self, node: Param, around: None) -> ast.expr:
         return self.read(self.name(node.name))
 
-    def _Part(self, node: Part) -> ast.expr:  # noqa: N802
+    def _part(self, node: Part, around: None) -> ast.expr:
         base = self.expr(node.base)
         if node.by_name:
             return self._attribute(base, str(node.step))
@@ -245,7 +243,7 @@ class Syntax:
             return ast.Attribute(value=base, attr=name, ctx=ast.Load())
         return called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
 
-    def _Op(self, node: Op) -> ast.expr:  # noqa: N802
+    def _op(self, node: Op, around: None) -> ast.expr:
         if node.family == "method":
             method = self._attribute(self.expr(node.args[0]), node.name[1:])
             return self._call(method, node, node.args[1:])
@@ -291,7 +289,7 @@ class Syntax:
             format_spec=ast.JoinedStr(values=[spec]) if form else None,
         )
 
-    def _IfElse(self, node: IfElse) -> ast.expr:  # noqa: N802
+    def _if_else(self, node: IfElse, around: None) -> ast.expr:
         test, then, otherwise = map(self.expr, (node.test, node.then, node.otherwise))
         return ast.IfExp(test=test, body=then, orelse=otherwise)
 
@@ -317,25 +315,19 @@ class Syntax:
             else:
                 yield self.expr(part)
 
-    def _MakeTuple(self, node: MakeTuple) -> ast.expr:  # noqa: N802
-        return ast.Tuple(elts=list(self._parts(node.parts)), ctx=ast.Load())
+    def _make(self, node: Make, around: None) -> ast.expr:
+        match node.kind:
+            case "tuple":
+                return ast.Tuple(elts=list(self._parts(node.parts)), ctx=ast.Load())
+            case "list":
+                return ast.List(elts=list(self._parts(node.parts)), ctx=ast.Load())
+            case "set":
+                return ast.Set(elts=list(self._parts(node.parts)))
+            case "row":
+                keys = (None if name is None else ast.Constant(value=name) for name in node.names)
+                return ast.Dict(keys=[*keys], values=[*map(self.expr, children(node))])
 
-    def _MakeList(self, node: MakeList) -> ast.expr:  # noqa: N802
-        parts = list(self._parts(node.parts))
-        if node.kind == "set":
-            return ast.Set(elts=parts)
-        return ast.List(elts=parts, ctx=ast.Load())
-
-    def _MakeRow(self, node: MakeRow) -> ast.expr:  # noqa: N802
-        keys: list[ast.expr | None] = []
-        values: list[ast.expr] = []
-        for part in node.parts:
-            spread = isinstance(part, Spread)
-            keys.append(None if isinstance(part, Spread) else ast.Constant(value=part[0]))
-            values.append(self.expr(part.value if spread else part[1]))  # type: ignore[index,union-attr]
-        return ast.Dict(keys=keys, values=values)
-
-    def _Comprehension(self, node: Comprehension) -> ast.expr:  # noqa: N802
+    def _comprehension(self, node: Comprehension, around: None) -> ast.expr:
         names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.targets]
         target = names[0] if len(names) == 1 else ast.Tuple(elts=names, ctx=ast.Store())
         loop = ast.comprehension(
@@ -348,10 +340,10 @@ class Syntax:
         found: ast.expr = made[node.kind](elt=self.expr(node.element), generators=[loop])
         return found
 
-    def _Inner(self, node: Inner) -> ast.expr:  # noqa: N802
+    def _inner(self, node: Inner, around: None) -> ast.expr:
         return self.function(node.params, node.body)
 
-    def _Let(self, node: Let) -> ast.expr:  # noqa: N802
+    def _let(self, node: Let, around: None) -> ast.expr:
         return called(self.function((node.name,), node.body), self.expr(node.value))
 
 

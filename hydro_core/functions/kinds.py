@@ -13,7 +13,6 @@ from datetime import timedelta, timezone
 from typing import Any, cast
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.tree import Const, Expr, Place
 from hydro_core.types.common import common_type, type_of
 from hydro_core.types.item import (
     BOOLEAN,
@@ -31,6 +30,9 @@ from hydro_core.types.item import (
     is_integer,
     nullable,
 )
+
+Place = tuple[int, int]
+"""Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +252,3 @@ def computed_of(kind: ExprType) -> ExprType:
     on which it fails.
     """
     return NULL if kind == NULL else ANY
-
-
-def constant_of(expr: Expr | None) -> Any:
-    """The value of a constant expression, `...` of another."""
-    return expr.value if isinstance(expr, Const) else ...

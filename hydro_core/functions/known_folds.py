@@ -15,16 +15,7 @@ from typing import Any, Literal
 
 from hydro_core.functions.fields import position
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import (
-    Expr,
-    IfElse,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part
 from hydro_core.functions.walk import mentions
 
 
@@ -93,13 +84,8 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
     if _same(expr, acc):
         return StartKept()
     match expr:
-        case MakeTuple(parts) if parts:
-            return _parts(dict(enumerate(parts)), acc, name, names=None)
-        case MakeRow(fields) if fields and not any(isinstance(f, Spread) for f in fields):
-            named = dict(f for f in fields if not isinstance(f, Spread))
-            return (
-                _parts(named, acc, name, names=tuple(named)) if len(named) == len(fields) else None
-            )
+        case Make("tuple" | "row", parts) if expr.fields and len(expr.fields) == len(parts):
+            return _parts(expr, expr.fields, acc, name)
         case Op("+" | "-"):
             return _total(expr, acc, name)
         case Op("min" | "max", (a, b), ()):
@@ -112,16 +98,14 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
             return None
 
 
-def _parts(
-    fields: Mapping[Any, Expr | Spread], acc: Expr, name: str, *, names: tuple[str, ...] | None
-) -> KnownFold | None:
+def _parts(made: Make, fields: Mapping[Any, Expr], acc: Expr, name: str) -> KnownFold | None:
     known = []
     for key, part in fields.items():
-        found = None if isinstance(part, Spread) else _known(part, Part(acc, key), name)
+        found = _known(part, Part(acc, key), name)
         if found is None:
             return None
         known.append(found)
-    return FoldParts(tuple(known), names)
+    return FoldParts(tuple(known), tuple(fields) if made.kind == "row" else None)
 
 
 def _total(expr: Expr, acc: Expr, name: str) -> Total | None:

@@ -16,6 +16,7 @@ from typing import Any
 from hydro_core.functions.bind import BoundParameter, arguments_of
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import Fold
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.tree import (
     UNARY,
@@ -25,9 +26,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -48,7 +47,20 @@ class _Named:
     type: ItemType = UNKNOWN
 
 
-_Names = Mapping[str, _Named]
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What names stand for."""
+
+    of: Mapping[str, _Named]
+    depth: int = 0
+    """The number of variables that are bound around."""
+
+    def inner(self, types: Sequence[tuple[str, ItemType]]) -> _Names:
+        """With further variables."""
+        bound = {
+            name: _Named(("variable", self.depth + i), of) for i, (name, of) in enumerate(types)
+        }
+        return _Names({**self.of, **bound}, self.depth + len(types))
 
 
 def normal_form(fn: Fn, arguments: Sequence[ItemType]) -> NormalForm:
@@ -69,7 +81,7 @@ def _whole(
     of: SameTree, params: tuple[str, ...], arguments: tuple[BoundParameter, ...]
 ) -> NormalForm:
     names = {p: _argument(a, len(params)) for p, a in zip(params, arguments, strict=True)}
-    return _form(of.tree, names, 0)
+    return _NORMAL.form(of.tree, _Names(names))
 
 
 def _declared(fn: Fn) -> tuple[bool, ...]:
@@ -88,79 +100,93 @@ def _argument(argument: BoundParameter, parameters: int) -> _Named:
     return _Named(whole, of)
 
 
-def _form(node: Expr, names: _Names, depth: int) -> NormalForm:
-    return _read(node, names, depth).form
+class _Normal(Fold[_Names, _Named]):
+    """The form of an expression, and its type as far as it is known for sure."""
+
+    def form(self, node: Expr, around: _Names) -> NormalForm:
+        """The form alone."""
+        return self.of(node, around).form
+
+    def _const(self, node: Const, around: _Names) -> _Named:
+        return _Named(_constant(node.value))
+
+    def _param(self, node: Param, around: _Names) -> _Named:
+        return around.of.get(node.name) or _Named(("free", node.name))
+
+    def _part(self, node: Part, around: _Names) -> _Named:
+        """A field, where it is one for sure; an element of an array, or what is not known."""
+        base = self.of(node.base, around)
+        field = field_in(base.type, node)
+        if field is not None:
+            return _Named(("field", base.form, field.step), field.type)
+        if node.by_name:
+            return _Named(("attribute", base.form, node.step))
+        element = base.type.element if isinstance(base.type, Array) else UNKNOWN
+        known = element if isinstance(node.step, int) else UNKNOWN
+        return _Named(("index", base.form, _constant(node.step)), known)
+
+    def _op(self, node: Op, around: _Names) -> _Named:
+        parts = _flat(node) if node.family in ("and", "or") else node.args
+        forms = tuple(self.form(part, around) for part in parts)
+        keywords = tuple((name, self.form(value, around)) for name, value in node.keywords)
+        return _Named(_operation(node, forms, keywords))
+
+    def _if_else(self, node: IfElse, around: _Names) -> _Named:
+        parts = (node.test, node.then, node.otherwise)
+        return _Named(("if", *(self.form(part, around) for part in parts)))
+
+    def _make(self, node: Make, around: _Names) -> _Named:
+        star = "**" if node.kind == "row" else "*"
+        made: list[NormalForm] = []
+        for part, name in zip(node.parts, node.names or (None,) * len(node.parts), strict=True):
+            if isinstance(part, Spread):
+                made.append((star, self.form(part.value, around)))
+            else:
+                form = self.form(part, around)
+                made.append(form if name is None else ("column", name, form))
+        return _Named((node.kind, *made))
+
+    def _let(self, node: Let, around: _Names) -> _Named:
+        bound = self.of(node.value, around)
+        inner = self.of(node.body, around.inner([(node.name, bound.type)]))
+        return _Named(("let", bound.form, inner.form), inner.type)
+
+    def _comprehension(self, node: Comprehension, around: _Names) -> _Named:
+        source = self.of(node.source, around)
+        element: ItemType = UNKNOWN
+        if isinstance(source.type, Array) and len(node.targets) == 1:
+            element = source.type.element
+        inner = around.inner([(name, element) for name in node.targets])
+        conditions = tuple(self.form(c, inner) for c in node.conditions)
+        made = self.form(node.element, inner)
+        number = len(node.targets)
+        return _Named(("comprehension", node.kind, number, source.form, conditions, made))
+
+    def _inner(self, node: Inner, around: _Names) -> _Named:
+        inside = around.inner([(name, UNKNOWN) for name in node.params])
+        return _Named(("lambda", len(node.params), self.form(node.body, inside)))
 
 
-def _read(node: Expr, names: _Names, depth: int) -> _Named:
-    """The form of an expression; `depth` is the number of variables that are bound around it."""
-    match node:
-        case Const(value):
-            return _Named(_constant(value))
-        case Param(name):
-            return names.get(name) or _Named(("free", name))
-        case Part(base):
-            return _part_of(node, _read(base, names, depth))
-        case Op("[]", (base, index)):
-            return _Named(("index", _form(base, names, depth), _form(index, names, depth)))
-        case Let(name, value, body):
-            bound = _read(value, names, depth)
-            inner = _read(body, {**names, name: _Named(("variable", depth), bound.type)}, depth + 1)
-            return _Named(("let", bound.form, inner.form), inner.type)
-        case _:
-            return _Named(_other(node, names, depth))
+_NORMAL = _Normal()
 
 
-def _part_of(node: Part, base: _Named) -> _Named:
-    """A field, where it is one for sure; an element of an array, or what is not known."""
-    field = field_in(base.type, node)
-    if field is not None:
-        return _Named(("field", base.form, field.step), field.type)
-    if node.by_name:
-        return _Named(("attribute", base.form, node.step))
-    element = base.type.element if isinstance(base.type, Array) else UNKNOWN
-    known = element if isinstance(node.step, int) else UNKNOWN
-    return _Named(("index", base.form, _constant(node.step)), known)
-
-
-def _other(node: Expr, names: _Names, depth: int) -> NormalForm:
-    def form(part: Expr) -> NormalForm:
-        return _form(part, names, depth)
-
-    match node:
-        case Op("and" | "or" as op):
-            return (op, *map(form, _flat(node)))
-        case Op():
-            return _operation(node, names, depth)
-        case IfElse(test, then, otherwise):
-            return ("if", form(test), form(then), form(otherwise))
-        case MakeTuple(parts):
-            return ("tuple", *(_part(p, names, depth) for p in parts))
-        case MakeList(parts, kind):
-            return (kind, *(_part(p, names, depth) for p in parts))
-        case MakeRow(parts):
-            return ("row", *(_row_part(p, names, depth) for p in parts))
-        case Inner(params, body):
-            inner = {p: _Named(("variable", depth + i)) for i, p in enumerate(params)}
-            return ("lambda", len(params), _form(body, {**names, **inner}, depth + len(params)))
-        case Comprehension():
-            return _comprehension(node, names, depth)
-        case _:
-            raise TypeError(f"{type(node).__name__} has no normal form")
-
-
-def _operation(node: Op, names: _Names, depth: int) -> NormalForm:
-    form = tuple(_form(arg, names, depth) for arg in node.args)
-    keywords = tuple((name, _form(value, names, depth)) for name, value in node.keywords)
+def _operation(  # noqa: C901, PLR0911 - a closed set of cases
+    node: Op, form: tuple[NormalForm, ...], keywords: NormalForm
+) -> NormalForm:
     match node.family:
+        case "and" | "or":
+            return (node.name, *form)
         case "unary":
             return ("unary", UNARY[node.name], *form)
         case "binary":
             return ("binary", node.name, *form)
         case "comparison":
             return ("compare", form[0], *zip(node.name.split(","), form[1:], strict=True))
+        case "index":
+            return ("index", *form)
         case "slice":
-            return ("slice", form[0], *(b and _form(b, names, depth) for b in node.bounds))
+            given = iter(form[1:])
+            return ("slice", form[0], *(next(given) if b in node.name else None for b in "lhs"))
         case "text":
             return ("text", *(_text(p, f) for p, f in zip(node.args, form, strict=True)))
         case "format":
@@ -169,7 +195,7 @@ def _operation(node: Op, names: _Names, depth: int) -> NormalForm:
             return ("method", form[0], node.name[1:], form[1:], keywords)
         case "call":
             return ("call", node.name, form, keywords)
-        case _:
+        case "unread":
             raise TypeError(f"{node.name} has no normal form")
 
 
@@ -190,31 +216,6 @@ def _flat(node: Op) -> list[Expr]:
     for value in node.args:
         found += _flat(value) if isinstance(value, Op) and value.name == node.name else [value]
     return found
-
-
-def _part(part: Expr | Spread, names: _Names, depth: int) -> NormalForm:
-    if isinstance(part, Spread):
-        return ("*", _form(part.value, names, depth))
-    return _form(part, names, depth)
-
-
-def _row_part(part: tuple[str, Expr] | Spread, names: _Names, depth: int) -> NormalForm:
-    if isinstance(part, Spread):
-        return ("**", _form(part.value, names, depth))
-    return ("column", part[0], _form(part[1], names, depth))
-
-
-def _comprehension(node: Comprehension, names: _Names, depth: int) -> NormalForm:
-    source = _read(node.source, names, depth)
-    element = source.type.element if isinstance(source.type, Array) else UNKNOWN
-    bound = {}
-    for i, name in enumerate(node.targets):
-        of = element if len(node.targets) == 1 else UNKNOWN
-        bound[name] = _Named(("variable", depth + i), of)
-    inner, deeper = {**names, **bound}, depth + len(node.targets)
-    conditions = tuple(_form(c, inner, deeper) for c in node.conditions)
-    made = _form(node.element, inner, deeper)
-    return ("comprehension", node.kind, len(node.targets), source.form, conditions, made)
 
 
 def _constant(value: Any) -> NormalForm:

@@ -20,7 +20,7 @@ from hydro_core.functions.scope import (
     UnreadableError,
     is_small,
 )
-from hydro_core.functions.tree import Const, Expr, IfElse, Let, MakeTuple, Op, Param
+from hydro_core.functions.tree import Const, Expr, IfElse, Let, Make, Op, Param
 
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (
@@ -92,7 +92,7 @@ class FunctionReader(Patterns, Displays, Calls):
     def bind(self, targets: Iterable[ast.expr], value: Expr, scope: Scope, rest: Rest) -> Expr:
         """Binds the value to each target, then goes on."""
         targets = list(targets)
-        parts = isinstance(value, MakeTuple) and len(targets) == 1
+        parts = isinstance(value, Make) and value.kind == "tuple" and len(targets) == 1
         if is_small(value) or (parts and isinstance(targets[0], ast.Tuple)):
             return self._bind_all(_pairs(targets, value), scope, rest)
         name = scope.new("_")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydro_core.functions.fields import position
-from hydro_core.functions.kinds import constant_of
+from hydro_core.functions.fold import Fold
 from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
 from hydro_core.functions.traces import (
     NEVER,
@@ -33,13 +33,12 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
     Spread,
+    constant_of,
 )
 from hydro_core.types.item import Array, Unknown, at, leaves
 
@@ -47,51 +46,46 @@ TracedNames = Mapping[str, Value]
 
 
 @dataclass(slots=True)
-class Tracer:
+class Tracer(Fold[TracedNames, Value]):
     """Follows values through a tree; notes the arrays that an unknown call may change."""
 
     shapes: Shapes
     changed: set[InputField] = field(default_factory=set)
 
-    def trace(self, expr: Expr, names: TracedNames) -> Value:
-        """Where the value of an expression comes from."""
-        found: Value = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
-        return found
+    def _const(self, node: Const, around: TracedNames) -> Value:
+        return ONLY_NONE if node.value is None else _constant(node.value)
 
-    def _const(self, expr: Const, _: TracedNames) -> Value:
-        return ONLY_NONE if expr.value is None else _constant(expr.value)
+    def _param(self, node: Param, around: TracedNames) -> Value:
+        return around[node.name]
 
-    def _param(self, expr: Param, names: TracedNames) -> Value:
-        return names[expr.name]
-
-    def _part(self, expr: Part, names: TracedNames) -> Value:
-        base = self.trace(expr.base, names)
+    def _part(self, node: Part, around: TracedNames) -> Value:
+        base = self.of(node.base, around)
         inner = base.value if isinstance(base, Maybe) else base
-        if not expr.by_name:
-            return self.shapes.part(base, expr.step)
-        kind, place = self.shapes.kind(inner), position(expr)
+        if not node.by_name:
+            return self.shapes.part(base, node.step)
+        kind, place = self.shapes.kind(inner), position(node)
         if kind == "row" or (kind == "tuple" and place is not None):
-            return self.shapes.part(base, expr.step if place is None or kind == "row" else place)
+            return self.shapes.part(base, node.step if place is None or kind == "row" else place)
         return NEVER if isinstance(inner, NoValue) else computed(base)
 
-    def _op(self, expr: Op, names: TracedNames) -> Value:
-        values = [self._argument(a, names) for a in expr.operands]
+    def _op(self, node: Op, around: TracedNames) -> Value:
+        values = [self._argument(a, around) for a in node.operands]
         found: Value | None = None
-        match expr.family:
+        match node.family:
             case "unread":
-                return self._unread(expr, values)
+                return self._unread(node, values)
             case "index":
-                found = self._index(expr, *values)
+                found = self._index(node, *values)
             case "slice":
-                found = self._slice(expr, values[0])
+                found = self._slice(node, values[0])
             case "binary":
-                found = self._binary(expr.name, *values)
+                found = self._binary(node.name, *values)
             case "and" | "or":
                 found = self.shapes.joined(values, NONE.union(*map(sources, values)))
-            case "method" if expr.name == ".get" and len(expr.args) > 1:
-                found = self._got(values[0], constant_of(expr.args[1]))
-            case "call" if expr.args:
-                found = self._call(expr, *values)
+            case "method" if node.name == ".get" and len(node.args) > 1:
+                found = self._got(values[0], constant_of(node.args[1]))
+            case "call" if node.args:
+                found = self._call(node, *values)
         return computed(*values) if found is None else found
 
     def _index(self, expr: Op, base: Value, index: Value) -> Value | None:
@@ -126,12 +120,12 @@ class Tracer:
                 return sequence("tuple", (*a.values(), *b.values()))
         return None
 
-    def _ifelse(self, expr: IfElse, names: TracedNames) -> Value:
-        test = self.trace(expr.test, names)
-        then, otherwise = self.trace(expr.then, names), self.trace(expr.otherwise, names)
-        if otherwise == ONLY_NONE and isinstance(expr.test, Op) and expr.test.name == SEQUENCE:
-            subject, count, star = expr.test.args
-            value = self.trace(subject, names)
+    def _if_else(self, node: IfElse, around: TracedNames) -> Value:
+        test = self.of(node.test, around)
+        then, otherwise = self.of(node.then, around), self.of(node.otherwise, around)
+        if otherwise == ONLY_NONE and isinstance(node.test, Op) and node.test.name == SEQUENCE:
+            subject, count, star = node.test.args
+            value = self.of(subject, around)
             if self._fits(value, constant_of(count), constant_of(star)):
                 # Only a null does not match; then the result is null, and so is all within it.
                 return _within(then, value)
@@ -201,9 +195,9 @@ class Tracer:
 
     def _argument(self, expr: Expr, names: TracedNames) -> Value:
         if not isinstance(expr, Inner):
-            return self.trace(expr, names)
+            return self.of(expr, names)
         # What it is called with comes from the other arguments, which count anyway.
-        return self.trace(expr.body, {**names, **dict.fromkeys(expr.params, Trace())})
+        return self.of(expr.body, {**names, **dict.fromkeys(expr.params, Trace())})
 
     def _unread(self, expr: Op, values: list[Value]) -> Value:
         if expr.name == RAISE:
@@ -220,15 +214,17 @@ class Tracer:
                 if isinstance(kind, Array | Unknown):
                     self.changed.add(InputField(i, leaf))
 
-    def _inner(self, expr: Inner, names: TracedNames) -> Value:
-        return self._argument(expr, names)
+    def _inner(self, node: Inner, around: TracedNames) -> Value:
+        return self._argument(node, around)
 
-    def _maketuple(self, expr: MakeTuple, names: TracedNames) -> Value:
-        return self._display("tuple", expr.parts, names)
-
-    def _makelist(self, expr: MakeList, names: TracedNames) -> Value:
-        found = self._display("list", expr.parts, names)
-        return found if expr.kind == "list" else computed(found)
+    def _make(self, node: Make, around: TracedNames) -> Value:
+        match node.kind:
+            case "row":
+                return self._row(node, around)
+            case "set":
+                return computed(self._display("list", node.parts, around))
+            case kind:
+                return self._display(kind, node.parts, around)
 
     def _display(
         self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: TracedNames
@@ -237,9 +233,9 @@ class Tracer:
         exact = True
         for part in parts:
             if not isinstance(part, Spread):
-                values.append(self.trace(part, names))
+                values.append(self.of(part, names))
                 continue
-            spread = self.trace(part.value, names)
+            spread = self.of(part.value, names)
             match self.shapes.opened(spread):
                 case KnownParts("tuple" | "list", inner):
                     values.extend(inner.values())
@@ -253,14 +249,14 @@ class Tracer:
             return sequence(kind, values)
         return Many(self.shapes.joined(values)) if kind == "list" else computed(*values)
 
-    def _makerow(self, expr: MakeRow, names: TracedNames) -> Value:
+    def _row(self, expr: Make, names: TracedNames) -> Value:
         row: dict[str, Value] = {}
         unknown: list[Value] = []
-        for part in expr.parts:
+        for name, part in zip(expr.names, expr.parts, strict=True):
             if not isinstance(part, Spread):
-                row[part[0]] = self.trace(part[1], names)
+                row[str(name)] = self.of(part, names)
                 continue
-            spread = self.trace(part.value, names)
+            spread = self.of(part.value, names)
             match self.shapes.opened(spread):
                 case KnownParts("row", inner):
                     row.update(inner)
@@ -268,8 +264,8 @@ class Tracer:
                     unknown.append(spread)
         return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
 
-    def _comprehension(self, expr: Comprehension, names: TracedNames) -> Value:
-        source = self.trace(expr.source, names)
+    def _comprehension(self, node: Comprehension, around: TracedNames) -> Value:
+        source = self.of(node.source, around)
         match self.shapes.opened(source):
             case KnownParts("tuple" | "list", parts):
                 item = self.shapes.joined(parts.values())
@@ -277,18 +273,18 @@ class Tracer:
                 item = inner
             case _:
                 item = computed(source)
-        targets = {expr.targets[0]: item}
-        if len(expr.targets) > 1:
-            unpacked = self._unpacked(item, len(expr.targets), None)
-            targets = {n: self.shapes.part(unpacked, i) for i, n in enumerate(expr.targets)}
-        inner_names = {**names, **targets}
-        for condition in expr.conditions:
-            self.trace(condition, inner_names)
-        found = Many(self.trace(expr.element, inner_names))
-        return computed(found, source) if expr.kind == "set" else found
+        targets = {node.targets[0]: item}
+        if len(node.targets) > 1:
+            unpacked = self._unpacked(item, len(node.targets), None)
+            targets = {n: self.shapes.part(unpacked, i) for i, n in enumerate(node.targets)}
+        inner_names = {**around, **targets}
+        for condition in node.conditions:
+            self.of(condition, inner_names)
+        found = Many(self.of(node.element, inner_names))
+        return computed(found, source) if node.kind == "set" else found
 
-    def _let(self, expr: Let, names: TracedNames) -> Value:
-        return self.trace(expr.body, {**names, expr.name: self.trace(expr.value, names)})
+    def _let(self, node: Let, around: TracedNames) -> Value:
+        return self.of(node.body, {**around, node.name: self.of(node.value, around)})
 
 
 def _within(value: Value, whole: Value) -> Value:

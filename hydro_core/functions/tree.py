@@ -1,8 +1,8 @@
 """The tree of a function's body: a closed set of pure expressions, Python's in meaning.
 
 A lambda, or a `def` whose body is assignments, conditionals and returns, is read into one `Expr`
-over its parameters. The tree is what is typed, traced and compiled to columns; the reference
-interpreter calls the Python function itself.
+over its parameters. Each node has its place, and its type once the function is bound to what it is
+applied to. The tree is what is traced and compiled, to Python and to columns of Spark.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Place = tuple[int, int]
-"""Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
-
+from hydro_core.functions.kinds import ANY, ExprType, Place
 
 OpFamily = Literal[
     "unary",
@@ -68,6 +66,7 @@ class Const:
 
     value: Any
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,7 @@ class Param:
 
     name: str
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,7 @@ class Part:
     by_name: bool = False
     """It is written `base.step`."""
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ class Op:
     args: tuple[Expr, ...]
     keywords: tuple[tuple[str, Expr], ...] = ()
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
     @property
     def family(self) -> OpFamily:
@@ -143,6 +145,7 @@ class IfElse:
     then: Expr
     otherwise: Expr
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,28 +156,26 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeTuple:
-    """`(a, b, *c)`."""
+class Make:
+    """`(a, b, *c)`, `[a, *b]`, `{a, b}` or, of a row, `{"a": x, **r}`.
 
+    A later field of a row replaces an earlier one of its name, in that one's place.
+    """
+
+    kind: Literal["tuple", "list", "set", "row"]
     parts: tuple[Expr | Spread, ...]
+    names: tuple[str | None, ...] = ()
+    """Of the parts of a row; a part that is spread has none."""
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
-
-@dataclass(frozen=True, slots=True)
-class MakeRow:
-    """`{"a": x, **r}`: names are constant; a later field replaces an earlier one in its place."""
-
-    parts: tuple[tuple[str, Expr] | Spread, ...]
-    place: Place = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MakeList:
-    """`[a, b, *c]` ("list") or `{a, b}` ("set")."""
-
-    parts: tuple[Expr | Spread, ...]
-    kind: Literal["list", "set"] = "list"
-    place: Place = field(default=(0, 0), compare=False)
+    @property
+    def fields(self) -> Mapping[int | str | None, Expr] | None:
+        """What it is made of, by place or name; None where a part is spread."""
+        whole = [part for part in self.parts if not isinstance(part, Spread)]
+        if len(whole) < len(self.parts):
+            return None
+        return dict(zip(self.names or range(len(whole)), whole, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,7 @@ class Comprehension:
     source: Expr
     conditions: tuple[Expr, ...]
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,7 @@ class Inner:
     params: tuple[str, ...]
     body: Expr
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,12 @@ class Let:
     value: Expr
     body: Expr
     place: Place = field(default=(0, 0), compare=False)
+    type: ExprType = field(default=ANY, compare=False, repr=False)
+
+
+def constant_of(expr: Expr | None) -> Any:
+    """The value of a constant expression, `...` of another."""
+    return expr.value if isinstance(expr, Const) else ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,16 +230,4 @@ class SameTree:
         return id(self.tree)
 
 
-Expr = (
-    Const
-    | Param
-    | Part
-    | Op
-    | IfElse
-    | MakeTuple
-    | MakeRow
-    | MakeList
-    | Comprehension
-    | Inner
-    | Let
-)
+Expr = Const | Param | Part | Op | IfElse | Make | Comprehension | Inner | Let

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Builtin, Definition, Find, Foreign
-from hydro_core.functions.tree import Place
 
 Unrepeatable = tuple[str, Place]
 """What is used, as it is written, and the line and column of it."""

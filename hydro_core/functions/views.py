@@ -23,8 +23,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -88,7 +87,7 @@ class View:
                 found = field_of(found, step)
             return found
         made = tuple(part.tree() for part in self.parts)
-        return MakeRow(tuple(zip(self.names, made, strict=True))) if self.names else MakeTuple(made)
+        return Make("row" if self.names else "tuple", made, self.names)
 
 
 NO_VIEW = View(missing=True)
@@ -174,7 +173,8 @@ def seen(fn: Fn, view: View) -> Expr | None:
     whole = view.tree()
     bound: Mapping[str, Expr] = {fn.params[0]: whole}
     if len(fn.params) > 1:
-        parts = _parts(whole)
+        made = whole.fields if isinstance(whole, Make) else None
+        parts = () if made is None else tuple(made.values())
         if len(parts) != len(fn.params):
             return None
         bound = dict(zip(fn.params, parts, strict=True))
@@ -205,7 +205,7 @@ def touches_missing(tree: Expr) -> bool:
 def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
     """The expression with its parts replaced."""
     changes = {}
-    for f in fields(tree):
+    for f in (f for f in fields(tree) if f.compare):
         value = getattr(tree, f.name)
         changed = _part(value, bound)
         if changed is not value:
@@ -230,22 +230,12 @@ def _taken(tree: Expr) -> Expr:
         case Part():
             found = made_field(tree) or tree
             return found
-        case Op("is" | "is not" as op, (MakeTuple() | MakeRow(), Const(None))):
+        case Op("is" | "is not" as op, (Make("tuple" | "row"), Const(None))):
             return Const(op == "is not")
         case IfElse(Const(bool() as test), then, otherwise):
             return then if test else otherwise
         case _:
             return tree
-
-
-def _parts(whole: Expr) -> tuple[Expr, ...]:
-    match whole:
-        case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
-            return tuple(p for p in parts if not isinstance(p, Spread))
-        case MakeRow(parts):
-            return tuple(p[1] for p in parts if not isinstance(p, Spread))
-        case _:
-            return ()
 
 
 def side_view(

@@ -10,9 +10,7 @@ from hydro_core.functions.tree import (
     IfElse,
     Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     Param,
     Part,
@@ -33,10 +31,8 @@ def children(node: Expr) -> Iterator[Expr]:
             yield from (source, *conditions, element)
         case Part(base) | Inner(_, base):
             yield base
-        case MakeTuple(parts) | MakeList(parts):
+        case Make(parts=parts):
             yield from (part.value if isinstance(part, Spread) else part for part in parts)
-        case MakeRow(fields):
-            yield from (part.value if isinstance(part, Spread) else part[1] for part in fields)
         case _:
             return
 

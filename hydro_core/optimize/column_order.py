@@ -41,7 +41,7 @@ from hydro_core.catalog.spec import Aggregate, Args, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import MakeRow, Param, Part, Spread
+from hydro_core.functions.tree import Make, Param, Part
 from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, outputs, predecessors
@@ -190,14 +190,7 @@ class _Work:
                 return self._product(node)
             case Sum() | Matching(compares=Compares.ITEMS):
                 return self._aligned(node)
-            case (
-                Matching(compares=Compares.KEYS)
-                | Distinct()
-                | History()
-                | Window()
-                | Before()
-                | Growth(signed=False)
-            ):
+            case Matching() | Distinct() | History() | Window() | Before() | Growth(signed=False):
                 return self._as_its_input(node, self.at[node.inputs[0]])
             case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
                 return False
@@ -235,13 +228,13 @@ class _Work:
 
     def _made_row(self, node: Node) -> bool:
         fn = node.args["f"]
-        if not isinstance(fn.tree, MakeRow) or fn.returns is not None:
+        if not isinstance(fn.tree, Make) or fn.tree.kind != "row" or fn.returns is not None:
             return False
-        parts = {p[0]: p for p in fn.tree.parts if not isinstance(p, Spread)}
-        if len(parts) != len(fn.tree.parts):
+        parts = fn.tree.fields
+        if parts is None or len(parts) != len(fn.tree.parts):
             return False
-        names = self.sorted(parts)
-        tree = MakeRow(tuple(parts[name] for name in names))
+        names = self.sorted(map(str, parts))
+        tree = Make("row", tuple(parts[name] for name in names), names)
         made = fn if names == tuple(parts) else function_of(tree, fn.params, like=fn)
         read = self.at[node.inputs[0]].end
         self._put(node.with_(args=node.args.with_(f=made), inputs=(read,)), names)

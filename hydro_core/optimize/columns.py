@@ -268,6 +268,8 @@ def _only_columns(tree: Any, row: str, found: set[str]) -> bool:
         case tuple():
             return all(_only_columns(t, row, found) for t in tree)
         case _ if is_dataclass(tree):
-            return all(_only_columns(getattr(tree, f.name), row, found) for f in fields(tree))
+            return all(
+                _only_columns(getattr(tree, f.name), row, found) for f in fields(tree) if f.compare
+            )
         case _:
             return True

@@ -15,21 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.bind import BoundFunction, bind
+from hydro_core.functions.bind import bind
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.tree import (
-    Const,
-    Expr,
-    IfElse,
-    MakeTuple,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part
 from hydro_core.types.item import (
     BINARY,
     DATE,
@@ -68,9 +59,8 @@ def is_total(fn: Fn, item: ItemType, *, there: bool = False) -> bool:
         bound = bind(fn, (item,))
     except TypeProblem:
         return False
-    return bound.tree is not None and _Judge(bound).is_total(
-        bound.tree, (Param(fn.params[0]),) if there else ()
-    )
+    known = (Param(fn.params[0]),) if there else ()
+    return bound.tree is not None and _has_value(bound.tree, known)
 
 
 @dataclass(slots=True)
@@ -92,83 +82,81 @@ class Uses:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
-    bound: BoundFunction
+def _has_value(tree: Expr, known: NotNull) -> bool:
+    """Whether the expression has a value, given what is known not to be null."""
+    match tree:
+        case Const() | Param():
+            return isinstance(tree, Param) or _is_item(tree.value)
+        case Part(base):
+            there = _has_value(base, known) and _is_there(base, known)
+            return there and field_in(base.type, tree) is not None
+        case IfElse(test, then, otherwise):
+            return (
+                _are_alike(tree, (then, otherwise))
+                and _has_value(test, known)
+                and _has_value(then, (*known, *where_true(test)))
+                and _has_value(otherwise, (*known, *where_false(test)))
+            )
+        case Make("tuple") if tree.fields is not None:
+            return all(_has_value(v, known) for v in tree.fields.values())
+        case Op("not", (operand,)):
+            return _has_value(operand, known)
+        case Op("and" | "or", values):
+            return _are_alike(tree, values) and _in_turn(tree, known)
+        case Op(family="comparison"):
+            return _compares(tree, known)
+    return False
 
-    def is_total(self, tree: Expr, known: NotNull) -> bool:
-        """Whether the expression has a value, given what is known not to be null."""
-        match tree:
-            case Const() | Param():
-                return isinstance(tree, Param) or _is_item(tree.value)
-            case Part(base):
-                there = self.is_total(base, known) and self._is_there(base, known)
-                return there and field_in(self.bound.kind(base), tree) is not None
-            case IfElse(test, then, otherwise):
-                return (
-                    self._are_alike(tree, (then, otherwise))
-                    and self.is_total(test, known)
-                    and self.is_total(then, (*known, *where_true(test)))
-                    and self.is_total(otherwise, (*known, *where_false(test)))
-                )
-            case MakeTuple(parts):
-                values = tuple(p for p in parts if not isinstance(p, Spread))
-                whole = len(values) == len(parts)
-                return whole and all(self.is_total(v, known) for v in values)
-            case Op("not", (operand,)):
-                return self.is_total(operand, known)
-            case Op("and" | "or", values):
-                return self._are_alike(tree, values) and self._in_turn(tree, known)
-            case Op(family="comparison"):
-                return self._compares(tree, known)
-        return False
 
-    def _in_turn(self, tree: Op, known: NotNull) -> bool:
-        """Whether each has a value where it is asked: all before it are true, or all are false."""
-        for value in tree.args:
-            if not self.is_total(value, known):
-                return False
-            after = where_true(value) if tree.name == "and" else where_false(value)
-            known = (*known, *after)
-        return True
-
-    def _compares(self, tree: Op, known: NotNull) -> bool:
-        if not all(self.is_total(operand, known) for operand in tree.args):
+def _in_turn(tree: Op, known: NotNull) -> bool:
+    """Whether each has a value where it is asked: all before it are true, or all are false."""
+    for value in tree.args:
+        if not _has_value(value, known):
             return False
-        return all(
-            self._compares_two(op, left, right, known)
-            for op, (left, right) in zip(tree.name.split(","), pairwise(tree.args), strict=True)
-        )
+        after = where_true(value) if tree.name == "and" else where_false(value)
+        known = (*known, *after)
+    return True
 
-    def _compares_two(self, op: str, left: Expr, right: Expr, known: NotNull) -> bool:
-        if op in EQUALITIES:
+
+def _compares(tree: Op, known: NotNull) -> bool:
+    if not all(_has_value(operand, known) for operand in tree.args):
+        return False
+    return all(
+        _compares_two(op, left, right, known)
+        for op, (left, right) in zip(tree.name.split(","), pairwise(tree.args), strict=True)
+    )
+
+
+def _compares_two(op: str, left: Expr, right: Expr, known: NotNull) -> bool:
+    if op in EQUALITIES:
+        return True
+    if op in {"in", "not in"}:
+        listed = isinstance(right, Const) and isinstance(right.value, (tuple, list))
+        return listed or (isinstance(right, Make) and right.kind == "tuple")
+    there = all(_is_there(e, known) and _has_order(e) for e in (left, right))
+    return there and _have_order(left.type, right.type)
+
+
+def _is_there(tree: Expr, known: NotNull) -> bool:
+    """Whether the expression is not null."""
+    if tree in known:
+        return True
+    match tree:
+        case Const(value):
+            return value is not None
+        case Op("or", values):
+            return _is_there(values[-1], known)
+        case Make("tuple") | Op("not") | Op(family="comparison"):
             return True
-        if op in {"in", "not in"}:
-            listed = isinstance(right, Const) and isinstance(right.value, (tuple, list))
-            return listed or isinstance(right, MakeTuple)
-        there = all(self._is_there(e, known) and _has_order(e) for e in (left, right))
-        return there and _have_order(self.bound.kind(left), self.bound.kind(right))
+        case _:
+            return False
 
-    def _is_there(self, tree: Expr, known: NotNull) -> bool:
-        """Whether the expression is not null."""
-        if tree in known:
-            return True
-        match tree:
-            case Const(value):
-                return value is not None
-            case Op("or", values):
-                return self._is_there(values[-1], known)
-            case MakeTuple() | Op("not") | Op(family="comparison"):
-                return True
-            case _:
-                return False
 
-    def _are_alike(self, whole: Expr, parts: tuple[Expr, ...]) -> bool:
-        """Whether each of the values that it may have is one of its type: a decimal number may not
-        fit into the type that two decimals have in common.
-        """
-        kind = self.bound.kind(whole)
-        return all(_fits(self.bound.kind(part), kind) for part in parts)
+def _are_alike(whole: Expr, parts: tuple[Expr, ...]) -> bool:
+    """Whether each of the values that it may have is one of its type: a decimal number may not
+    fit into the type that two decimals have in common.
+    """
+    return all(_fits(part.type, whole.type) for part in parts)
 
 
 def _is_item(value: Any) -> bool:

@@ -22,7 +22,7 @@ from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.entry import Parameter
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Const, Expr, MakeTuple, Op, Param, Part
+from hydro_core.functions.tree import Const, Expr, Make, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.differential import compare
@@ -65,7 +65,7 @@ def column(name: str) -> Expr:
 ARGUMENTS: Mapping[str, Sequence[Expr]] = {
     "a string": [column("u"), column("v"), column("t"), *map(Const, TEXT_CONSTANTS)],
     "a string, or a tuple of strings": [
-        *(column("u"), Const("a"), Const(("a", "X")), MakeTuple((column("u"), Const("1")))),
+        *(column("u"), Const("a"), Const(("a", "X")), Make("tuple", (column("u"), Const("1")))),
     ],
     "a whole number": [column("a"), *map(Const, (0, 1, 2, -1, 7))],
     "a number": [column("f"), column("a"), column("s")],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
 
@@ -25,7 +25,7 @@ from hydro_core.functions.library.entry import (
     CallSite,
 )
 from hydro_core.functions.library.operators import binary, is_ordered
-from hydro_core.functions.tree import Comprehension, Expr, MakeList, Op, Spread
+from hydro_core.functions.tree import Comprehension, Expr, Make, Op
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import (
     BINARY,
@@ -92,27 +92,26 @@ def of_tuple(site: CallSite) -> ExprType:
     element, kind = site.elements(), site.args[0]
     if isinstance(kind, Tuple):
         return kind
-    length = _length(site.exprs[0], site.known)
+    length = _length(site.exprs[0])
     if length is None:
         return computed_of(kind)
     return Tuple((part(element),) * length)
 
 
-def _length(expr: Expr, known: Mapping[int, ExprType]) -> int | None:
+def _length(expr: Expr) -> int | None:
     """How many elements there surely are, None where it depends on the item."""
-    kind = known.get(id(expr))
     match expr:
-        case _ if isinstance(kind, Tuple):
-            return len(kind.fields)
+        case _ if isinstance(expr.type, Tuple):
+            return len(expr.type.fields)
         case Op("sorted" | "list" | "reversed" | "enumerate", (source, *_)):
-            return _length(source, known)
+            return _length(source)
         case Op("zip", (_, *_) as sources):
-            lengths = [_length(source, known) for source in sources]
+            lengths = [_length(source) for source in sources]
             return None if None in lengths else min(n for n in lengths if n is not None)
-        case MakeList(_, "list") if not any(isinstance(p, Spread) for p in expr.parts):
-            return len(expr.parts)
+        case Make("list") if expr.fields is not None:
+            return len(expr.fields)
         case Comprehension(conditions=()) if expr.kind != "set":
-            return _length(expr.source, known)
+            return _length(expr.source)
         case _:
             return None
 

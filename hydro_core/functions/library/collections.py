@@ -10,7 +10,6 @@ from hydro_core.functions.kinds import (
     DictOf,
     ExprType,
     SetOf,
-    constant_of,
     elements,
     join,
     joined,
@@ -28,6 +27,7 @@ from hydro_core.functions.library.entry import (
     read,
     same,
 )
+from hydro_core.functions.tree import constant_of
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Row, Tuple
 
 _MOST_SETS = 100

@@ -8,13 +8,13 @@ expression is given Spark's functions as `F`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant_limits import Budget
-from hydro_core.functions.kinds import ExprType, constant_of, elements, is_open, number
-from hydro_core.functions.tree import Expr, Place
+from hydro_core.functions.kinds import ExprType, Place, elements, is_open, number
+from hydro_core.functions.tree import Expr, constant_of
 from hydro_core.types.item import DOUBLE, LONG, STRING, Tuple
 
 
@@ -28,8 +28,6 @@ class CallSite:
     keywords: Mapping[str, ExprType]
     apply: Callable[[str | int, tuple[ExprType, ...]], ExprType]
     place: Place
-    known: Mapping[int, ExprType] = field(default_factory=dict)
-    """The kinds of the expressions within the arguments, by their identity."""
     value_of: Callable[[Expr], Any] = constant_of
     """The value of an expression that depends on nothing, `...` of another."""
 

@@ -20,9 +20,9 @@ from hydro_core.functions.kinds import (
     ExprType,
     MatchOf,
     Mixed,
+    Place,
     SetOf,
     computed_of,
-    constant_of,
     is_open,
     join,
     joined,
@@ -41,7 +41,7 @@ from hydro_core.functions.library.meanings import (
 )
 from hydro_core.functions.library.typing_parts import index, sliced, unpack
 from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
-from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, Place
+from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, constant_of
 from hydro_core.types.common import as_decimal, fit_decimal
 from hydro_core.types.item import (
     BINARY,

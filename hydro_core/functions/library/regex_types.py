@@ -7,7 +7,7 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant_limits import Budget
-from hydro_core.functions.kinds import FUNCTION, ExprType, MatchOf, is_open, number, part
+from hydro_core.functions.kinds import FUNCTION, ExprType, MatchOf, Place, is_open, number, part
 from hydro_core.functions.library import regex
 from hydro_core.functions.library.entry import (
     TEXT,
@@ -21,7 +21,6 @@ from hydro_core.functions.library.entry import (
     optional,
 )
 from hydro_core.functions.library.nulls import of_data
-from hydro_core.functions.tree import Place
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Field, Row, Tuple
 
 _CURES: tuple[tuple[tuple[str, ...], str], ...] = (

@@ -15,6 +15,7 @@ from hydro_core.functions.kinds import (
     ExprType,
     MatchOf,
     Mixed,
+    Place,
     computed_of,
     elements,
     is_open,
@@ -25,7 +26,7 @@ from hydro_core.functions.kinds import (
 )
 from hydro_core.functions.library.regex_types import group_kind
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Expr, Inner, Op, Param, Part, Place
+from hydro_core.functions.tree import Expr, Inner, Op, Param, Part
 from hydro_core.types.item import (
     BINARY,
     LONG,

@@ -24,15 +24,7 @@ from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import (
-    Expr,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Expr, Make, Op, Param, Part
 from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.ir.walk import behind
@@ -210,14 +202,10 @@ def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> View
     if path is not None:
         return View(path=path) if path else View(whole=True)
     match tree:
-        case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
-            made = [_view_of(p, item, params) for p in parts if not isinstance(p, Spread)]
-            return View(parts=tuple(NO_VIEW if v is None else v for v in made))
-        case MakeRow(parts) if not any(isinstance(p, Spread) for p in parts):
-            named = [p for p in parts if not isinstance(p, Spread)]
-            views = tuple(_view_of(value, item, params) or NO_VIEW for _, value in named)
-            names = tuple(name for name, _ in named)
-            return View(parts=views, names=names) if len(set(names)) == len(names) else None
+        case Make("tuple" | "row", parts) if tree.fields and len(tree.fields) == len(parts):
+            views = (_view_of(value, item, params) for value in tree.fields.values())
+            names = tuple(map(str, tree.fields)) if tree.kind == "row" else ()
+            return View(parts=tuple(NO_VIEW if v is None else v for v in views), names=names)
         case _:
             return None
 

@@ -52,7 +52,7 @@ from hydro_core.spark.store.agreeing import KnownItems, Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.searched import StoredSearch
-from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
+from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
     Pending,
@@ -207,7 +207,7 @@ class RangeJobs:
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
             if slot.id not in {*found, *alive} and self.store.tables[table].rows <= SUMMED_ROWS:
-                found[slot.id] = self.store.arrow(table, *ticks_read(slot, run.first))
+                found[slot.id] = self.store.arrow(table, *slot.ticks_read(run.first))
         some = {
             name: as_it_is(rows, self.plan.slot(name), self.tables.state[name], run.first, few)
             for name, rows in found.items()
@@ -311,7 +311,7 @@ class _Range:
     def _search(self, name: str, found: Lookups, known: KnownItems) -> pa.Table:
         """What a round of a cycle looks up."""
         slot, few = self.plan.slot(name), self.settings.spark.few_rows
-        ticks = ticks_read(slot, self.run.first)
+        ticks = slot.ticks_read(self.run.first)
         met = Met(Needed(found), slot.item, known, ticks)
         rows = self.of.store.met(self.of.tables.state[name].name, met)
         if rows.num_rows > few:

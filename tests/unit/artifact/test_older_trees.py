@@ -1,4 +1,6 @@
-"""Trees as deployments of format 4 have them: each kind of operation had a node of its own then."""
+"""Trees as deployments of formats 4 and 5 have them: tuples, rows and lists had a node each then,
+and in 4 so had each kind of operation.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,16 @@ from typing import Any
 import pytest
 
 from hydro_core.artifact.decode import Decoder
-from hydro_core.functions.tree import Place
+from hydro_core.functions.kinds import Place
 from tests.support.functions import text
 
-TREES = json.loads((Path(__file__).parent / "trees_of_format_4.json").read_text("utf-8"))
+TREES = [
+    tree
+    for number in (4, 5)
+    for tree in json.loads(
+        (Path(__file__).parent / f"trees_of_format_{number}.json").read_text("utf-8")
+    )
+]
 NO_TABLES: dict[str, Any] = {"types": [], "spans": [], "functions": []}
 
 

@@ -28,7 +28,7 @@ def test_parameters_stand_for_fields() -> None:
     bound = bind(fn, (LONG, parse_ddl("k string, v long")))
     assert bound.result == LONG
     assert bound.tree is not None
-    assert bound.of(bound.tree) == LONG
+    assert bound.tree.type == LONG
 
 
 def test_fields_of_what_is_not_known_are_known_by_their_places() -> None:

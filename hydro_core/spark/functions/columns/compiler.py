@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import Fold
 from hydro_core.functions.tree import (
     Comprehension,
     Const,
     Expr,
     IfElse,
+    Inner,
     Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
+    Make,
     Op,
     OpFamily,
     Param,
@@ -76,11 +76,8 @@ def truth_column(column: Column, item: ItemType) -> Column:
 
 def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
     """The value of an expression; where it cannot be exact, the reason names the smallest part."""
-    case = _CASES.get(type(node))
-    if case is None:
-        raise NotCompilable("a function within the function", node.place)
     try:
-        return case(scope, node)
+        return _COLUMNS.of(node, scope)
     except NotCompilable as problem:
         if problem.place == (0, 0):
             problem.place = node.place
@@ -112,27 +109,56 @@ def _spread(scope: ColumnScope, item: ColumnValue, parameters: int) -> list[Colu
     return structs.fields_of(scope, item)
 
 
-def _const(scope: ColumnScope, node: Const) -> ColumnValue:
-    if isinstance(node.value, list):
-        return arrays.make(scope, [constant(v) for v in node.value])
-    return constant(node.value)
+class _Columns(Fold[ColumnScope, ColumnValue]):
+    """The column of an expression."""
+
+    def _const(self, node: Const, around: ColumnScope) -> ColumnValue:
+        if isinstance(node.value, list):
+            return arrays.make(around, [constant(v) for v in node.value])
+        return constant(node.value)
+
+    def _param(self, node: Param, around: ColumnScope) -> ColumnValue:
+        if node.name not in around.names:
+            raise NotCompilable(f"the name {node.name} is not known")
+        return around.names[node.name]
+
+    def _part(self, node: Part, around: ColumnScope) -> ColumnValue:
+        base = around.compile(node.base)
+        if node.by_name and not isinstance(base.type, Tuple | Row):
+            return library.property_of(around, base, str(node.step))
+        return lookup.part(around, base, node)
+
+    def _op(self, node: Op, around: ColumnScope) -> ColumnValue:
+        return _OPERATIONS[node.family](around, node)
+
+    def _if_else(self, node: IfElse, around: ColumnScope) -> ColumnValue:
+        return choices.if_else(around, node)
+
+    def _make(self, node: Make, around: ColumnScope) -> ColumnValue:
+        match node.kind:
+            case "tuple":
+                return structs.make_tuple(lookup.spread(around, node.parts))
+            case "row":
+                return lookup.row(around, node)
+            case "list":
+                final = around.is_result(node)
+                return arrays.make(around, lookup.spread(around, node.parts), final=final)
+            case "set":
+                raise NotCompilable("a set that is computed")
+
+    def _let(self, node: Let, around: ColumnScope) -> ColumnValue:
+        return choices.let(around, node)
+
+    def _comprehension(self, node: Comprehension, around: ColumnScope) -> ColumnValue:
+        if node.kind == "set":
+            raise NotCompilable("a set that is computed")
+        return loops.comprehension(around, node)
+
+    def _inner(self, node: Inner, around: ColumnScope) -> ColumnValue:
+        raise NotCompilable("a function within the function")
 
 
-def _param(scope: ColumnScope, node: Param) -> ColumnValue:
-    if node.name not in scope.names:
-        raise NotCompilable(f"the name {node.name} is not known")
-    return scope.names[node.name]
-
-
-def _part(scope: ColumnScope, node: Part) -> ColumnValue:
-    base = scope.compile(node.base)
-    if node.by_name and not isinstance(base.type, Tuple | Row):
-        return library.property_of(scope, base, str(node.step))
-    return lookup.part(scope, base, node)
-
-
-def _op(scope: ColumnScope, node: Op) -> ColumnValue:
-    return _OPERATIONS[node.family](scope, node)
+_COLUMNS = _Columns()
 
 
 def _index(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -179,38 +205,6 @@ def _unread(scope: ColumnScope, node: Op) -> ColumnValue:
     raise NotCompilable(f"`{node.name[1:].strip('()')}` runs in Python only")
 
 
-def _make_tuple(scope: ColumnScope, node: MakeTuple) -> ColumnValue:
-    return structs.make_tuple(lookup.spread(scope, node.parts))
-
-
-def _make_row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
-    return lookup.row(scope, node)
-
-
-def _make_list(scope: ColumnScope, node: MakeList) -> ColumnValue:
-    if node.kind == "set":
-        raise NotCompilable("a set that is computed")
-    return arrays.make(scope, lookup.spread(scope, node.parts), final=scope.is_result(node))
-
-
-def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
-    if node.kind == "set":
-        raise NotCompilable("a set that is computed")
-    return loops.comprehension(scope, node)
-
-
-_CASES: dict[type, Callable[..., ColumnValue]] = {
-    Const: _const,
-    Param: _param,
-    Part: _part,
-    Op: _op,
-    IfElse: choices.if_else,
-    MakeTuple: _make_tuple,
-    MakeRow: _make_row,
-    MakeList: _make_list,
-    Comprehension: _comprehension,
-    Let: choices.let,
-}
 _OPERATIONS: dict[OpFamily, Callable[[ColumnScope, Op], ColumnValue]] = {
     "unary": _unary,
     "binary": _binary,

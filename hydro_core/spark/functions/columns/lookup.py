@@ -10,16 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.functions.fields import field_in
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    MakeList,
-    MakeRow,
-    MakeTuple,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Comprehension, Const, Expr, Make, Part, Spread
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
 from hydro_core.spark.functions.columns.constants import constant
@@ -145,10 +136,10 @@ def spread(scope: ColumnScope, parts: Sequence[Expr | Spread]) -> list[ColumnVal
     return values
 
 
-def row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
+def row(scope: ColumnScope, node: Make) -> ColumnValue:
     """`{"a": x, **r}`: a later field replaces an earlier one in its place."""
     fields: dict[str, ColumnValue] = {}
-    for part in node.parts:
+    for name, part in zip(node.names, node.parts, strict=True):
         if isinstance(part, Spread):
             value = scope.compile(part.value)
             if not isinstance(value.type, Row):
@@ -156,7 +147,7 @@ def row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
             values = structs.fields_of(scope, structs.present(scope, value))
             new = dict(zip(value.type.names, values, strict=True))
         else:
-            new = {part[0]: scope.compile(part[1])}
+            new = {str(name): scope.compile(part)}
         scope.use(*(fields[name] for name in new if name in fields))
         fields |= new
     return structs.make_row(fields)
@@ -164,7 +155,7 @@ def row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
 
 def container(scope: ColumnScope, node: Expr) -> ColumnValue:
     """What stands after `in`: the elements of a display are not made into an array first."""
-    if isinstance(node, MakeList | MakeTuple):
+    if isinstance(node, Make) and node.kind != "row":
         return structs.make_tuple(spread(scope, node.parts))
     if isinstance(node, Const) and isinstance(node.value, list | set | frozenset | dict):
         if not all(v is None or isinstance(v, bool | int | float | str) for v in node.value):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark.sql import Column
 
 from hydro_core.functions.not_null import NotNull, where_true
-from hydro_core.functions.tree import Comprehension, Expr, Inner, MakeList, Op
+from hydro_core.functions.tree import Comprehension, Expr, Inner, Make, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, choices, strings, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -144,7 +144,7 @@ def set_of(scope: ColumnScope, node: Expr) -> ColumnValue | None:
             return arrays.distinct(scope, array_of(scope, source))
         case Comprehension(kind="set"):
             return arrays.distinct(scope, comprehension(scope, replace(node, kind="list")))
-        case MakeList(kind="set"):
+        case Make("set"):
             return arrays.distinct(scope, array_of(scope, replace(node, kind="list")))
     return None
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from hydro_core.functions.tree import (
-    Comprehension,
-    Expr,
-    IfElse,
-    Let,
-    MakeList,
-    MakeRow,
-    MakeTuple,
-    Op,
-    Param,
-)
+from hydro_core.functions.tree import Comprehension, Expr, IfElse, Let, Make, Op, Param
 from hydro_core.functions.walk import always, children
 
 
@@ -46,7 +36,7 @@ def _passed_on(node: Expr) -> tuple[Expr, ...]:
             return (then, otherwise)
         case Let(body=body):
             return (body,)
-        case MakeTuple() | MakeRow() | MakeList():
+        case Make():
             return tuple(children(node))
         case Comprehension(element=element):
             return (element,)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.functions.tree import Place
+from hydro_core.functions.kinds import Place
 from hydro_core.types.item import BOOLEAN, LONG, STRING, ItemType
 
 MAX_SIZE = 3_000

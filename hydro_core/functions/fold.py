@@ -1,0 +1,91 @@
+"""A question about functions is a fold over trees: it has an answer for every node there is.
+
+Types, lineage, normal forms, Python's syntax and Spark's columns are such questions. A new node is
+a new method here, and the type checker names the questions that have no answer for it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar, assert_never
+
+from hydro_core.functions.tree import (
+    Comprehension,
+    Const,
+    Expr,
+    IfElse,
+    Inner,
+    Let,
+    Make,
+    Op,
+    Param,
+    Part,
+)
+
+Answer = TypeVar("Answer")
+Around = TypeVar("Around")
+"""What is known around a node: what names stand for, or a scope."""
+
+
+class Fold(ABC, Generic[Around, Answer]):
+    """A question; an answer is made of those for the node's parts, which it asks for by `of`."""
+
+    def of(self, node: Expr, around: Around) -> Answer:  # noqa: PLR0911 - a closed set of cases
+        """The answer for a node."""
+        match node:
+            case Part():
+                return self._part(node, around)
+            case Param():
+                return self._param(node, around)
+            case Const():
+                return self._const(node, around)
+            case Op():
+                return self._op(node, around)
+            case Make():
+                return self._make(node, around)
+            case IfElse():
+                return self._if_else(node, around)
+            case Let():
+                return self._let(node, around)
+            case Comprehension():
+                return self._comprehension(node, around)
+            case Inner():
+                return self._inner(node, around)
+            case _:
+                assert_never(node)
+
+    @abstractmethod
+    def _const(self, node: Const, around: Around) -> Answer:
+        """The answer for a constant."""
+
+    @abstractmethod
+    def _param(self, node: Param, around: Around) -> Answer:
+        """The answer for a parameter or a variable."""
+
+    @abstractmethod
+    def _part(self, node: Part, around: Around) -> Answer:
+        """The answer for what a constant names of a value."""
+
+    @abstractmethod
+    def _op(self, node: Op, around: Around) -> Answer:
+        """The answer for an operation."""
+
+    @abstractmethod
+    def _if_else(self, node: IfElse, around: Around) -> Answer:
+        """The answer for one of two values."""
+
+    @abstractmethod
+    def _make(self, node: Make, around: Around) -> Answer:
+        """The answer for a tuple, list, set or row."""
+
+    @abstractmethod
+    def _let(self, node: Let, around: Around) -> Answer:
+        """The answer for an expression with a variable that has a value."""
+
+    @abstractmethod
+    def _comprehension(self, node: Comprehension, around: Around) -> Answer:
+        """The answer for a loop."""
+
+    @abstractmethod
+    def _inner(self, node: Inner, around: Around) -> Answer:
+        """The answer for a function within the function."""
