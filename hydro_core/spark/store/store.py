@@ -28,7 +28,7 @@ from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in
-from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
+from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
 from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
@@ -305,7 +305,13 @@ class Store:
         if written.table is not None:
             table.append(written.table)
         else:
-            table.append_files(written.files, *ticks)
+            try:
+                table.append_files(written.files, *ticks)
+            except FileNotFoundError as error:
+                if not isinstance(self.directory, Remote):
+                    raise
+                # No table names them yet, so who has taken over may have removed them.
+                raise overtaken(self.directory) from error
         step(name)
 
 
