@@ -36,7 +36,6 @@ class Compiled:
 
     @property
     def graph(self) -> Graph:
-        """The program."""
         return self.typed.graph
 
     def _repr_html_(self) -> str:

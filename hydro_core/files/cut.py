@@ -30,7 +30,6 @@ class Cut:
 
     @property
     def ticks(self) -> TickRange:
-        """All of them."""
         return TickRange(0, self.count - 1, self.calendar)
 
 

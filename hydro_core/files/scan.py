@@ -28,8 +28,8 @@ from hydro_core.files.inputs import (
     require_ticks,
 )
 from hydro_core.files.kinds import JSON_LINES
-from hydro_core.files.landed import misfit
 from hydro_core.files.places import FileSet, Survey, find, survey_here
+from hydro_core.files.row_batch import misfit
 from hydro_core.files.rows import WantedColumns
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange

@@ -72,7 +72,6 @@ class Optimized:
 
     @property
     def graph(self) -> Graph:
-        """What runs."""
         return self.typed.graph
 
 

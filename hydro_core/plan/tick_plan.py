@@ -110,7 +110,6 @@ class TickPlan:
 
     @property
     def graph(self) -> Graph:
-        """What runs."""
         return self.typed.graph
 
     def form(self, stream: NodeId) -> Form:

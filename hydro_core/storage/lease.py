@@ -70,7 +70,6 @@ class HeldLease:
 
     @property
     def number(self) -> int:
-        """Its number."""
         return self.note.number
 
 
@@ -193,7 +192,6 @@ class Lease:
 
     @property
     def number(self) -> int | None:
-        """The number by which this process may commit; None: it has not the right."""
         return None if self._held is None else self._held.number
 
     @property

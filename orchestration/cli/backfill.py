@@ -17,8 +17,8 @@ from ..flows.readiness import Ready
 from ..project.arguments import add_yes, flow_parser, parsed
 from ..project.console import Console
 from ..project.logs import are_json, log
-from ..runner.corrected import Corrected
-from ..runner.correction import Planned, planned
+from ..runner.correction import CorrectionPlan, planned
+from ..runner.correction_result import CorrectionResult
 from ..runner.late import correction_due
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
@@ -158,8 +158,8 @@ def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
 
 
 def _correct(
-    flow: FlowAsset, runner: TickRunner, plan: Planned, console: Console
-) -> Corrected | None:
+    flow: FlowAsset, runner: TickRunner, plan: CorrectionPlan, console: Console
+) -> CorrectionResult | None:
     """Says what would be done, asks, and does it; None where it was not wanted."""
     ticks = f"{span([plan.first.key, plan.last.key])} ({plan.ticks:,} tick(s))"
     console.say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.")
@@ -185,7 +185,9 @@ def _correct(
     return corrected
 
 
-def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, object]:
+def _as_json(
+    flow: FlowAsset, plan: CorrectionPlan, corrected: CorrectionResult
+) -> dict[str, object]:
     return {
         "flow": flow.name,
         "first": plan.first.key,

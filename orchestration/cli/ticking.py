@@ -23,8 +23,8 @@ from ..code_location.run_process import end_orphans
 from ..instance.opening import open_instance
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..runner.corrected import Corrected
-from ..runner.correction import Planned
+from ..runner.correction import CorrectionPlan
+from ..runner.correction_result import CorrectionResult
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 
@@ -68,7 +68,7 @@ def run_ticks(
             yield TickDone(first, window, report, time.monotonic() - begin)
 
 
-def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corrected:
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: CorrectionPlan) -> CorrectionResult:
     """Computes committed ticks again in one run, and says what that has done.
 
     Raises:

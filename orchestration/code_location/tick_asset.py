@@ -32,9 +32,9 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
 from ..openlineage.events import Parent
 from ..project.shape import FlowShape, shape_of
-from ..runner.asked import AskedTicks
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
+from ..runner.tick_request import TickRequest
 from ..worker.client import TicksOfRun
 from .about import SHOWN, code_versions
 from .asset_specs import asset_key, tick_step
@@ -106,7 +106,7 @@ def tick_asset(
         parent = Parent(context.run.run_id, context.run.job_name)
         corrected = _is_correction(context.run)
         ticks = TicksOfRun(runner, flow, context.log.info)
-        wanted = AskedTicks(frozenset(asked), frozenset(windows), corrected, parent)
+        wanted = TickRequest(frozenset(asked), frozenset(windows), corrected, parent)
         for report in _tagged(context, _bugs_told(context, ticks.reports(wanted))):
             yield from found.of_tick(report)
             for warning in report.warnings(flow.name):

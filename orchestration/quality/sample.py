@@ -113,10 +113,10 @@ class Sample:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
-        from hydro_core.spark.store.held import HELD
+        from hydro_core.spark.store.row_cache import ROW_CACHE
 
         inputs, most = self.inputs(self.flow, self._plan), ReadLimits(_MOST_ROWS, _MOST_BYTES)
-        inputs.held = HELD
+        inputs.held = ROW_CACHE
         first, last = asked[0].ticks
         slices = FlowSlices(
             self.flow, self.program, inputs, pipeline.ledger, most, reads, first, self._steps

@@ -17,11 +17,11 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.events import LateEvents, kept_events
-from ..flows.noticed import Noticed, noticed_at
+from ..flows.late_arrivals import LateArrivals, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
 from ..quality.suites import LAW_CHECKS, declared_checks
 from ..quality.validate import CURE, ROWS, Verdict
-from .corrected import Corrected
+from .correction_result import CorrectionResult
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
@@ -65,11 +65,11 @@ class TickReport:
     """The commit that made the tick, by its number in the ledger."""
     seconds: float | None = None
     """How long that took, for all its ticks together."""
-    corrected: Corrected | None = None
+    corrected: CorrectionResult | None = None
     """The correction by which the tick has been computed again, with others."""
     empty: tuple[str, ...] = ()
     """The inputs of which no row is of the tick."""
-    noticed: Mapping[str, Noticed] = field(default_factory=dict)
+    noticed: Mapping[str, LateArrivals] = field(default_factory=dict)
     """What inputs got that is of no tick, or of committed ones: late rows arrived with this one."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
     """The inputs of which rows are of events from before the tick's window."""

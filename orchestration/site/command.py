@@ -16,7 +16,7 @@ from ..project.arguments import add_format, flow_named
 from ..project.console import Console
 from ..project.project import Project
 from ..runner.runner import TickRunner
-from .content import told
+from .content import page_of_flow
 from .page import index, page
 
 
@@ -36,7 +36,7 @@ def docs(arguments: Sequence[str]) -> int:
     runner = TickRunner(found.settings)
     for flow in wanted:
         try:
-            made[flow.name] = told(flow, runner)
+            made[flow.name] = page_of_flow(flow, runner)
         except HydroError as error:
             if options.flow:
                 raise

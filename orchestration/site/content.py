@@ -67,7 +67,7 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FlowPage:
     """A flow as its page tells it."""
 
     flow: FlowAsset
@@ -91,7 +91,6 @@ class Told:
 
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.deployment.plan
 
     @property
@@ -106,7 +105,7 @@ class Told:
         return self.plan.graph.sources[name].span
 
 
-def told(flow: FlowAsset, runner: TickRunner) -> Told:
+def page_of_flow(flow: FlowAsset, runner: TickRunner) -> FlowPage:
     """What there is to tell of a flow.
 
     Raises:
@@ -118,7 +117,7 @@ def told(flow: FlowAsset, runner: TickRunner) -> Told:
     plan = made.plan
     ledger, shape, comments = deployments.ledger(flow), shape_of(plan), Comments(made.program.texts)
     flow, last = fitted(flow, plan), ledger.last_tick
-    return Told(
+    return FlowPage(
         flow=flow,
         about=flow.description or comments.head,
         deployed=None if shown is None else shown.number,

@@ -80,7 +80,6 @@ class Change:
 
     @property
     def last(self) -> TickWindow:
-        """The last committed tick."""
         return self.flow.ticks.calendar.window(self.commit.last)
 
     @cached_property

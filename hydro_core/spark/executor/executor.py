@@ -91,7 +91,6 @@ class Setting:
 
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.job.plan
 
     def type_of(self, stream: Endpoint) -> StreamType:

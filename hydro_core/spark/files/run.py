@@ -77,7 +77,6 @@ class Inputs:
 
     @property
     def types(self) -> Mapping[str, ItemType]:
-        """The types of the items, by the inputs' names."""
         return {scan.file.name: scan.item for scan in self._scans}
 
     def rows(self, types: Mapping[str, ItemType], stack: ExitStack) -> list[InputRows]:
@@ -148,7 +147,6 @@ class _Files:
 
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.work.plan
 
     @property

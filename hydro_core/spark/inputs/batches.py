@@ -19,8 +19,8 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import DataError
-from hydro_core.files.landed import ArrowRows, misfit
 from hydro_core.files.plain import plain_table
+from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame

@@ -27,9 +27,9 @@ from hydro_core.files.scan import Scan
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.arrivals.displaced import arriving, as_of, own_rows
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable, landings_of
-from hydro_core.spark.inputs.arrivals.seen import Seen
+from hydro_core.spark.inputs.arrivals.late_rows import arriving, as_of, own_rows
 from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
@@ -44,7 +44,7 @@ from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.displaced import Rows
+    from hydro_core.spark.inputs.arrivals.late_rows import Rows
 
 
 class InputBatches:
@@ -77,7 +77,7 @@ class InputBatches:
         self,
         first: int,
         last: int,
-        seen: Mapping[str, Seen] | None = None,
+        seen: Mapping[str, LandingView] | None = None,
     ) -> Mapping[str, Batch]:
         """The batches of a range, as the inputs were seen; late rows come with its first tick.
 
@@ -112,7 +112,7 @@ class InputBatches:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
-    def _batch(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
+    def _batch(self, seen: LandingView, ticks: tuple[int, int]) -> Batch:
         own = self._as_they_lie(seen, ticks)
         if seen.off.touch(*ticks):
             own = _joined(own, own_rows(seen.source, seen.scan, seen.off, ticks))
@@ -124,7 +124,7 @@ class InputBatches:
         recorded = seen.recorded(batch.read, self._directory, first=ticks[0])
         return replace(batch, read=replace(recorded, early=too_early))
 
-    def _as_they_lie(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
+    def _as_they_lie(self, seen: LandingView, ticks: tuple[int, int]) -> Batch:
         """The rows of the range itself; none where not all of them are read with it."""
         source = seen.source
         file, item = source.file, source.item
@@ -229,7 +229,7 @@ def _joined(batch: Batch, parts: Iterable[tuple[Rows, Counter[int]]]) -> Batch:
     return batch
 
 
-def _arriving(seen: Seen, ticks: tuple[int, int]) -> Iterator[tuple[Rows, Counter[int]]]:
+def _arriving(seen: LandingView, ticks: tuple[int, int]) -> Iterator[tuple[Rows, Counter[int]]]:
     """The late rows that arrive with some ticks."""
     rows = seen.arrivals.rows
     if rows is None or not ticks[0] <= seen.until <= ticks[1]:

@@ -26,7 +26,7 @@ from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, input_read
-from hydro_core.spark.store.held import Held
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.ticks.tick_range import NONE
 from hydro_core.ticks.wanted import (
     CanonicalValues,
@@ -67,7 +67,7 @@ class SlicedBatches(InputBatches):
     A landing is looked at once: what lands in it later is not seen.
     """
 
-    held: Held | None = None
+    held: RowCache | None = None
     """Where rows are held between looks; None: files are read each time."""
 
     def wanted(

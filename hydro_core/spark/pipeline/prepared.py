@@ -70,12 +70,10 @@ class Prepared:
 
     @property
     def ticks(self) -> range:
-        """The ticks of the range."""
         return range(self.run.first, self.run.last + 1)
 
     @property
     def inputs(self) -> tuple[InputRead, ...]:
-        """What was read."""
         return self.run.inputs
 
     @property

@@ -24,9 +24,9 @@ from hydro_core.spark.store.extremes import (
     leading,
     places_in_order,
 )
-from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import stored_leaf
 from hydro_core.spark.store.lookup_files import LookupFiles
+from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
 from hydro_core.spark.store.table import StoredTable
@@ -67,7 +67,7 @@ def leading_rows(
     try:
         paths = [str(file.path) for file in rest]
         stored = ds.dataset(paths, schema=schema, format=parquet_format())
-        held = HELD.rows(Path(str(table.path)).joinpath, stored, schema.names)
+        held = ROW_CACHE.rows(Path(str(table.path)).joinpath, stored, schema.names)
         if held is stored and paths:
             return None
         parts.append(leading(came(held.to_table(), 0, last), item, rows, count))

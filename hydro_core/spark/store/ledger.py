@@ -89,7 +89,6 @@ class Commit:
 
     @property
     def ticks(self) -> range:
-        """The ticks of this commit."""
         return range(self.first, self.last + 1)
 
     @property

@@ -86,12 +86,10 @@ class PublishedTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the table."""
         return pa.schema([(name, arrow_type(item)) for name, item in self.columns])
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns."""
         return [name for name, _ in self.columns]
 
     def opened(self) -> DeltaTable | None:

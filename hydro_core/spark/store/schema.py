@@ -104,7 +104,6 @@ class TableSpec:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The schema of the stored table."""
         return pa.schema([(name, arrow_type(stored(item))) for name, item in self.columns])
 
     @property
@@ -115,7 +114,6 @@ class TableSpec:
 
     @property
     def spark_schema(self) -> spark.StructType:
-        """The schema of the stored table, for Spark."""
         fields = [(name, spark_type(stored(item))) for name, item in self.columns]
         return spark.StructType([spark.StructField(name, data) for name, data in fields])
 

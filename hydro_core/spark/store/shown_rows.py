@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
 
@@ -37,7 +36,6 @@ class ShownRows:
 
     @property
     def count(self) -> int:
-        """How many they are."""
         return self._written.rows if self.table is None else self.table.num_rows
 
     def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
@@ -50,6 +48,9 @@ class ShownRows:
 
     def at(self, tick: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows of one tick, in the order in which they are stored."""
+        # `status` asks for no rows, and waits for nothing that it has no use for.
+        import pyarrow.compute as pc
+
         names = list(self.columns if columns is None else columns)
         if self.table is not None:
             yield self.table.filter(pc.equal(self.table["tick"], pa.scalar(tick))).select(names)

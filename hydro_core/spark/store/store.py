@@ -26,11 +26,11 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel
-from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
 from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
+from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import StoredTable
@@ -273,7 +273,7 @@ class Store:
         summed = table.spec.is_log and may_cancel(schema, files, met)
         looked_up, rest = self.lookup_files.met(files, schema, met, summed=summed)
         with told_of(table):
-            gone_through = met_in([f.path for f in rest], schema, met, HELD, summed=summed)
+            gone_through = met_in([f.path for f in rest], schema, met, ROW_CACHE, summed=summed)
             return pa.concat_tables([looked_up, *gone_through])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:

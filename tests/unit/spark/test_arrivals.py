@@ -17,9 +17,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.inputs.arrivals import source
+from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.arrivals.look import Arrivals
-from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead, read_of, row_of
 from hydro_core.ticks.calendar import Calendar
@@ -62,7 +62,7 @@ class Place:
         seen = self.inputs.landings.look(first, before)
         return self.inputs.read(first, last, seen)["x"].read
 
-    def seen(self, read: InputRead, until: int = UNTIL) -> Seen:
+    def seen(self, read: InputRead, until: int = UNTIL) -> LandingView:
         return self.inputs.landings.look(until, [read])["x"]
 
 

@@ -1,4 +1,4 @@
-"""A store answers the same questions in the same way, in a bucket and in a directory."""
+"""What a store answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hydro_core.errors import InfrastructureError
 from hydro_core.storage.arrow import let_go_of, opened_in_store
 from hydro_core.storage.settings import StorageSettings
-from hydro_core.storage.store import FileStore, bucket_store, directory_store
+from hydro_core.storage.store import FileStore, bucket_store
 from tests.support.store_server import BUCKET, SECRET, StoreServer, with_credentials
 
 
@@ -21,10 +21,8 @@ def server(request: pytest.FixtureRequest) -> StoreServer:
     return found
 
 
-@pytest.fixture(params=["bucket", "directory"])
-def store(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -> FileStore:
-    if request.param == "directory":
-        return directory_store(tmp_path)
+@pytest.fixture
+def store(server: StoreServer) -> FileStore:
     return server.at("x").store
 
 
@@ -73,17 +71,6 @@ def test_files_are_copied_and_removed(store: FileStore) -> None:
     assert not list(store.list())
     with pytest.raises(FileNotFoundError, match="b/1 is not there"):
         store.read("b/1")
-
-
-def test_only_a_directory_has_links(server: StoreServer, tmp_path: Path) -> None:
-    here = directory_store(tmp_path)
-    here.write("one", b"x")
-    here.link("one", "below/two")
-    assert (tmp_path / "below" / "two").stat().st_ino == (tmp_path / "one").stat().st_ino
-    there = server.at("x").store
-    assert (here.can_link, there.can_link) == (True, False)
-    with pytest.raises(ValueError, match="no links"):
-        there.link("one", "two")
 
 
 def test_more_files_than_a_list_has_are_listed(server: StoreServer) -> None:

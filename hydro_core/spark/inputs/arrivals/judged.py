@@ -30,9 +30,9 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     off_rows,
     within,
 )
-from hydro_core.spark.inputs.arrivals.difference import Mask, unmatched
-from hydro_core.spark.inputs.arrivals.displaced import present, rows_of
+from hydro_core.spark.inputs.arrivals.late_rows import present, rows_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Hashed
+from hydro_core.spark.inputs.arrivals.row_bags import Mask, unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.storage.remote import DataPlace
@@ -51,7 +51,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class CameFile:
+class NewFile:
     """A file that came, with what tells it from others, and the first and last tick that it may
     hold; with `replaces` it came in the place of others.
     """
@@ -67,7 +67,7 @@ class CameFile:
 class LandingChanges:
     """What came to a landing and what went, of committed ticks."""
 
-    came: tuple[CameFile, ...] = ()
+    came: tuple[NewFile, ...] = ()
     gone: Hashed = NO_ROWS
     """Rows of files that are there no more."""
     lost: tuple[OffFile, ...] = ()
@@ -169,7 +169,7 @@ class Judge:
                 continue
             found.files.append(file)
 
-    def _is_compared(self, found: _Found, changes: LandingChanges, file: CameFile) -> bool:
+    def _is_compared(self, found: _Found, changes: LandingChanges, file: NewFile) -> bool:
         """Whether rows of a file may be some that were there before."""
         if file.replaces:
             return True
@@ -179,7 +179,7 @@ class Judge:
         ticks = (found.gone.ticks, changes.gone.ticks)
         return any(bool(((t >= first) & (t <= last)).any()) for t in ticks)
 
-    def _compare(self, found: _Found, came: Sequence[CameFile], gone: Hashed) -> None:
+    def _compare(self, found: _Found, came: Sequence[NewFile], gone: Hashed) -> None:
         """Rows of files that came against those that went, now or before."""
         size = sum(file.path.stat().st_size for file in came)
         if size > _COMPARED and not (len(gone) and all(file.replaces for file in came)):
@@ -222,9 +222,9 @@ class Judge:
         # What was to arrive with the next tick has been read by none.
         found.gone = found.gone.plus(left.where(~was_late), late.where(late.arrived < self._until))
 
-    def _take(self, found: _Found, came: Sequence[CameFile]) -> None:
+    def _take(self, found: _Found, came: Sequence[NewFile]) -> None:
         """All rows of committed ticks of files that hold nothing that was there before."""
-        by_place: dict[int, list[CameFile]] = {}
+        by_place: dict[int, list[NewFile]] = {}
         for file in came:
             by_place.setdefault(id(file.at), []).append(file)
         for files in by_place.values():
@@ -244,7 +244,7 @@ class Judge:
                 of = counts if number == 0 else {}
                 found.files.append(self._late_file(file, min(counts), max(counts), of))
 
-    def _late_file(self, file: CameFile, first: int, last: int, rows: Mapping[int, int]) -> OffFile:
+    def _late_file(self, file: NewFile, first: int, last: int, rows: Mapping[int, int]) -> OffFile:
         name, size, written = file.identity
         of = dict(sorted(rows.items()))
         return OffFile(name, first, last, "late", size, written, self._until, of)
@@ -258,7 +258,7 @@ class Judge:
         found.late = found.late.plus(off_rows(Hashed(ticks[late], hashes[late]), self._until))
 
     def _waits(
-        self, file: CameFile, first: int | None = None, last: int | None = None
+        self, file: NewFile, first: int | None = None, last: int | None = None
     ) -> Iterator[OffFile]:
         """A file of which nobody knows which rows were there before."""
         low = first if first is not None else max(0, file.ends[0] or 0)
@@ -301,7 +301,7 @@ class Judge:
         return Arrivals(late, _together(found.rows), off.changed, names, off)
 
 
-def _returns(found: _Found, file: CameFile) -> bool:
+def _returns(found: _Found, file: NewFile) -> bool:
     """Whether a file is one that was gone; then it is not, any more."""
     for one in found.files:
         if one.state == "gone" and one.path and one.identity == file.identity:

@@ -76,7 +76,6 @@ class LandingSource:
 
     @property
     def columns(self) -> Mapping[str, ItemType]:
-        """The columns that the items are made of."""
         return declared_columns(self.item) or {}
 
     @property

@@ -29,7 +29,6 @@ class Range:
 
     @property
     def is_tick(self) -> bool:
-        """Whether it is a single tick."""
         return self.first == self.last
 
 

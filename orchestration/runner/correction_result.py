@@ -22,7 +22,7 @@ class RowsRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectionResult:
     """Ticks that were computed again by one commit."""
 
     ticks: str

@@ -18,13 +18,11 @@ Reading = Callable[[Any], Any]
 """From a value as it lies in a file to an item; `ValueProblem` where it is none."""
 
 
-class Landed(Protocol):
+class RowBatch(Protocol):
     """Rows with named columns."""
 
     @property
-    def names(self) -> Sequence[str]:
-        """The columns."""
-        ...
+    def names(self) -> Sequence[str]: ...
 
     @property
     def wrong(self) -> WrongRows:
@@ -66,7 +64,6 @@ class ArrowRows:
 
     @property
     def names(self) -> Sequence[str]:
-        """The columns, also those that were not read."""
         return self._names
 
     def __len__(self) -> int:
@@ -121,7 +118,6 @@ class JsonRows:
 
     @property
     def names(self) -> Sequence[str]:
-        """The columns that any of the rows has."""
         return self._names
 
     def __len__(self) -> int:

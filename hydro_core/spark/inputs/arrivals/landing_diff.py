@@ -22,8 +22,8 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     saved_deviations,
     unreported_gone,
 )
-from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
-from hydro_core.spark.inputs.arrivals.judged import Arrivals, CameFile, Judge, LandingChanges
+from hydro_core.spark.inputs.arrivals.judged import Arrivals, Judge, LandingChanges, NewFile
+from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import InputRead
@@ -41,7 +41,7 @@ class KnownLanding:
     off: Deviations = NO_DEVIATIONS
 
 
-class Look:
+class LandingDiff:
     """Compares what is in an input's landing with what was read of it.
 
     Args:
@@ -94,7 +94,7 @@ class Look:
         ] or [self._lost(file) for file in changes.written]
         return replace(found, came=came, lost=(*found.lost, *filter(None, lost)))
 
-    def _came(self, added: Sequence[AddedFile], *, replaces: bool) -> Iterator[CameFile]:
+    def _came(self, added: Sequence[AddedFile], *, replaces: bool) -> Iterator[NewFile]:
         """The files that may hold rows of committed ticks."""
         for file in added:
             if not self._may_hold(file) or not self._path(file.path).exists():
@@ -102,7 +102,7 @@ class Look:
             there = self._path(file.path) in self._scan.fileset.form.constants
             ends = self._source.tick_of(file.lowest), self._source.tick_of(file.highest)
             at = self._scan if there else self._at(file.version)
-            yield CameFile(at, self._path(file.path), (file.path, 0, 0), ends, replaces)
+            yield NewFile(at, self._path(file.path), (file.path, 0, 0), ends, replaces)
 
     def _has(self, file: AddedFile) -> bool:
         return self._path(file.path).exists()
@@ -134,10 +134,10 @@ class Look:
             tuple(lost),
         )
 
-    def _came_file(self, now: Listing, path: str, entry: Entry, *, replaces: bool) -> CameFile:
+    def _came_file(self, now: Listing, path: str, entry: Entry, *, replaces: bool) -> NewFile:
         file = file_known(now.base, path, entry.size, entry.written)
         identity = (path, entry.size, entry.written)
-        return CameFile(self._scan, file, identity, self._source.bounds(self._scan, file), replaces)
+        return NewFile(self._scan, file, identity, self._source.bounds(self._scan, file), replaces)
 
     def _unknown(self) -> LandingChanges:
         """Any tick may have changed."""

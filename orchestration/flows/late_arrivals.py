@@ -36,7 +36,7 @@ class ChangedTicks:
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class LateArrivals:
     """What an input got for committed ticks: late rows by the ticks' keys, and changed ticks; and
     how many of its rows are from before the `start`, and so of no tick.
     """
@@ -47,7 +47,6 @@ class Noticed:
 
     @property
     def rows(self) -> int:
-        """How many rows are late."""
         return sum(self.late.values())
 
     @property
@@ -77,18 +76,18 @@ class Noticed:
         }
 
 
-UNCHANGED = Noticed()
+UNCHANGED = LateArrivals()
 
 
 def noticed(
     calendar: Calendar, late: Mapping[int, int], changed: Iterable[ChangedRange], early: int = 0
-) -> Noticed:
+) -> LateArrivals:
     """What was noticed, with the ticks by their keys."""
 
     def key(tick: int) -> str:
         return calendar.window(tick).key
 
-    return Noticed(
+    return LateArrivals(
         {key(tick): rows for tick, rows in sorted(late.items())},
         tuple(ChangedTicks(key(c.first), key(c.last), c.removed, c.added) for c in changed),
         early,
@@ -97,7 +96,7 @@ def noticed(
 
 def noticed_at(
     calendar: Calendar, reads: Iterable[InputRead], *, is_first: bool
-) -> dict[str, Noticed]:
+) -> dict[str, LateArrivals]:
     """What a tick has noticed of each input, of those where it has.
 
     Args:

@@ -82,7 +82,7 @@ def _failed(report: TickReport, flow: str, run: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTicks:
+class TickRequest:
     """The ticks that are `asked` for, and those that are to be reported `also`.
 
     `corrected`: of those that are asked for, the committed ones are computed again. `parent` is

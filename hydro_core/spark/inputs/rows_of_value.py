@@ -21,9 +21,9 @@ from hydro_core.files.scan import Scan
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.inputs.arrivals.difference import unmatched
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.listing import Hashed
-from hydro_core.spark.inputs.arrivals.seen import Seen
+from hydro_core.spark.inputs.arrivals.row_bags import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.erased import erase_log
 from hydro_core.storage.remote import DataPlace
@@ -32,7 +32,7 @@ from hydro_core.types.item import Field, ItemType, Row
 
 
 @dataclass(frozen=True, slots=True)
-class Theirs:
+class RowsOfValue:
     """The rows of an input that have a value in a column of its own."""
 
     source: LandingSource
@@ -61,7 +61,7 @@ class Theirs:
                 found[file] = rows
         return found
 
-    def read_by(self, seen: Seen) -> list[int]:
+    def read_by(self, seen: LandingView) -> list[int]:
         """The committed ticks that have read the rows that are there now."""
         hashed = self.hashed(seen.now.version or 0, seen.until)
         late = seen.off.late.where(~unmatched(seen.off.late.hashes, hashed.hashes))

@@ -18,15 +18,15 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     OffRows,
     saved_deviations,
 )
-from hydro_core.spark.inputs.arrivals.difference import joined, unmatched
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.listing import Hashed
-from hydro_core.spark.inputs.arrivals.seen import Seen
+from hydro_core.spark.inputs.arrivals.row_bags import joined, unmatched
 from hydro_core.spark.store.input_reads import ChangedRange, Counts, InputRead
 from hydro_core.storage.remote import DataPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class RemovedRows:
     """What has gone from a landing since it was read last."""
 
     rows: OffRows
@@ -35,7 +35,6 @@ class Gone:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing has gone."""
         return not (len(self.rows) or self.files)
 
     @property
@@ -61,7 +60,9 @@ class Gone:
         yield from joined(ChangedRange(file.first, file.last) for file in self.files)
 
 
-def gone_since(seen: Seen, read: InputRead, directory: DataPlace, theirs: Hashed | None) -> Gone:
+def gone_since(
+    seen: LandingView, read: InputRead, directory: DataPlace, theirs: Hashed | None
+) -> RemovedRows:
     """What has gone since an input was read last, or somebody accepted what had.
 
     Args:
@@ -77,11 +78,15 @@ def gone_since(seen: Seen, read: InputRead, directory: DataPlace, theirs: Hashed
     else:
         rows = rows.where(~unmatched(rows.hashes, theirs.hashes))
     files = (f for f in seen.off.files if f.state != "late" and not f.accepted)
-    return Gone(rows, tuple(file for file in files if file not in known.files))
+    return RemovedRows(rows, tuple(file for file in files if file not in known.files))
 
 
 def unread(
-    seen: Seen, read: InputRead, directory: DataPlace, gone: Gone | None, counts: Counts
+    seen: LandingView,
+    read: InputRead,
+    directory: DataPlace,
+    gone: RemovedRows | None,
+    counts: Counts,
 ) -> InputRead:
     """What the ledger is to keep of an input that has been read without the rows that are gone.
 
@@ -92,7 +97,7 @@ def unread(
         gone: the rows; None: none of the input are to be forgotten.
         counts: how many rows arrived with each tick, with them.
     """
-    gone = gone or Gone(NONE_OFF)
+    gone = gone or RemovedRows(NONE_OFF)
     off = _without(seen.off, gone).put_off(seen.until)
     left = dict(counts)
     for tick, rows in gone.counts.items():
@@ -118,13 +123,13 @@ def unread(
     )
 
 
-def seen_without(seen: Seen, gone: Gone) -> Seen:
+def seen_without(seen: LandingView, gone: RemovedRows) -> LandingView:
     """An input as it is now, as if the rows that are gone had never been read."""
     arrivals = replace(seen.arrivals, deviations=_without(seen.off, gone))
     return replace(seen, arrivals=arrivals)
 
 
-def _without(off: Deviations, gone: Gone) -> Deviations:
+def _without(off: Deviations, gone: RemovedRows) -> Deviations:
     """What differs without the rows; what came in the place of files is as if it had been read."""
     files = tuple(file for file in off.files if file not in gone.files)
     return replace(off, gone=off.gone.without(gone.rows.hashes), files=files)

@@ -11,16 +11,21 @@ from dataclasses import dataclass, replace
 from hydro_core.errors import InfrastructureError
 from hydro_core.files.scan import Scan
 from hydro_core.spark.inputs.arrivals.deviations import Deviations
-from hydro_core.spark.inputs.arrivals.displaced import in_columns_of
 from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
-from hydro_core.spark.inputs.arrivals.look import KnownLanding, Look, accepted_of, known_of
+from hydro_core.spark.inputs.arrivals.landing_diff import (
+    KnownLanding,
+    LandingDiff,
+    accepted_of,
+    known_of,
+)
+from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 from hydro_core.storage.remote import DataPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LandingView:
     """An input as it was seen when `until` was the first tick that was not committed."""
 
     source: LandingSource
@@ -87,7 +92,7 @@ class Seen:
             )
 
 
-def again(one: Seen, first: int) -> Seen:
+def again(one: LandingView, first: int) -> LandingView:
     """An input as it was seen, before committed ticks are computed again.
 
     Args:
@@ -102,7 +107,7 @@ def again(one: Seen, first: int) -> Seen:
     return replace(one, until=first, arrivals=arrivals, undecided=NOTHING_NEW, gain=gain)
 
 
-def as_read(source: LandingSource, known: KnownLanding, until: int) -> Seen:
+def as_read(source: LandingSource, known: KnownLanding, until: int) -> LandingView:
     """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
     the version that was read, files as they are now, without what came since. So is a table whose
     files of then were joined and removed, and one of which rows had gone by that version: they may
@@ -116,11 +121,11 @@ def as_read(source: LandingSource, known: KnownLanding, until: int) -> Seen:
         now = replace(known.snapshot, table=scan.fileset.table)
         off = in_columns_of(source, scan, known.off)
         found = Arrivals(changed=off.changed, deviations=off)
-        return Seen(source, until, scan, now, found)
+        return LandingView(source, until, scan, now, found)
     return looked_at(source, known, until)
 
 
-def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> Seen:
+def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> LandingView:
     """An input as it is now, with what came for the ticks before `until`."""
     scan = source.scan()
     now = source.snapshot(scan)
@@ -128,8 +133,10 @@ def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> 
         before = None if known is None else known.snapshot.listing
         now = replace(now, listing=source.described(scan, now.listing, before))
     if known is None:
-        return Seen(source, until, scan, now)
-    return Seen(source, until, scan, now, Look(source, (scan, now), until).since(known))
+        return LandingView(source, until, scan, now)
+    return LandingView(
+        source, until, scan, now, LandingDiff(source, (scan, now), until).since(known)
+    )
 
 
 def seen(
@@ -140,7 +147,7 @@ def seen(
     as_of: Snapshot | None = None,
     *,
     to_tell: bool = False,
-) -> Seen:
+) -> LandingView:
     """Looks at an input.
 
     Args:
@@ -158,14 +165,14 @@ def seen(
         old = None if known is None else known.snapshot.listing
         now = replace(now, listing=source.described(scan, now.listing, old))
     if read is None or known is None or directory is None or until == 0:
-        return Seen(source, until, scan, now)
-    look = Look(source, (scan, now), until)
+        return LandingView(source, until, scan, now)
+    look = LandingDiff(source, (scan, now), until)
     accepted = accepted_of(source, read, directory)
     if accepted is None:
         found = look.since(known)
-        return Seen(source, until, scan, now, found, found)
+        return LandingView(source, until, scan, now, found, found)
     undecided = look.since(accepted)
     # What was accepted is late, too; its rows are read when they arrive.
     late = undecided.deviations.late_at(until)
     found = replace(undecided, late=late, rows=None)
-    return Seen(source, until, scan, now, found, undecided)
+    return LandingView(source, until, scan, now, found, undecided)

@@ -15,7 +15,7 @@ from hydro_core.files.scan import Scan
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.deviations import NONE_OFF, Deviations, OffFile, OffRows
-from hydro_core.spark.inputs.arrivals.difference import unmatched
+from hydro_core.spark.inputs.arrivals.row_bags import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.inputs.by_pieces import count_ticks
 from hydro_core.storage.remote import DataPlace, name_below

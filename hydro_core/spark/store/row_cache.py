@@ -22,7 +22,7 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.storage.remote import DataPlace
 
 
-class Held:
+class RowCache:
     """Rows of files, up to so many bytes; those that were not asked for the longest go first."""
 
     def __init__(self, most: int) -> None:
@@ -105,5 +105,5 @@ def _column(file: DataPlace, path: Sequence[str], of: pa.DataType) -> pa.Table:
 
 _UNPACKED = 4
 """So many times larger than their files rows are expected to be in memory."""
-HELD = Held(64 * MEBIBYTE)
+ROW_CACHE = RowCache(64 * MEBIBYTE)
 """What this process holds."""
