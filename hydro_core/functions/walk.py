@@ -37,6 +37,15 @@ def children(node: Expr) -> Iterator[Expr]:
             return
 
 
+def nodes(tree: Expr) -> Iterator[Expr]:
+    """All nodes of a tree, beginning with the tree itself."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += children(node)
+
+
 def always(node: Expr) -> Iterator[Expr]:
     """The direct parts that Python comes to wherever it comes to the whole."""
     match node:
@@ -56,6 +65,11 @@ def always(node: Expr) -> Iterator[Expr]:
 
 def mentions(node: Expr, name: str) -> bool:
     """Whether a name is read anywhere in the expression."""
+    return any(isinstance(part, Param) and part.name == name for part in nodes(node))
+
+
+def surely_reads(node: Expr, name: str) -> bool:
+    """Whether the expression evaluates the name whatever the item is."""
     if isinstance(node, Param):
         return node.name == name
-    return any(mentions(child, name) for child in children(node))
+    return any(surely_reads(part, name) for part in always(node))
