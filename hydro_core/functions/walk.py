@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from hydro_core.functions.tree import (
     Comprehension,
+    Const,
     Expr,
     IfElse,
     Inner,
@@ -29,12 +31,14 @@ def children(node: Expr) -> Iterator[Expr]:
             yield from (value, body)
         case Comprehension(_, element, _, source, conditions):
             yield from (source, *conditions, element)
-        case Part(base) | Inner(_, base):
+        case Part(base) | Inner(body=base):
             yield base
         case Make(parts=parts):
             yield from (part.value if isinstance(part, Spread) else part for part in parts)
-        case _:
+        case Const() | Param():
             return
+        case _:
+            assert_never(node)
 
 
 def nodes(tree: Expr) -> Iterator[Expr]:
