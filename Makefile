@@ -18,7 +18,7 @@ WHEEL := tests/wheel
 VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint unit test second-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
+.PHONY: help setup demo fmt lint unit test second-lane third-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,14 +46,15 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
 	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
 
-# Two lanes for two cores; what the second one prints comes last.
+# Two lanes for two cores, and one of services that mostly wait.
 test: $(SETUP) ## lint and every test but the slow ones; what CI runs
-	@log=$$(mktemp); \
-	$(MAKE) -s SETUP= second-lane >$$log 2>&1 & beside=$$!; \
+	@second=$$(mktemp); third=$$(mktemp); \
+	$(MAKE) -s SETUP= second-lane >$$second 2>&1 & beside=$$!; \
+	$(MAKE) -s SETUP= third-lane >$$third 2>&1 & services=$$!; \
 	$(PYTEST) -q -m "spark and not dagster and not vectors and not slow" tests; status=$$?; \
-	$(PYTEST) -q -m "wheel and not slow" $(WHEEL) || status=1; \
+	wait $$services || status=1; \
 	wait $$beside || status=1; \
-	cat $$log; rm -f $$log; exit $$status
+	cat $$third $$second; rm -f $$second $$third; exit $$status
 
 second-lane:
 	@status=0; \
@@ -61,6 +62,9 @@ second-lane:
 	$(PYTEST) -q -m "(dagster or vectors) and not slow" $(DAGSTER) $(VECTORS) || status=1; \
 	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
 	exit $$status
+
+third-lane:
+	@$(PYTEST) -q -m "wheel and not slow" $(WHEEL)
 
 test-all: lint ## test, and the long crash, fuzz and soak runs
 	@$(PYTEST) -q tests

@@ -23,8 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, report, session
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.log import live
 from hydro_core.spark.lower.relations.narrowing import with_keys_of
 from hydro_core.spark.store.schema import state_table
@@ -38,7 +39,7 @@ SLOT = StateSlot(
     ("prev_1",),
     parse_ddl("k long, total long, n long"),
     ordered=False,
-    mode=Mode.CHANGES,
+    mode=Form.CHANGES,
     semantic_hash="00000000",
 )
 

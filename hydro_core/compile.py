@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.keys import with_one_name
 from hydro_core.analysis.strata import Strata, stratify
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.ir import render
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.lang.resolve import parse
@@ -36,7 +36,6 @@ class Compiled:
 
     @property
     def graph(self) -> Graph:
-        """The program."""
         return self.typed.graph
 
     def _repr_html_(self) -> str:
@@ -84,7 +83,7 @@ def compile_flow(
         if found != item:
             message = f"`{name}` was announced as {item}, but its items are {found}"
             help_ = "announce what it is, or leave the schema away"
-            raise ProgramError(Diagnostic("type", message, graph[name].span, name, help=help_))
+            raise ProgramError.of("type", message, graph[name].span, name, help=help_)
     return compiled
 
 
@@ -147,4 +146,4 @@ def draw(program: Compiled, style: str) -> str:
             return json.dumps(render.json(picture), ensure_ascii=False)
         case _:
             help_ = "the formats are svg, mermaid, dot, text and json"
-            raise ProgramError(Diagnostic("config", f"there is no format {style!r}", help=help_))
+            raise ProgramError.of("config", f"there is no format {style!r}", help=help_)

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import read_program
 from hydro_core.lang.params import Params, check_named
@@ -42,7 +42,7 @@ def load_rules(spec: str, params: Params) -> Rules:
     """
     if not spec.endswith(RULES):
         message = f"`{spec}` holds no rules, so nothing of it is asynchronous"
-        raise DataError(Diagnostic("config", message, help="name a file `*.dl`"))
+        raise DataError.of("config", message, help="name a file `*.dl`")
     text = read_program(Path(spec))
     rules = read_rules(text, file=spec, constants=params.values)
     check_named(params, text, graph_of_rules(rules))

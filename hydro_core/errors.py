@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 Code = Literal[
     "syntax",
@@ -121,6 +121,19 @@ class HydroError(Exception):
             shown.append(f"… and {len(diagnostics) - MOST_SHOWN:,} more")
         super().__init__("\n\n".join(shown))
         self.diagnostics = diagnostics
+
+    @classmethod
+    def of(
+        cls,
+        code: Code,
+        message: str,
+        span: Span | None = None,
+        operator: str | None = None,
+        *,
+        help: str,  # noqa: A002
+    ) -> Self:
+        """The error that one thing is wrong; see `Diagnostic`."""
+        return cls(Diagnostic(code, message, span, operator, help=help))
 
     @property
     def code(self) -> Code:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from hydro_core.analysis.infer import Typed
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.engines import Engine, Options, ShardingOptions, run_whole
-from hydro_core.errors import DataError, Diagnostic, TypeProblem
+from hydro_core.errors import DataError, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.shards.program import Sharded, sharded
@@ -244,4 +244,4 @@ def _read_batch(
 
 
 def _refuse(message: str, cure: str) -> NoReturn:
-    raise DataError(Diagnostic("input", message, help=cure))
+    raise DataError.of("input", message, help=cure)

@@ -120,6 +120,11 @@ class Settings:
         return replace(self, **own, spark=spark.with_(**others) if others else spark)
 
 
+ROWS_AT_ONCE = 100_000
+"""Rows that the process itself holds at once of those that executors wrote, whatever a tick gives:
+it counts, hashes and judges more of them piece by piece. As many pass through it of a tick that is
+small."""
+
 MOST_ALIASED = 10_000
 """Values that the aliases of a YAML file may stand for, beside those that are written out. People
 repeat a row or a block a few hundred times; ten aliases of ten aliases, and so on, are a file of

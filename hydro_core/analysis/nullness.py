@@ -12,25 +12,22 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
     Commands,
     Distinct,
     Empty,
-    Given,
+    Ends,
     Growth,
-    History,
     Matching,
     OrderedByKey,
     Ordering,
-    Output,
+    OverTime,
     PerItem,
     Positional,
     Product,
     Projection,
     Running,
     Sum,
-    Window,
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Gives, Places, Summary
@@ -76,10 +73,7 @@ def _makes_items(node: Node) -> bool:
             found = made
         case Empty() | Projection() | Product() | AsOf() | OrderedByKey() | Running():
             found = True
-        case (
-            Given() | Output() | Sum() | Matching() | Distinct()
-            | Ordering() | History() | Window() | Before()
-        ):  # fmt: skip
+        case Ends() | Sum() | Matching() | Distinct() | Ordering() | OverTime():
             found = False
         case _:
             assert_never(cls)

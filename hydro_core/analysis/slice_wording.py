@@ -9,7 +9,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.slices import FOREVER, Known, Need, OutputSlice, all_columns, slice_of
 from hydro_core.catalog.spec import Never, OnAnyField, OnKey, Replicated
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.item import FieldPath, ItemType, Tuple, at
@@ -62,7 +62,7 @@ def column_of(typed: Typed, output: str, column: str) -> FieldPath:
     if output not in typed.outputs:
         listed = ", ".join(f"`{name}`" for name in typed.outputs)
         cure = did_you_mean(output, typed.outputs) or f"the outputs are {listed}"
-        raise ProgramError(Diagnostic("name", f"there is no output `{output}`", help=cure))
+        raise ProgramError.of("name", f"there is no output `{output}`", help=cure)
     names = {
         path_name(path, typed.outputs[output].item): path for path in all_columns(typed, output)
     }
@@ -70,7 +70,7 @@ def column_of(typed: Typed, output: str, column: str) -> FieldPath:
         listed = ", ".join(f"`{name}`" for name in names)
         cure = did_you_mean(column, names) or f"its columns are {listed}"
         message = f"the output `{output}` has no column `{column}` that holds one value"
-        raise ProgramError(Diagnostic("name", message, help=cure))
+        raise ProgramError.of("name", message, help=cure)
     return names[column]
 
 

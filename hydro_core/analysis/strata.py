@@ -28,7 +28,6 @@ class Strata:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return max(self.of.values(), default=-1) + 1
 
     def members(self, stratum: int) -> tuple[NodeId, ...]:

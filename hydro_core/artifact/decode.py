@@ -14,6 +14,7 @@ from hydro_core.analysis.strata import Strata
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.artifact.older import node_of
 from hydro_core.artifact.records import NODES, SYNTAX
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Aggregate, Args, OverFunction
 from hydro_core.errors import Diagnostic, Span
@@ -25,7 +26,7 @@ from hydro_core.functions.views import View, ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.types import item as items
 from hydro_core.types.ddl import parse_stored
 from hydro_core.types.item import ItemType
@@ -222,7 +223,7 @@ class Decoder:
             readers=tuple(record["readers"]),
             item=self.types[record["item"]],
             ordered=record["ordered"],
-            mode=Mode(record["mode"]),
+            form=Form.of_stored(record["mode"]),
             semantic_hash=record["semantic_hash"],
             keep=record["keep"],
             bound=TimeBound(*record["bound"]) if "bound" in record else None,

@@ -39,7 +39,7 @@ class Table:
     role: Literal["state", "output"]
     item: ItemType
     kind: str
-    """How rows come and go: the mode of a state slot, the kind of an output's stream."""
+    """How rows come and go: the form of a state slot, the kind of an output's stream."""
     ordered: bool
     semantic_hash: str
     """The stored stream's identity: the same in every plan that stores it in the same way."""

@@ -228,7 +228,7 @@ class Encoder:
             "readers": list(slot.readers),
             "item": self.type(slot.item),
             "ordered": slot.ordered,
-            "mode": slot.mode.value,
+            "mode": slot.form.stored,
             "semantic_hash": slot.semantic_hash,
             "keep": slot.keep,
             **({"bound": [slot.bound.column, slot.bound.micros]} if slot.bound else {}),

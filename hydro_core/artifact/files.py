@@ -29,7 +29,7 @@ from hydro_core.artifact.deployment import (
 )
 from hydro_core.artifact.encode import Encoder
 from hydro_core.artifact.records import FORMAT, READ
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -186,11 +186,26 @@ def read(directory: DataPlace, number: int) -> Deployment:
     return _deployment(texts, about)
 
 
+def bring(source: DataPlace, directory: Remote) -> None:
+    """Writes the deployments of another pipeline's directory as the next ones of one in a store, as
+    far as it has none of their names; each is there as a whole, or not at all.
+
+    Raises:
+        DataError: one of them cannot be read (code `state`).
+    """
+    known = {name_at(directory, number) for number in numbers(directory)}
+    for number in numbers(source):
+        if name_at(source, number) not in known:
+            read(source, number)
+            _put(_texts(source / FOLDER / str(number)), directory / FOLDER, directory)
+
+
 def _texts(folder: DataPlace) -> dict[str, str]:
-    if not isinstance(folder, Remote):
-        return {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
     about = json.loads((folder / _ABOUT).read_text("utf-8"))
-    within = folder / about.pop(_IN)
+    if _IN not in about and not isinstance(folder, Remote):
+        return {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
+    # One that was copied is as it was where it was written.
+    within = folder / about.pop(_IN, "")
     parts = (_PLAN, _EXPLANATION, _PROGRAM)
     return {_ABOUT: _json(about), **{name: (within / name).read_text("utf-8") for name in parts}}
 
@@ -291,4 +306,4 @@ def _written(path: Path, text: str) -> None:
 
 
 def _error(message: str, help_: str) -> DataError:
-    return DataError(Diagnostic(code="state", message=message, help=help_))
+    return DataError.of("state", message, help=help_)

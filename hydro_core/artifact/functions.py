@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from hydro_core.errors import DataError, Diagnostic, ProgramError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
@@ -87,17 +87,15 @@ def stored_call(fn: Fn) -> tuple[Any, ...]:
 
 
 def _nameless(fn: Fn) -> ProgramError:
-    return ProgramError(
-        Diagnostic(
-            code="config",
-            message=f"the function `{fn.name}` cannot be stored with a deployment: it is not read "
-            "whole, and has no name in a module to find it by",
-            span=fn.span,
-            help="define it with `def` at the top of a module, or write it as an expression",
-        )
+    return ProgramError.of(
+        "config",
+        f"the function `{fn.name}` cannot be stored with a deployment: it is not read "
+        "whole, and has no name in a module to find it by",
+        span=fn.span,
+        help="define it with `def` at the top of a module, or write it as an expression",
     )
 
 
 def _changed(message: str) -> DataError:
     help_ = "deploy the flow again, or bring back the module as it was"
-    return DataError(Diagnostic(code="state", message=message, help=help_))
+    return DataError.of("state", message, help=help_)

@@ -84,7 +84,7 @@ def tables_of(made: TickPlan) -> Iterator[Table]:
     """What the plan stores: its state, then its outputs."""
     for slot in made.slots:
         meant = slot.semantic_hash
-        yield Table(slot.id, "state", slot.item, slot.mode.value, slot.ordered, meant, meant)
+        yield Table(slot.id, "state", slot.item, slot.form.stored, slot.ordered, meant, meant)
     for name, sinks in made.graph.sinks.items():
         streams = [sink.inputs[0] for sink in sinks]
         stream = made.typed.outputs[name]

@@ -30,7 +30,24 @@ if TYPE_CHECKING:
     from hydro_core.functions.fn import Fn
 
 
-class Ends:
+class ClassFacts:
+    """What holds of a class of operators unless it says otherwise."""
+
+    __slots__ = ()
+    hands_on: ClassVar[bool] = False
+    """It does the same with changes as with items."""
+    takes_changes: ClassVar[bool] = False
+    """The changes of its input serve it as well as its values, or better: what is stored of a
+    stream that is told by its changes is a log of them.
+    """
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether it looks at the changes of its input alone, where it is told by them."""
+        return False
+
+
+class Ends(ClassFacts):
     """Where streams begin and end."""
 
     __slots__ = ()
@@ -38,26 +55,27 @@ class Ends:
     holds: ClassVar[Holds] = Holds.INPUTS
 
 
-class Linear:
+class Linear(ClassFacts):
     """The same with items that come as with items that go."""
 
     __slots__ = ()
+    hands_on: ClassVar[bool] = True
     holds: ClassVar[Holds] = Holds.INPUTS
 
 
-class PerKey:
+class PerKey(ClassFacts):
     """What becomes of a key's items depends on that key's alone."""
 
     __slots__ = ()
 
 
-class PerPosition:
+class PerPosition(ClassFacts):
     """An item's place among all decides, or is decided."""
 
     __slots__ = ()
 
 
-class OverTime:
+class OverTime(ClassFacts):
     """The items of other ticks decide, too."""
 
     __slots__ = ()
@@ -79,6 +97,9 @@ class Empty(Ends):
 @dataclass(frozen=True, slots=True)
 class Output(Ends):
     """The end of a stream."""
+
+    hands_on: ClassVar[bool] = True
+    takes_changes: ClassVar[bool] = True
 
 
 @final
@@ -134,7 +155,7 @@ class Sum(Linear):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Product:
+class Product(ClassFacts):
     """Bilinear: pairs of the items of two inputs."""
 
     passes: ClassVar[Passes] = Passes.NONE
@@ -235,6 +256,11 @@ class Running(PerKey):
         """Which of its inputs' items it gives."""
         return Passes.NONE if self.of.passes is Passes.NONE else Passes.EARLIER
 
+    @property
+    def reads_changes(self) -> bool:
+        """Whether it looks at the changes of its input alone, where it is told by them."""
+        return self.changes
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -302,6 +328,7 @@ class Before(OverTime):
 
     passes: ClassVar[Passes] = Passes.EARLIER
     holds: ClassVar[Holds] = Holds.INPUTS
+    takes_changes: ClassVar[bool] = True
 
 
 @final
@@ -310,6 +337,8 @@ class Growth(OverTime):
     """Over time: how a stream differs from what it was in the tick before."""
 
     holds: ClassVar[Holds] = Holds.INPUTS
+    takes_changes: ClassVar[bool] = True
+    reads_changes = True
     signed: bool
     """What goes is told, too, with a count; else only what comes."""
 

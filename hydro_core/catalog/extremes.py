@@ -13,20 +13,19 @@ from typing import assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
-    AsOf,
     ByKey,
-    Distinct,
     Ends,
+    Linear,
     Matching,
     OpClass,
     OrderedByKey,
     OverTime,
     PerItem,
+    PerKey,
     PerPosition,
     Product,
     Projection,
     Running,
-    Sum,
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Compares, Gives, Meets, Places
@@ -102,9 +101,7 @@ def with_extremes(cls: OpClass) -> WithExtremes:
             return WithExtremes.PASSES
         case Running(ByKey(keyed=True)):
             return WithExtremes.STORED
-        case Ends() | PerItem() | Sum() | Product() | Matching() | AsOf() | Distinct() | ByKey():
-            return WithExtremes.OTHER
-        case Running() | OrderedByKey() | PerPosition() | OverTime():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return WithExtremes.OTHER
         case _:
             assert_never(cls)

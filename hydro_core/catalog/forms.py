@@ -19,19 +19,17 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
-    Empty,
-    Given,
+    Ends,
     Growth,
     History,
     Linear,
     Matching,
     OpClass,
     OrderedByKey,
-    Ordering,
     Output,
+    OverTime,
     PerItem,
-    PerKey,
-    Positional,
+    PerPosition,
     Product,
     Projection,
     Running,
@@ -49,6 +47,16 @@ class Form(Enum):
     GROWTH = "what comes at each tick, where nothing goes"
     LOOKED_UP = "its items of the keys that are asked for, as at each tick"
 
+    @property
+    def stored(self) -> str:
+        """Its name in what is stored of tables and plans."""
+        return next(name for name, form in _STORED.items() if form is self)
+
+    @staticmethod
+    def of_stored(name: str) -> Form:
+        """The form that has a name in what is stored."""
+        return _STORED[name]
+
     def serves(self, wanted: Form) -> bool:
         """Whether a stream in this form will do for who wants another."""
         match wanted:
@@ -58,6 +66,9 @@ class Form(Enum):
                 return self is not Form.LOOKED_UP
             case Form.GROWTH | Form.LOOKED_UP:
                 return self is wanted
+
+
+_STORED = {"append": Form.GROWTH, "last": Form.VALUES, "changes": Form.CHANGES}
 
 
 def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
@@ -84,15 +95,13 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911, P
             return None if takes_back or meets is Meets.SINGLE else wanted
         case Matching(wanted=matched):
             return wanted if matched or not grows else None
-        case AsOf(keyed):
-            return Form.CHANGES if keyed and not grows else None
         case Distinct():
             return wanted
         case Before():
             return Form.GROWTH if grows else None
-        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
+        case AsOf(keyed) | ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.CHANGES if keyed and not grows else None
-        case Given() | Empty() | Ordering() | Positional() | Growth():
+        case Ends() | PerPosition() | Growth():
             return None
         case _:
             assert_never(cls)
@@ -109,17 +118,13 @@ def _looked_up_in(cls: OpClass) -> Form | None:
             return Form.LOOKED_UP if gives in (Gives.SAME, Gives.SOME, Gives.ROUTED) else None
         case Projection() | Sum() | Matching() | Distinct():
             return Form.LOOKED_UP
-        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
+        case AsOf(keyed) | ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return Form.LOOKED_UP if keyed else None
         case Product(Meets.KEY):
             return Form.LOOKED_UP
-        case AsOf(keyed):
-            return Form.LOOKED_UP if keyed else None
         case History():
             return Form.VALUES
-        case Given() | Empty() | Output() | Product() | Running() | Ordering():
-            return None
-        case Positional() | Window() | Before() | Growth() | Commands():
+        case Ends() | Product() | Running() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)
@@ -135,70 +140,14 @@ def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
     return Form.VALUES
 
 
-def hands_on(cls: OpClass) -> bool:
-    """Whether an operator does the same with changes as with items."""
-    match cls:
-        case Linear() | Output():
-            return True
-        case Given() | Empty() | Product() | PerKey():
-            return False
-        case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
-            return False
-        case _:
-            assert_never(cls)
-
-
-def reads_changes(cls: OpClass) -> bool:
-    """Whether an operator looks at the changes of its input alone, where it is told by them."""
-    match cls:
-        case Running(changes=changes):
-            return changes
-        case Growth():
-            return True
-        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
-            return False
-        case Matching() | AsOf() | Distinct() | ByKey() | OrderedByKey() | Ordering():
-            return False
-        case Positional():
-            return False
-        case History() | Window() | Before() | Commands():
-            return False
-        case _:
-            assert_never(cls)
-
-
 def looks_up(cls: OpClass) -> bool:
     """Whether an operator needs, for the changes of its result, rows of its inputs by key, too."""
     match cls:
         case Product() | Matching() | Distinct():
             return True
-        case AsOf(keyed):
+        case AsOf(keyed) | ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
             return keyed
-        case ByKey(keyed=keyed) | OrderedByKey(keyed=keyed):
-            return keyed
-        case Given() | Empty() | Output() | Linear() | Running():
-            return False
-        case Ordering() | Positional() | History() | Window() | Before() | Growth() | Commands():
-            return False
-        case _:
-            assert_never(cls)
-
-
-def takes_changes(cls: OpClass) -> bool:
-    """Whether the changes of its input serve an operator as well as its values, or better.
-
-    What is stored of a stream that is told by its changes is a log of them.
-    """
-    match cls:
-        case Growth() | Before() | Output():
-            return True
-        case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
-            return False
-        case AsOf() | Distinct() | ByKey() | Running() | OrderedByKey() | Ordering():
-            return False
-        case Positional():
-            return False
-        case History() | Window() | Commands():
+        case Ends() | Linear() | Running() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

@@ -9,7 +9,7 @@ from pathlib import Path
 from hydro_core.cli import output
 from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
 from hydro_core.compile import compile_graph, draw
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 
 FORMATS = ("mermaid", "dot", "svg", "text", "json")
 
@@ -33,7 +33,7 @@ def command(words: Sequence[str]) -> int:
         Path(arguments.out).write_text(drawing + "\n", encoding="utf-8")
     except OSError as problem:
         message = f"{arguments.out!r} cannot be written: {problem.strerror}"
-        raise DataError(Diagnostic("config", message, help="choose another --out")) from None
+        raise DataError.of("config", message, help="choose another --out") from None
     output.print_error(f"wrote {arguments.out}")
     return 0
 

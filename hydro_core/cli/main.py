@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hydro_core.cli import output
-from hydro_core.errors import Diagnostic, HydroError
+from hydro_core.errors import HydroError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.faults import fault_of
 
@@ -101,7 +101,7 @@ def _called(point: EntryPoint, words: Sequence[str]) -> int:
     except (ImportError, AttributeError) as problem:
         cure = "install the package that brings it again: what is installed is older or newer"
         message = f"the command `{point.name}` cannot be loaded: {problem}"
-        raise HydroError(Diagnostic("config", message, help=cure)) from problem
+        raise HydroError.of("config", message, help=cure) from problem
     return int(command(list(words)) or 0)
 
 

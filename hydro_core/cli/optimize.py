@@ -102,7 +102,5 @@ def _strict(note: Note) -> Diagnostic:
 def _validate(program: Compiled, found: Optimized, runs: int) -> None:
     mismatch = validate_randomly(stratified(found.typed), program, runs)
     if mismatch is not None:
-        raise DataError(
-            Diagnostic("runtime", str(mismatch), help="this is a bug: please report it")
-        )
+        raise DataError.of("runtime", str(mismatch), help="this is a bug: please report it")
     output.print_error(f"plan and program agree on {runs} random runs")

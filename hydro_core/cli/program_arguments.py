@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from hydro_core.errors import DataError, Diagnostic, ProgramError, TypeProblem
+from hydro_core.errors import DataError, ProgramError, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.params import Params, params_of
@@ -68,7 +68,7 @@ def given_params(arguments: argparse.Namespace) -> Params:
 
 def _no_param(message: str) -> ProgramError:
     cure = "write `--param NAME=VALUE`, and signs in quotes: `--param 'name=\"a: b\"'`"
-    return ProgramError(Diagnostic("config", message, help=cure))
+    return ProgramError.of("config", message, help=cure)
 
 
 def add_schema_argument(parser: argparse.ArgumentParser) -> None:
@@ -103,4 +103,4 @@ def schemas_of(arguments: argparse.Namespace, graph: Graph) -> Mapping[str, Item
 
 
 def _wrong(message: str, help_: str) -> DataError:
-    return DataError(Diagnostic("input", message, help=help_))
+    return DataError.of("input", message, help=help_)

@@ -181,12 +181,10 @@ def read_ticks_file(path: Path) -> Mapping[str, Any]:
     if isinstance(content, list):
         return {"ticks": content}
     if not isinstance(content, dict) or "ticks" not in content:
-        raise DataError(
-            Diagnostic(
-                "input",
-                f"`{path}` holds no ticks",
-                help='write `{"schemas": {"input": "schema"}, "ticks": [{"input": [item]}]}`',
-            )
+        raise DataError.of(
+            "input",
+            f"`{path}` holds no ticks",
+            help='write `{"schemas": {"input": "schema"}, "ticks": [{"input": [item]}]}`',
         )
     return content
 
@@ -230,19 +228,17 @@ def _params(given: Mapping[str, Any]) -> Params:
     said = given.get("params") or {}
     if not isinstance(said, dict):
         message = f"`params` are values by name, and this is {said!r}"
-        raise DataError(Diagnostic("input", message, help='write `"params": {"threshold": 100}`'))
+        raise DataError.of("input", message, help='write `"params": {"threshold": 100}`')
     return params_of(said)
 
 
 def _job(line: str, where: str) -> Mapping[str, Any]:
     job = _parse_json(line, where)
     if not isinstance(job, dict) or ("program" in job) == ("file" in job):
-        raise DataError(
-            Diagnostic(
-                "input",
-                f"{where} is not a job",
-                help='write `{"name": …, "program" or "file": …, "schemas": …, "ticks": […]}`',
-            )
+        raise DataError.of(
+            "input",
+            f"{where} is not a job",
+            help='write `{"name": …, "program" or "file": …, "schemas": …, "ticks": […]}`',
         )
     return job
 
@@ -258,7 +254,7 @@ def _read_text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as problem:
         message = f"`{path}` cannot be read: {problem}"
         cure = NOT_UTF8 if isinstance(problem, UnicodeDecodeError) else "name a file of JSON"
-        raise DataError(Diagnostic("input", message, help=cure)) from None
+        raise DataError.of("input", message, help=cure) from None
 
 
 def _parse_json(text: str, where: str) -> Any:
@@ -267,4 +263,4 @@ def _parse_json(text: str, where: str) -> Any:
     except ValueProblem as problem:
         help_ = 'JSON is written as in `[{"user": "ann", "amount": 5}]`'
         message = f"{where} is not JSON: {problem}"
-        raise DataError(Diagnostic("input", message, help=help_)) from None
+        raise DataError.of("input", message, help=help_) from None

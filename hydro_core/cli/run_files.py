@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +14,12 @@ from hydro_core.cli import output
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options
-from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.local_path import place_at
 from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
+from hydro_core.files.scan import scans_of
 from hydro_core.ir.graph import Graph
 from hydro_core.machine.environment import storage_of
 from hydro_core.project.discover import SETTINGS, project_root
@@ -47,12 +48,12 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
         _on_spark(graph, files, given, (every, start), arguments, options)
         return 0
     declared = {**_declared(graph), **given}
-    arrived = arrive(files, declared)
-    types = {x.file.name: x.item for x in arrived if x.file.name not in declared}
+    scans = scans_of(files, declared)
+    types = {x.file.name: x.item for x in scans if x.file.name not in declared}
     output.print_warnings(graph.warnings)
     program = compile_graph(graph, {**types, **given})
     of = {name: stream.item for name, stream in program.typed.inputs.items()}
-    inputs = [read_all(Arrived(x.file, x.found, of[x.file.name])) for x in arrived]
+    inputs = [read_all(replace(x, item=of[x.file.name])) for x in scans]
     rows = _run(program, cut(inputs, every, start), inputs, options, arguments.out)
     _report(rows, arguments)
     return 0
@@ -79,7 +80,7 @@ def _on_spark(
     with ExitStack() as stack:
         work = spark_files.prepared(planned(best), inputs, ticks, stack)
         folders = _folders(arguments, program, stack)
-        came = ", ".join(f"{r.arrived.file.name} {r.summary.rows:,}" for r in work.inputs)
+        came = ", ".join(f"{r.scan.file.name} {r.summary.rows:,}" for r in work.inputs)
         output.print_error(f"{work.cut.count:,} ticks, in: {came or 'nothing'}")
 
         def report(first: int, last: int, counts: Mapping[str, Mapping[int, int]]) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
+from hydro_core.machine.environment import storage_of
 from hydro_core.optimize.statistics import Statistics
+from hydro_core.project.discover import SETTINGS, project_root
+from hydro_core.storage.remote import DataPlace, is_remote, remote_at
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
@@ -29,12 +33,16 @@ def statistics_of(path: str | None) -> Statistics:
     """
     if path is None:
         return Statistics()
-    if Path(path).is_dir():
+    place: DataPlace = Path(path)
+    if is_remote(path):
+        root = project_root(os.environ)
+        place = remote_at(path, storage_of(os.environ, None if root is None else root / SETTINGS))
+    if place.is_dir():
         from hydro_core.spark.pipeline.statistics import deployed_statistics
 
-        return deployed_statistics(Path(path))
+        return deployed_statistics(place)
     try:
-        return Statistics.of(parse_json(Path(path).read_text(encoding="utf-8")))
+        return Statistics.of(parse_json(place.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValueProblem) as problem:
         help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
-        raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
+        raise DataError.of("config", f"{path!r}: {problem}", help=help_) from None

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
-from hydro_core.files.arrived import Arrived
-from hydro_core.files.inputs import FileRow, InputFile, refuse, refuse_misfit, refuse_mixed
+from hydro_core.files.inputs import InputFile, refuse, refuse_mixed
+from hydro_core.files.scan import Misfit, Scan
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.tick_range import TickRange
@@ -30,7 +30,6 @@ class Cut:
 
     @property
     def ticks(self) -> TickRange:
-        """All of them."""
         return TickRange(0, self.count - 1, self.calendar)
 
 
@@ -43,21 +42,11 @@ class InputSummary:
     moments: tuple[datetime, datetime] | None
 
 
-class Misfit(NamedTuple):
-    """A value that is no item: its tick, its column and file by their numbers, its row there."""
-
-    tick: int
-    place: int
-    file: int
-    row: int
-    problem: str
-
-
 class UncutRows(Protocol):
     """The rows of an input, wherever they are."""
 
     @property
-    def arrived(self) -> Arrived:
+    def scan(self) -> Scan:
         """The input."""
 
     @property
@@ -88,8 +77,8 @@ def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cu
 
 def _start_of(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> datetime | None:
     """When tick 0 begins, None where ticks are numbered; numbers and times do not go together."""
-    times = {x.arrived.file.name: x.arrived.file for x in inputs if x.summary.moments}
-    numbers = {x.arrived.file.name: x.arrived.file for x in inputs if x.summary.numbers}
+    times = {x.scan.file.name: x.scan.file for x in inputs if x.summary.moments}
+    numbers = {x.scan.file.name: x.scan.file for x in inputs if x.summary.numbers}
     if times and numbers:
         refuse_mixed(_first(numbers), _first(times))
     if numbers and start is not None:
@@ -107,7 +96,7 @@ def _first(files: Mapping[str, InputFile]) -> InputFile:
 def _last_tick(rows: UncutRows, calendar: Calendar | None) -> int:
     """The number of the last tick of an input."""
     summary = rows.summary
-    if rows.arrived.file.column is None or not summary.rows:
+    if rows.scan.file.column is None or not summary.rows:
         return 0 if summary.rows else -1
     if calendar is None:
         low, high = summary.numbers or (0, -1)
@@ -117,7 +106,7 @@ def _last_tick(rows: UncutRows, calendar: Calendar | None) -> int:
     if low < 0:
         rows.refuse_early(None if calendar is None else calendar.origin)
     if high >= MAX_TICKS:
-        _refuse_far(rows.arrived.file, high, calendar, summary.moments)
+        _refuse_far(rows.scan.file, high, calendar, summary.moments)
     return high
 
 
@@ -141,10 +130,8 @@ def _refuse_far(
 
 def _refuse_misfits(inputs: Sequence[UncutRows], found: Cut) -> None:
     """Refuses the first value that is no item: of the earliest tick, input, column and row."""
-    misfits = [(rows.misfit(found), rows.arrived) for rows in inputs]
+    misfits = [(rows.misfit(found), rows.scan) for rows in inputs]
     there = [(misfit, of) for misfit, of in misfits if misfit is not None]
     if there:
         misfit, of = min(there, key=lambda each: each[0].tick)
-        place = FileRow(of.found.files[misfit.file], misfit.row)
-        column = list(of.columns)[misfit.place]
-        refuse_misfit(of.file, misfit.tick, misfit.problem, place, column)
+        of.refuse_misfit(misfit, of.fileset.files)

@@ -11,8 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-from hydro_core.errors import DataError, Diagnostic
-from hydro_core.files.landed import misfit
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.storage.remote import DataPlace, is_remote
 from hydro_core.storage.settings import StorageSettings
@@ -30,7 +29,6 @@ from hydro_core.types.item import (
     is_integer,
 )
 from hydro_core.types.moments import print_moment
-from hydro_core.types.values import UNFIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +64,10 @@ class InputFile:
             colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
         )
         if not (name.strip() and equals and path):
-            raise DataError(
-                Diagnostic(
-                    "config",
-                    f"`--input {text}` is not NAME=PATH[:COLUMN]",
-                    help="for example `--input orders=data/orders.parquet:day`",
-                )
+            raise DataError.of(
+                "config",
+                f"`--input {text}` is not NAME=PATH[:COLUMN]",
+                help="for example `--input orders=data/orders.parquet:day`",
             )
         place = place_at(before if has_column else path, storage or StorageSettings())
         at = (name.strip(), str(place), column if has_column else None)
@@ -180,14 +176,6 @@ class FileRow:
     row: int
 
 
-def refuse_misfit(
-    file: InputFile, tick: int, problem: str, place: FileRow, column: str
-) -> NoReturn:
-    """Refuses a value that is no item; it is told by its file, its row there and its column."""
-    told = misfit(problem, place.row, column)
-    refuse(file, f"in tick {tick}, `{place.file.name}`: {told}", UNFIT)
-
-
 def refuse_early(
     file: InputFile, place: FileRow, value: int | datetime, start: datetime | None
 ) -> NoReturn:
@@ -221,4 +209,4 @@ def refuse_mixed(file: InputFile, other: InputFile) -> NoReturn:
 
 def refuse(file: InputFile, message: str, cure: str) -> NoReturn:
     """Raises an error of an input's data (code `input`)."""
-    raise DataError(Diagnostic("input", f"input `{file.name}` ({file.path}): {message}", help=cure))
+    raise DataError.of("input", f"input `{file.name}` ({file.path}): {message}", help=cure)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.storage.remote import DataPlace, is_remote, remote_at
 from hydro_core.storage.settings import StorageSettings
 
@@ -53,4 +53,4 @@ def place_at(text: str, storage: StorageSettings) -> DataPlace:
 
 
 def _wrong(what: str, cure: str) -> ProgramError:
-    return ProgramError(Diagnostic("config", what, help=cure))
+    return ProgramError.of("config", what, help=cure)

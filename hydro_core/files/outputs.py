@@ -17,7 +17,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type, to_arrow
@@ -155,17 +155,15 @@ def _check_columns(name: str, stream: StreamType) -> None:
         if _has_an_empty_row(of):
             message = f"the output `{name}` has rows without columns in `{column}`"
             help_ = "a Parquet file has no place for these: give them a column, or leave it out"
-            raise DataError(Diagnostic("type", message, help=help_))
+            raise DataError.of("type", message, help=help_)
     own = [TICK, POSITION] if stream.order is Order.TOTAL else [TICK]
     taken = [column for column in own if column in columns_of(stream.item)]
     if taken:
-        raise DataError(
-            Diagnostic(
-                "type",
-                f"the output `{name}` has a column `{taken[0]}` of its own, where files have the "
-                + ("tick's number" if taken[0] == TICK else "item's position"),
-                help=f'rename it before: `rename({taken[0]}_="{taken[0]}")`',
-            )
+        raise DataError.of(
+            "type",
+            f"the output `{name}` has a column `{taken[0]}` of its own, where files have the "
+            + ("tick's number" if taken[0] == TICK else "item's position"),
+            help=f'rename it before: `rename({taken[0]}_="{taken[0]}")`',
         )
 
 
@@ -187,24 +185,20 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         unfit = not name.isprintable() or "/" in name or name.startswith(".")
         if unfit or len(name.encode()) > _LONGEST_NAME:
-            raise DataError(
-                Diagnostic(
-                    "config",
-                    f"the output {_shown_name(name)} cannot be written: "
-                    "that is not the name of a folder",
-                    help="give the output another name",
-                )
+            raise DataError.of(
+                "config",
+                f"the output {_shown_name(name)} cannot be written: "
+                "that is not the name of a folder",
+                help="give the output another name",
             )
         # File systems may not tell letters by their case, nor by how they are composed.
         other = alike.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
         if other is not name:
-            raise DataError(
-                Diagnostic(
-                    "config",
-                    f"the outputs `{other}` and `{name}` cannot both be written: "
-                    "a folder's name is the same in upper and lower case",
-                    help="give one of them another name",
-                )
+            raise DataError.of(
+                "config",
+                f"the outputs `{other}` and `{name}` cannot both be written: "
+                "a folder's name is the same in upper and lower case",
+                help="give one of them another name",
             )
 
 
@@ -232,12 +226,10 @@ def _check_place(place: DataPlace) -> None:
     else:
         return
     if not ours:
-        raise DataError(
-            Diagnostic(
-                "config",
-                f"`{place}` is there already, and holds what no run of ours has written",
-                help="give another `--out`, or move it away",
-            )
+        raise DataError.of(
+            "config",
+            f"`{place}` is there already, and holds what no run of ours has written",
+            help="give another `--out`, or move it away",
         )
 
 

@@ -7,23 +7,25 @@ Whoever reads a file that others may have written opens it here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hydro_core.settings import MEBIBYTE, ROWS_AT_ONCE
 from hydro_core.storage.arrow import file_system, names_of, opened
 from hydro_core.storage.remote import DataPlace
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyarrow.dataset import Dataset, ParquetFileFormat
+    from pyarrow.dataset import Dataset, Expression, ParquetFileFormat
 
 # Arrow's datasets (with pandas) are loaded where they read something.
 
 _UNIT = "us"
+_READ_AHEAD = MEBIBYTE
 
 
 def opened_parquet(file: DataPlace) -> pq.ParquetFile:
@@ -46,6 +48,32 @@ def files_as_dataset(files: Iterable[DataPlace], schema: pa.Schema | None) -> Da
     names, system = names_of(found), file_system(found)
     rows: Any = dataset(names, schema=schema, format=parquet_format(), filesystem=system)
     return rows  # type: ignore[no-any-return]
+
+
+def in_pieces(
+    rows: Dataset, columns: Sequence[str] | None = None, where: Expression | None = None
+) -> Iterator[pa.Table]:
+    """The rows of a dataset for which a condition holds, a piece at a time.
+
+    No more is read ahead than one piece, so it takes as much memory whatever the rows are.
+    """
+    from pyarrow.dataset import ParquetFragmentScanOptions
+
+    # A row group of Spark's has 128 MiB; of each column as much is read as is needed next.
+    buffered = ParquetFragmentScanOptions(
+        use_buffered_stream=True, buffer_size=_READ_AHEAD, pre_buffer=False
+    )
+    found: Any = rows
+    for batch in found.to_batches(
+        columns=None if columns is None else list(columns),
+        filter=where,
+        batch_size=ROWS_AT_ONCE,
+        batch_readahead=1,
+        fragment_readahead=1,
+        fragment_scan_options=buffered,
+    ):
+        if batch.num_rows:
+            yield pa.Table.from_batches([batch])
 
 
 def delta_rows(table: DeltaTable) -> Dataset:

@@ -26,8 +26,8 @@ from hydro_core.files.kinds import (
     json_lines,
     parquet_file,
 )
-from hydro_core.files.landed import ArrowRows, JsonRows, Landed
 from hydro_core.files.plain import plain_table, plain_type
+from hydro_core.files.row_batch import ArrowRows, JsonRows, RowBatch
 from hydro_core.files.unreadable import (
     MISFIT,
     UNREADABLE,
@@ -69,9 +69,9 @@ class FileForm:
         return REASON in self.declared
 
 
-def pieces(file: DataPlace, form: FileForm) -> Iterator[Landed]:
+def pieces(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
-    readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
+    readers: Mapping[str, Callable[[], Iterator[RowBatch]]] = {
         "Parquet": lambda: _parquet(file, form),
         "CSV": lambda: _tolerant_csv(file, form) if form.tolerant else _csv(file, form),
         JSON_LINES: lambda: _json(file, form.tolerant),
@@ -104,7 +104,7 @@ def damage_told(files: Sequence[DataPlace], form: FileForm) -> Iterator[None]:
         raise
 
 
-def _parquet(file: DataPlace, form: FileForm) -> Iterator[Landed]:
+def _parquet(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
     constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
     names = [name for name in data.schema.names if name not in constants]
@@ -117,7 +117,7 @@ def _parquet(file: DataPlace, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(plain, form.schema), [*names, *constants], wrong)
 
 
-def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
+def _csv(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
     header = header_of(file, form.wanted)
     types = {field.name: field.type for field in form.schema or ()}
     options = csv_options(
@@ -129,7 +129,7 @@ def _csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
         yield ArrowRows(_as_all(table, form.schema), header)
 
 
-def _tolerant_csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
+def _tolerant_csv(file: DataPlace, form: FileForm) -> Iterator[RowBatch]:
     """The same with the rows that are none: by Arrow up to the first piece that has one."""
     done = 0
     try:
@@ -143,7 +143,7 @@ def _tolerant_csv(file: DataPlace, form: FileForm) -> Iterator[Landed]:
         yield from _by_records(file, form, done)
 
 
-def _by_records(file: DataPlace, form: FileForm, begin: int) -> Iterator[Landed]:
+def _by_records(file: DataPlace, form: FileForm, begin: int) -> Iterator[RowBatch]:
     """The rows of a CSV file from one on, record by record."""
     header = header_of(file, form.wanted)
     found = islice(records(file), 1 + begin, None)

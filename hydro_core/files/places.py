@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFiles:
+class FileSet:
     """The files of an input, and what is known of their columns."""
 
     files: Sequence[DataPlace]
@@ -115,7 +115,7 @@ def find(
     *,
     version: int | None = None,
     only: Collection[DataPlace] | None = None,
-) -> FoundFiles:
+) -> FileSet:
     """What lies at the path of an input.
 
     Args:
@@ -146,9 +146,7 @@ def find(
             return _json(survey, files, form)
 
 
-def _delta(
-    path: DataPlace, declared: Declared, wanted: ReadNames, version: int | None
-) -> FoundFiles:
+def _delta(path: DataPlace, declared: Declared, wanted: ReadNames, version: int | None) -> FileSet:
     try:
         table = delta_table(path, version)
         names = [field.name for field in table.schema().fields]
@@ -162,7 +160,7 @@ def _delta(
     size = _size(list(constants))
     identity = str(table.metadata().id)
     files = list(constants)
-    return FoundFiles(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
+    return FileSet(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
 
 
 def _constants(
@@ -193,7 +191,7 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
+def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> FileSet:
     from pyarrow import dataset
 
     found: list[_Stored] = []
@@ -221,7 +219,7 @@ def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> Fou
     form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
     each = zip(first, (stored.whole.names for stored in found), strict=True)
-    return FoundFiles(
+    return FileSet(
         *(files, form, names, types, rows, is_plain, _size(files)),
         kind=form.kind,
         lacking=first_lacking(form.declared, each),
@@ -273,7 +271,7 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
+def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FileSet:
     for name, declared in form.declared.items():
         csv_type(name, declared)
     headers = [_header(file, form.wanted) for file in files]
@@ -290,7 +288,7 @@ def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFil
         schema = common_schema(files[0].parent, schemas)
     types = {field.name: item_type(field.type) for field in schema}
     form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
-    return FoundFiles(
+    return FileSet(
         *(files, form, names, types),
         bytes=_size(files),
         kind=form.kind,
@@ -309,9 +307,9 @@ def _surveyed_csv(file: DataPlace, form: FileForm) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFiles:
+def _json(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FileSet:
     if form.declared:
-        return FoundFiles(files, form, [], bytes=_size(files), kind=form.kind)
+        return FileSet(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
     names = list(dict.fromkeys(name for _, found in answers for name in found))
     try:
@@ -319,7 +317,7 @@ def _json(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FoundFi
     except ValueProblem as problem:
         refuse_untyped(form.base, problem)
     types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
-    return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
+    return FileSet(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
 def _surveyed_json(file: DataPlace) -> bytes:

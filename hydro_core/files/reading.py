@@ -15,16 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.files.arrived import Arrived, require_read
-from hydro_core.files.cut import Cut, InputSummary, Misfit
-from hydro_core.files.inputs import (
-    NO_TICK,
-    FileRow,
-    refuse_early,
-    refuse_misfit,
-    refuse_mixed,
-    refuse_without_tick,
-)
+from hydro_core.files.cut import Cut, InputSummary
+from hydro_core.files.inputs import NO_TICK, FileRow, refuse_early
 from hydro_core.files.rows import (
     CURE,
     FILE,
@@ -36,55 +28,44 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    WantedColumns,
     input_error,
     rows_of_file,
 )
+from hydro_core.files.scan import Findings, Misfit, Scan
 from hydro_core.files.tolerant import first_if_without_tick
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
 from hydro_core.types.arrow import arrow_type, from_arrow
-from hydro_core.types.columns import required_columns
 from hydro_core.types.item import Row, Tuple
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class ScannedRows:
     """Rows that this process has read: items and their ticks."""
 
     items: pa.Array[Any]
     numbers: Numbers
 
 
-def read_here(
-    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[DataPlace]
-) -> Here:
-    """The rows of some files that are of the range; without an axis all are of tick 0.
-
-    Args:
-        arrived: the input.
-        made: the columns of its items that are read, and the tick column.
-        axis: the ticks of the range, or others.
-        files: those that may have rows of it.
+def read(scan: Scan, files: Sequence[DataPlace]) -> ScannedRows:
+    """The rows of some files of a scan that are of its ticks.
 
     Raises:
-        DataError: a file cannot be read, or a row of the range does not fit (code `input`).
+        DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
     """
-    table, numbers = _read(arrived, made, axis, files)
+    table, numbers = _read(scan, files)
     misfit = _first_misfit(table, numbers)
     if misfit is not None:
-        place = FileRow(files[misfit.file], misfit.row)
-        column = list(made.columns)[misfit.place]
-        refuse_misfit(arrived.file, misfit.tick, misfit.problem, place, column)
-    return Here(_items(arrived, table), numbers)
+        scan.refuse_misfit(misfit, files)
+    return ScannedRows(_items(scan, table), numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class AllRows:
     """All rows of an input, before it is known how they are cut into ticks."""
 
-    arrived: Arrived
+    scan: Scan
     table: pa.Table
 
     @property
@@ -102,53 +83,50 @@ class AllRows:
         column, bound = (NUMBER, 0) if start is None else (MOMENT, micros(start))
         values = self.table[column].cast(pa.int64()).to_numpy()
         row = self.table.slice(int(np.flatnonzero(values < bound)[0]), 1).to_pylist()[0]
-        place = FileRow(self.arrived.found.files[row[FILE]], row[ROW])
-        refuse_early(self.arrived.file, place, row[column], start)
+        place = FileRow(self.scan.fileset.files[row[FILE]], row[ROW])
+        refuse_early(self.scan.file, place, row[column], start)
 
     def batches(self, cut: Cut) -> Callable[[int], list[Any]]:
         """Gives the items of a tick, in the order of the files; they are made when asked for."""
-        items, numbers = _items(self.arrived, self.table), self._ticks(cut)
+        items, numbers = _items(self.scan, self.table), self._ticks(cut)
         order = np.argsort(numbers, kind="stable")
         begins = np.searchsorted(numbers[order], np.arange(cut.count + 1))
 
         def batch(tick: int) -> list[Any]:
             places = order[begins[tick] : begins[tick + 1]]
-            return from_arrow(items.take(places), self.arrived.item)
+            return from_arrow(items.take(places), self.scan.item)
 
         return batch
 
     def _ticks(self, cut: Cut) -> Numbers:
-        if self.arrived.file.column is None:
+        if self.scan.file.column is None:
             return np.zeros(self.table.num_rows, np.int64)
         return _ticks_of(self.table, cut.ticks)
 
 
-def read_all(arrived: Arrived) -> AllRows:
+def read_all(scan: Scan) -> AllRows:
     """All rows of an input.
 
     Raises:
         DataError: a file cannot be read, or a row tells no tick (code `input`).
     """
-    made = WantedColumns(arrived.columns, arrived.file.column, required_columns(arrived.item))
-    table, _ = _read(arrived, made, None, arrived.found.files)
-    return AllRows(arrived, table)
+    table, _ = _read(scan, scan.fileset.files)
+    return AllRows(scan, table)
 
 
 def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
     """The ticks one after the other."""
-    batches = {rows.arrived.file.name: rows.batches(cut) for rows in inputs}
+    batches = {rows.scan.file.name: rows.batches(cut) for rows in inputs}
     for tick in range(cut.count):
         start, end = cut.calendar.times(tick, tick)[tick] if cut.calendar else (None, None)
         yield TickInput({name: batch(tick) for name, batch in batches.items()}, start, end)
 
 
-def _read(
-    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[DataPlace]
-) -> tuple[pa.Table, Numbers]:
+def _read(scan: Scan, files: Sequence[DataPlace]) -> tuple[pa.Table, Numbers]:
     """The rows with what stands beside them, and their ticks."""
-    reading = _Reading(arrived, made, axis, files)
+    reading = _Reading(scan, files)
     for number, file in enumerate(files):
-        for batch in rows_of_file(file, number, arrived.found.form, made):
+        for batch in rows_of_file(file, number, scan.fileset.form, scan.wanted):
             reading.add(batch)
     return reading.done()
 
@@ -156,55 +134,36 @@ def _read(
 class _Reading:
     """What has been read so far."""
 
-    def __init__(
-        self,
-        arrived: Arrived,
-        made: WantedColumns,
-        axis: TickRange | None,
-        files: Sequence[DataPlace],
-    ) -> None:
-        self._arrived, self._made, self._axis = arrived, made, axis
+    def __init__(self, scan: Scan, files: Sequence[DataPlace]) -> None:
+        self._scan, self._files = scan, files
         self._kept: list[pa.RecordBatch] = []
         self._numbers: list[Numbers] = [np.array([], np.int64)]
-        self._names: dict[DataPlace, dict[str, None]] = {}
-        self._told: set[str] = set()
-        self._without_tick: str | None = None
-        self._too_early: tuple[int, int, int] | None = None
-        self._files = files
+        self._findings = Findings()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """The rows of a piece."""
         self._note_unread(batch)
         for names in batch[NAMES].drop_null().to_pylist():
-            of_file = self._names.setdefault(self._files[batch[FILE][0].as_py()], {})
-            of_file |= dict.fromkeys(str(names).split("\n"))
-        if self._axis is None:
+            self._findings.note(self._files[batch[FILE][0].as_py()], str(names).split("\n"))
+        ticks = self._scan.ticks
+        if ticks is None:
             numbers = np.zeros(batch.num_rows, np.int64)
         else:
-            numbers = _ticks_of(batch, self._axis)
-            if self._arrived.found.form.tolerant:
-                numbers = first_if_without_tick(batch, numbers, self._axis, (NUMBER, MOMENT))
+            numbers = _ticks_of(batch, ticks)
+            if self._scan.fileset.form.tolerant:
+                numbers = first_if_without_tick(batch, numbers, ticks, (NUMBER, MOMENT))
         there = numbers != NONE
         self._kept.append(batch.filter(pa.array(there)))
         self._numbers.append(numbers[there])
 
     def done(self) -> tuple[pa.Table, Numbers]:
         """All of it with the ticks of the rows; what is missing is refused now."""
-        file = self._arrived.file
-        if self._arrived.found.form.declared:
-            require_read(self._arrived, self._made.columns, self._names)
-        if self._without_tick is not None:
-            refuse_without_tick(file, self._without_tick)
-        if len(self._told) > 1:
-            refuse_mixed(file, file)
-        if self._too_early is not None:
-            number, row, tick = self._too_early
-            refuse_early(file, FileRow(self._files[number], row), tick, None)
-        schema = pa.schema([(name, arrow_type(of)) for name, of in self._made.made])
+        self._findings.refuse(self._scan, self._files)
+        schema = pa.schema([(name, arrow_type(of)) for name, of in self._scan.wanted.made])
         return pa.Table.from_batches(self._kept, schema), np.concatenate(self._numbers)
 
     def _note_unread(self, batch: pa.RecordBatch) -> None:
-        stages = batch[STAGE].drop_null()
+        found, stages = self._findings, batch[STAGE].drop_null()
         if len(stages):
             for stage, problem, cure in zip(
                 *(batch[column].to_pylist() for column in (STAGE, PROBLEM, CURE)), strict=True
@@ -212,16 +171,15 @@ class _Reading:
                 if stage == Stage.FILE.value:
                     raise input_error(problem, cure)
                 if stage == Stage.TICK.value:
-                    self._without_tick = self._without_tick or problem
-        if self._made.tick is not None:
-            there = {c: batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT)}
-            self._told |= {column for column, count in there.items() if count}
-            if sum(there.values()) < batch.num_rows and not self._arrived.found.form.tolerant:
-                self._without_tick = self._without_tick or NO_TICK
-            numbers = batch[NUMBER].fill_null(0).to_numpy()
-            for place in np.flatnonzero(numbers < 0)[:1]:
-                row = [batch[column][int(place)].as_py() for column in (FILE, ROW, NUMBER)]
-                self._too_early = self._too_early or (row[0], row[1], row[2])
+                    found.without_tick = found.without_tick or problem
+        numbers, moments = (batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT))
+        found.numbers |= bool(numbers)
+        found.moments |= bool(moments)
+        if numbers + moments < batch.num_rows and not self._scan.fileset.form.tolerant:
+            found.without_tick = found.without_tick or NO_TICK
+        for place in np.flatnonzero(batch[NUMBER].fill_null(0).to_numpy() < 0)[:1]:
+            row = [batch[column][int(place)].as_py() for column in (FILE, ROW, NUMBER)]
+            found.too_early = found.too_early or (row[0], row[1], row[2])
 
 
 def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: TickRange) -> Numbers:
@@ -249,10 +207,10 @@ def _extremes(column: pa.ChunkedArray[Any]) -> tuple[Any, Any] | None:
     return None if not low.is_valid else (low.as_py(), high.as_py())
 
 
-def _items(arrived: Arrived, rows: pa.Table) -> pa.Array[Any]:
+def _items(scan: Scan, rows: pa.Table) -> pa.Array[Any]:
     """The items that the columns `c0 c1 …` make."""
-    item = arrived.item
-    parts: list[Any] = [rows[f"c{i}"].combine_chunks() for i in range(len(arrived.columns))]
+    item = scan.item
+    parts: list[Any] = [rows[f"c{i}"].combine_chunks() for i in range(len(scan.columns))]
     wanted: Any = arrow_type(item)
     items: Any = parts[0] if parts else pa.array([{}] * rows.num_rows, wanted)
     if parts and isinstance(item, Row | Tuple):

@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
-from hydro_core.files.landed import ArrowRows, Landed, asked
 from hydro_core.files.pieces import FileForm, pieces
 from hydro_core.files.plain import item_type
+from hydro_core.files.row_batch import ArrowRows, RowBatch, asked
 from hydro_core.files.tolerant import TolerantRows, number_told, of_some_tick
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
@@ -80,13 +80,12 @@ class WantedColumns:
 
     @property
     def names(self) -> list[str]:
-        """The names of these columns."""
         return [name for name, _ in self.made]
 
 
 def input_error(message: str, cure: str) -> DataError:
     """An error of the data (code `input`)."""
-    return DataError(Diagnostic("input", message, help=cure))
+    return DataError.of("input", message, help=cure)
 
 
 def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
@@ -186,7 +185,7 @@ class _Problems:
         ]
 
 
-def _made(piece: Landed, wanted: WantedColumns, places: RowPlaces) -> pa.RecordBatch:
+def _made(piece: RowBatch, wanted: WantedColumns, places: RowPlaces) -> pa.RecordBatch:
     problems, rows = _Problems(), len(piece)
     for row, why in piece.wrong.items():
         problems.add(row, Stage.VALUE, _WHOLE, why.reason)
@@ -220,7 +219,7 @@ def _column(columns: Sequence[str], wanted: WantedColumns, stage: Stage, place: 
 
 
 def _ticks(
-    piece: Landed, wanted: WantedColumns, problems: _Problems, form: FileForm
+    piece: RowBatch, wanted: WantedColumns, problems: _Problems, form: FileForm
 ) -> list[pa.Array[Any]]:
     """The numbers and the times that the tick column holds; a piece without it has only nulls."""
     rows, column = len(piece), wanted.tick
@@ -259,7 +258,7 @@ def _moment(value: Any, zone: str, row: int, problems: _Problems) -> Any:
 
 
 def column_of(
-    piece: Landed,
+    piece: RowBatch,
     name: str,
     to: ItemType,
     problem: Callable[[int, str], None],

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.files.landed import Landed
+from hydro_core.files.row_batch import RowBatch
 from hydro_core.files.wrong import TextLine, legible, lines_of
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
@@ -28,7 +28,7 @@ class TolerantRows:
 
     file: DataPlace
     begin: int
-    piece: Landed
+    piece: RowBatch
     reasons: Mapping[int, tuple[str | None, str]]
     """By the row: the column, None where the row as a whole is none, and what is wrong."""
 

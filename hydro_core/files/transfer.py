@@ -8,33 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Protocol
 
-from hydro_core.storage.places import second_name
-
-_CHUNK = 1 << 20
+from hydro_core.storage.places import carry, files_in, pieces_of, second_name, write_pieces
+from hydro_core.storage.remote import DataPlace, name_below
 
 
 class Put(Protocol):
     """Copies a file; `fixed` says that one of its name and size is never another."""
 
-    def __call__(self, file: Path, to: Path, *, fixed: bool = False) -> None:
+    def __call__(self, file: DataPlace, to: DataPlace, *, fixed: bool = False) -> None:
         """Copies the file `file` to `to`, whose directory is there."""
 
 
-def put(file: Path, to: Path, *, fixed: bool = False) -> None:
-    """Copies a file, with its times and rights."""
-    shutil.copy2(file, to)
+def put(file: DataPlace, to: DataPlace, *, fixed: bool = False) -> None:
+    """Copies a file; from a directory to a directory with its times and rights."""
+    carry(file, to)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptCopy:
     """A copy that is there: where, and the hash of each of its files, by their names in it."""
 
-    directory: Path
+    directory: DataPlace
     hashes: Mapping[str, str]
 
 
@@ -42,19 +41,19 @@ class KeptCopy:
 class Transfer:
     """The files of a copy in `directory`, as they are put there; `put` is a `Put`."""
 
-    directory: Path
+    directory: DataPlace
     earlier: KeptCopy | None = None
     hashes: dict[str, str] = field(default_factory=dict)
     """Of each file that was put there."""
     fresh: dict[str, int] = field(default_factory=dict)
     """The bytes of each file that no earlier copy had."""
 
-    def put(self, file: Path, to: Path, *, fixed: bool = False) -> None:
+    def put(self, file: DataPlace, to: DataPlace, *, fixed: bool = False) -> None:
         """Copies a file to its place in the copy, or links the same one of the earlier copy.
 
         One that is damaged in the earlier copy is copied anew.
         """
-        name = to.relative_to(self.directory).as_posix()
+        name = PurePath(name_below(to, self.directory)).as_posix()
         known = None if self.earlier is None else self.earlier.hashes.get(name)
         if self.earlier is not None and known is not None:
             kept = self.earlier.directory / name
@@ -63,27 +62,34 @@ class Transfer:
                 self.hashes[name] = known
                 self.fresh.pop(name, None)
                 return
-        self.hashes[name] = _copied(file, to)
-        self.fresh[name] = to.stat().st_size
+        self.hashes[name], self.fresh[name] = _copied(file, to)
 
     def done(self) -> KeptCopy:
         """The copy as it is there: an attempt that was begun anew may have put more."""
-        there = {name: known for name, known in self.hashes.items() if self._has(name)}
-        return KeptCopy(self.directory, there)
+        there = self._there()
+        return KeptCopy(self.directory, {n: h for n, h in self.hashes.items() if n in there})
 
     def moved(self) -> tuple[int, int]:
         """How many files no earlier copy had, and their bytes."""
-        sizes = [size for name, size in self.fresh.items() if self._has(name)]
+        there = self._there()
+        sizes = [size for name, size in self.fresh.items() if name in there]
         return len(sizes), sum(sizes)
 
-    def _has(self, name: str) -> bool:
-        return (self.directory / name).exists()
+    def _there(self) -> set[str]:
+        files = files_in(self.directory)
+        return {PurePath(name_below(file, self.directory)).as_posix() for file in files}
 
 
-def hash_of(file: Path) -> str:
-    """The hash of what a file holds."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+def hash_of(file: DataPlace) -> str:
+    """The hash of what a file holds.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    found = hashlib.sha256()
+    for piece in pieces_of(file):
+        found.update(piece)
+    return found.hexdigest()
 
 
 def damaged(copy: KeptCopy, parts: Iterable[str]) -> list[str]:
@@ -98,23 +104,33 @@ def damaged(copy: KeptCopy, parts: Iterable[str]) -> list[str]:
     ]
 
 
-def _is_same(file: Path, kept: Path, known: str, *, fixed: bool) -> bool:
+def _is_same(file: DataPlace, kept: DataPlace, known: str, *, fixed: bool) -> bool:
     """Whether the kept file is whole, and what the file is."""
-    if not kept.is_file() or kept.stat().st_size != file.stat().st_size:
+    try:
+        if kept.stat().st_size != file.stat().st_size:
+            return False
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return _holds(kept, known) and (fixed or hash_of(file) == known)
 
 
-def _holds(file: Path, known: str) -> bool:
-    return file.is_file() and hash_of(file) == known
+def _holds(file: DataPlace, known: str) -> bool:
+    try:
+        return hash_of(file) == known
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
 
 
-def _copied(file: Path, to: Path) -> str:
-    """Copies a file, and gives the hash of what was read."""
+def _copied(file: DataPlace, to: DataPlace) -> tuple[str, int]:
+    """Copies a file, and gives the hash and the size of what was read."""
     found = hashlib.sha256()
-    with file.open("rb") as content, to.open("wb") as target:
-        while chunk := content.read(_CHUNK):
-            found.update(chunk)
-            target.write(chunk)
-    shutil.copystat(file, to)
-    return found.hexdigest()
+
+    def read() -> Iterator[bytes]:
+        for piece in pieces_of(file):
+            found.update(piece)
+            yield piece
+
+    size = write_pieces(to, read())
+    if isinstance(file, Path) and isinstance(to, Path):
+        shutil.copystat(file, to)
+    return found.hexdigest(), size

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.plain import item_type
 from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
@@ -50,7 +50,7 @@ _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 def refuse(message: str, cure: str) -> NoReturn:
     """Raises an error of the data (code `input`)."""
-    raise DataError(Diagnostic("input", message, help=cure))
+    raise DataError.of("input", message, help=cure)
 
 
 def text_of(file: DataPlace, *, strict: bool = True) -> TextIO:

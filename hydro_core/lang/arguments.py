@@ -65,17 +65,15 @@ def read_arguments(
     except ArgumentProblem as wrong:
         at = wrong.written if isinstance(wrong.written, ast.AST) else None
         span = reader.span(at) if at is not None else element.span
-        raise ProgramError(
-            Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help)
-        ) from None
+        raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=wrong.help) from None
     except TypeProblem as wrong:
         raise ProgramError(_of_function(source, element, op, wrong)) from None
     except SyntaxError as wrong:
         raise ProgramError(_of_syntax(source, text, op, wrong)) from None
     except (RecursionError, MemoryError):
         message = f"the arguments of `{op.name}` are nested too deeply"
-        raise ProgramError(
-            Diagnostic("syntax", message, element.span, op.name, help="split the expression up")
+        raise ProgramError.of(
+            "syntax", message, element.span, op.name, help="split the expression up"
         ) from None
     return Arguments(bound, streams)
 

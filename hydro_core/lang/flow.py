@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from hydro_core.catalog.io import NULL, SOURCE, SOURCE_ITER, TICK
 from hydro_core.catalog.spec import OpSpec, TypeProblem
-from hydro_core.errors import Code, Diagnostic, ProgramError, Span
+from hydro_core.errors import Code, ProgramError, Span
 from hydro_core.ir.builder import Draft, Wire, build, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.constant_arguments import ArgumentProblem
@@ -275,4 +275,4 @@ class FlowBuilder:
     def _at(
         self, place: Span | None, code: Code, message: str, operator: str | None, help_: str
     ) -> ProgramError:
-        return ProgramError(Diagnostic(code, message, place, operator, help=help_))
+        return ProgramError.of(code, message, place, operator, help=help_)

@@ -7,7 +7,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.errors import ProgramError, Span
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.params import NO_PARAMS, Params, called_with, check_named
 from hydro_core.lang.resolve import parse
@@ -140,7 +140,7 @@ def _found_in(module: str, attribute: str) -> object:
         span = Span(problem.filename or module, line, column, line, column + 1, problem.text or "")
         encoded = "utf-8" in problem.msg.lower()
         cure = "save it as UTF-8" if encoded else "mend the module: this is what Python says of it"
-        raise ProgramError(Diagnostic("syntax", problem.msg, span, help=cure)) from None
+        raise ProgramError.of("syntax", problem.msg, span, help=cure) from None
     except SystemExit as end:
         message = f"`{module}` ends the process that imports it: SystemExit: {end}"
         cure = 'put what a script does below `if __name__ == "__main__":`'
@@ -165,4 +165,4 @@ def _graph_of(value: object) -> Graph | None:
 
 
 def _unusable(message: str, help_: str) -> ProgramError:
-    return ProgramError(Diagnostic("config", message, help=help_))
+    return ProgramError.of("config", message, help=help_)

@@ -139,5 +139,5 @@ def called_with(make: Callable[..., object], params: Params, spec: str) -> objec
         said = ", ".join(f"`{name}`" for name in params.values) or "none"
         message = f"`{spec}` does not take the parameters that are given ({said}): {problem}"
         cure = "its arguments are its parameters: give each that has no default, and no others"
-        raise ProgramError(Diagnostic("config", message, help=cure)) from None
+        raise ProgramError.of("config", message, help=cure) from None
     return make(**params.values)

@@ -105,4 +105,4 @@ class _Reader:
         return self.source.span(token.start, token.end)
 
     def _wrong(self, message: str, token: Token, help_: str) -> ProgramError:
-        return ProgramError(Diagnostic("syntax", message, self._span(token), help=help_))
+        return ProgramError.of("syntax", message, self._span(token), help=help_)

@@ -70,7 +70,7 @@ class _Resolver:
         """The steps, in order; what is wrong is collected and raised once."""
         if not self.names.program.statements:
             span = self.source.span(0, 0)
-            raise ProgramError(Diagnostic("syntax", "the program is empty", span, help=_FIRST))
+            raise ProgramError.of("syntax", "the program is empty", span, help=_FIRST)
         for statement in self.names.program.statements:
             for element in statement.elements:
                 if element.is_call:

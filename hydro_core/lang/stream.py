@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from hydro_core.catalog.io import NULL, SINK
 from hydro_core.catalog.spec import OpSpec
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.ir.builder import Wire
 from hydro_core.lang.methods.combine import CombineMethods
 from hydro_core.lang.methods.group import GroupMethods
@@ -96,14 +96,12 @@ class Forward(Stream):
     def define(self, stream: Stream) -> None:
         """Says which stream this is; it gets the name too, unless it has one."""
         if self.target is not None:
-            raise ProgramError(
-                Diagnostic(
-                    "name",
-                    f"`{self.name}` is defined twice",
-                    caller(),
-                    self.name,
-                    help="define it once",
-                )
+            raise ProgramError.of(
+                "name",
+                f"`{self.name}` is defined twice",
+                caller(),
+                self.name,
+                help="define it once",
             )
         self.flow.check_own(stream)
         self.target = stream

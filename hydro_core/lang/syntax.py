@@ -36,7 +36,6 @@ class Element:
 
     @property
     def is_call(self) -> bool:
-        """Whether it is an operator call."""
         return self.arguments is not None
 
 

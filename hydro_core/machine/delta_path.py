@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.storage.remote import DataPlace
 
 _NOT_IN_PATHS = re.compile(r"[\[\]|^\\%]")
@@ -20,10 +20,8 @@ def refuse_path(directory: DataPlace) -> None:
     found = sorted(set(_NOT_IN_PATHS.findall(str(directory.absolute()))))
     if found:
         signs = " ".join(f"`{sign}`" for sign in found)
-        raise DataError(
-            Diagnostic(
-                code="config",
-                message=f"there can be no Delta table in {directory}: its path has {signs}",
-                help="choose another directory",
-            )
+        raise DataError.of(
+            "config",
+            f"there can be no Delta table in {directory}: its path has {signs}",
+            help="choose another directory",
         )

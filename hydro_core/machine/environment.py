@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.storage.settings import StorageSettings
 
@@ -71,10 +71,6 @@ def wrong_memory(value: str) -> tuple[str, str] | None:
 
 def wrong_variable(name: str, value: str, problem: str, cure: str) -> DataError:
     """The error that says what is wrong with a variable of the environment."""
-    return DataError(
-        Diagnostic(
-            code="config",
-            message=f"{name} is `{value}`, which is {problem}",
-            help=f"{cure}, or leave it out",
-        )
+    return DataError.of(
+        "config", f"{name} is `{value}`, which is {problem}", help=f"{cure}, or leave it out"
     )

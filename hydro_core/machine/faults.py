@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from hydro_core.errors import Code, Diagnostic, HydroError, InfrastructureError
+from hydro_core.errors import Code, HydroError, InfrastructureError
 from hydro_core.storage.problems import is_of_store, problem
 
 _LIBRARIES = frozenset(
@@ -116,7 +116,7 @@ def fault_of(
                 if where and place != where:
                     message = f"{message} ({where})"
                 message += _rooms(_file(found), scratch) if fault is _FULL else ""
-                told = InfrastructureError(Diagnostic(fault.code, message, help=fault.cure))
+                told = InfrastructureError.of(fault.code, message, help=fault.cure)
                 told.__cause__ = error
                 return told
         in_store = _STORE.search(where)

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hydro_core.errors import Diagnostic, InfrastructureError, TransientError
+from hydro_core.errors import InfrastructureError, TransientError
 
 _SECONDS_TO_LOOK = 0.05
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
@@ -195,23 +195,18 @@ def _is_at(path: Path, file: int) -> bool:
 
 def _held_for_long(path: Path, holder: Mapping[str, Any], seconds: float) -> TransientError:
     who = f": {holder['process']}" if holder else ""
-    return TransientError(
-        Diagnostic(
-            "state",
-            f"another process has been at work in {path.parent} for {seconds:.0f} s{who}",
-            help="wait until it has ended, or end it",
-        )
+    return TransientError.of(
+        "state",
+        f"another process has been at work in {path.parent} for {seconds:.0f} s{who}",
+        help="wait until it has ended, or end it",
     )
 
 
 def _without_locks(path: Path) -> InfrastructureError:
-    return InfrastructureError(
-        Diagnostic(
-            "config",
-            f"the file system of {path.parent} has no locks, by which one process at a time writes",
-            help="mount it with locks, or put the project's data on one that has them "
-            "(HYDROTICK_HOME)",
-        )
+    return InfrastructureError.of(
+        "config",
+        f"the file system of {path.parent} has no locks, by which one process at a time writes",
+        help="mount it with locks, or put the project's data on one that has them (HYDROTICK_HOME)",
     )
 
 

@@ -38,12 +38,9 @@ _OF_THE_PROCESS = (
     "spark.app.name",
     "spark.databricks.delta.properties.defaults.checkpointInterval",
     "spark.databricks.delta.snapshotPartitions",
-    "spark.driver.bindAddress",
     "spark.driver.extraClassPath",
     "spark.driver.extraJavaOptions",
-    "spark.driver.host",
     "spark.executor.extraJavaOptions",
-    "spark.jars",
     "spark.python.sql.dataFrameDebugging.enabled",
 )
 """How Spark is started within a process of hydrotick, and how its tables are kept."""

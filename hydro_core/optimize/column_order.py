@@ -190,14 +190,7 @@ class _Work:
                 return self._product(node)
             case Sum() | Matching(compares=Compares.ITEMS):
                 return self._aligned(node)
-            case (
-                Matching(compares=Compares.KEYS)
-                | Distinct()
-                | History()
-                | Window()
-                | Before()
-                | Growth(signed=False)
-            ):
+            case Matching() | Distinct() | History() | Window() | Before() | Growth(signed=False):
                 return self._as_its_input(node, self.at[node.inputs[0]])
             case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
                 return False

@@ -3,19 +3,28 @@
 Inputs of one name and type are one stream. What the rules make one class is equal, and so is what
 `bisimilar` finds: streams that feed themselves by the same equations. Each may lead to more of the
 other, so they take turns until neither has more to say.
+
+Arguments that may stand for each other where programs are compared.
+
+Functions that rules made ask first whether an item is there, where the program's own would fail: so
+far as both have values, they are the same. A program that does not fail on the past may take over
+from one that did not either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.catalog.spec import Args
+from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.errors import ProgramError
+from hydro_core.functions.boolean import NULL, boolean_form
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import bisimilar
-from hydro_core.optimize.arguments_alike import arguments_alike
 from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
@@ -24,6 +33,7 @@ from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
 from hydro_core.optimize.rule import Rule
+from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import ClassId, Problem, StreamDefinition
 from hydro_core.types.stream import StreamType
 
@@ -241,3 +251,44 @@ def _loops_alike(loaded: Loaded) -> Loaded:
         else:
             definitions.append(d)
     return replace(loaded, problem=replace(loaded.problem, definitions=tuple(definitions)))
+
+
+def arguments_alike(problem: Problem) -> Problem:
+    """The problem in which arguments that may stand for each other are one."""
+    first: dict[object, int] = {}
+    same = [first.setdefault(_key(p), number) for number, p in enumerate(problem.payloads)]
+    definitions = tuple(
+        d if d.payload is None else replace(d, payload=same[d.payload]) for d in problem.definitions
+    )
+    facts = dict.fromkeys(
+        (name, tuple(same[a] if isinstance(a, int) else a for a in args))
+        for name, args in problem.facts
+    )
+    return replace(problem, definitions=definitions, facts=tuple(facts))
+
+
+def _key(value: Any) -> object:
+    match value:
+        case Payload(args, port, own):
+            return (port, own, tuple((name, _key(argument)) for name, argument in args.entries))
+        case Fn():
+            form = boolean_form(normal_form(value, value.over), value.over)
+            return ("function", value.over, _unguarded(form))
+        case Aggregate(function, arguments):
+            return (Aggregate, function, _key(arguments))
+        case tuple():
+            return ("tuple", *map(_key, value))
+        case _:
+            return (type(value).__name__, repr(value))
+
+
+def _unguarded(form: Any) -> Any:
+    """The form, without the question whether there is what a field is taken of."""
+    if not isinstance(form, tuple):
+        return form
+    found: NormalForm = tuple(map(_unguarded, form))
+    match found:
+        case ("if", ("compare", item, ("is", null)), otherwise, ("field", of, _) as taken):
+            if null == otherwise == NULL and item == of:
+                return taken
+    return found

@@ -13,27 +13,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from hydro_core.catalog.classes import (
-    AsOf,
     Before,
     ByKey,
-    Commands,
-    Distinct,
-    Empty,
     Ends,
     Given,
     Growth,
     History,
     Linear,
-    Matching,
     OrderedByKey,
     Ordering,
     Output,
     OverTime,
-    PerItem,
+    PerKey,
     PerPosition,
-    Positional,
     Product,
-    Projection,
     Running,
     Sum,
     Window,
@@ -266,18 +259,9 @@ def _keys_made(cls: ShapeClass, rows: float, out: float) -> float | None:
             return out
         case OrderedByKey():
             return groups(rows)
-        case (
-            Ends()
-            | Linear()
-            | Product()
-            | Matching()
-            | AsOf()
-            | Distinct()
-            | Running()
-            | PerPosition()
-            | OverTime()
-            | FeedbackShape()
-        ):
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
+            return None
+        case FeedbackShape():
             return None
         case _:
             assert_never(cls)
@@ -331,20 +315,7 @@ def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             if new:
                 return RowsTouched(sum(into) / 3, LOOP * out)
             return RowsTouched(LOOP * sum(into))
-        case (
-            Empty()
-            | PerItem()
-            | Projection()
-            | Product()
-            | Matching()
-            | AsOf()
-            | Distinct()
-            | ByKey()
-            | Running()
-            | OrderedByKey()
-            | Positional()
-            | Commands()
-        ):
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return RowsTouched(sum(into))
         case _:
             assert_never(cls)

@@ -18,27 +18,20 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
-    Commands,
     Distinct,
-    Empty,
+    Ends,
     Given,
     Growth,
-    History,
+    Linear,
     Matching,
     OrderedByKey,
-    Ordering,
-    Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
-    Window,
 )
-from hydro_core.catalog.forms import Form, looks_up, needed, takes_changes
+from hydro_core.catalog.forms import Form, looks_up, needed
 from hydro_core.catalog.variants import Meets
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.extremes import Extremes
@@ -230,15 +223,13 @@ def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
     match cls:
         case Given() | Growth():
             return True
-        case PerItem() | Projection() | Sum() | Distinct() | ByKey() | OrderedByKey():
+        case Linear() | Distinct() | ByKey() | OrderedByKey():
             return all(inputs)
         case Product(keeps=keeps):
             return any(inputs) and all(inputs[i] for i in keeps)
         case Matching() | AsOf():
             return inputs[0]
-        case FeedbackShape() | Empty() | Output() | Running() | Ordering() | Positional():
-            return False
-        case History() | Window() | Before() | Commands():
+        case FeedbackShape() | Ends() | Running() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)
@@ -273,7 +264,7 @@ def _alive(work: _Building) -> Forms:
 
 def _takes_changes(node: ENode) -> bool:
     cls = node.shape.cls
-    return not isinstance(cls, FeedbackShape) and node.shape.is_bags and takes_changes(cls)
+    return not isinstance(cls, FeedbackShape) and node.shape.is_bags and cls.takes_changes
 
 
 def _reads_changes_alone(node: ENode) -> bool:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from hydro_core.analysis.conditions import bounds_seen
 from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.catalog.io import SINK
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Graph, NodeId
-from hydro_core.ir.verify import verify
+from hydro_core.ir.graph import Graph, Node, NodeId
+from hydro_core.ir.walk import outputs
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.cost import CostModel
@@ -72,7 +72,6 @@ class Optimized:
 
     @property
     def graph(self) -> Graph:
-        """What runs."""
         return self.typed.graph
 
 
@@ -256,3 +255,38 @@ def _check_outputs(typed: Typed, plan: Typed) -> None:
         weaker = was.order is Order.TOTAL and now.order is not Order.TOTAL
         if was.item != now.item or weaker:
             raise AssertionError(f"the plan gives {sink.id} as {now}, the program as {was}")
+
+
+class BrokenGraphError(Exception):
+    """A graph that no program could mean."""
+
+
+def verify(graph: Graph) -> Graph:
+    """The graph itself; `BrokenGraphError` says what is wrong with it."""
+    wrong = [f"{node.id}: {problem}" for node in graph for problem in _problems(graph, node)]
+    names = [node.args.get("name") for node in graph.named(SOURCE.name)]
+    wrong += [f"two inputs are called {name!r}" for name in set(names) if names.count(name) > 1]
+    if wrong:
+        raise BrokenGraphError("; ".join(wrong))
+    return graph
+
+
+def _problems(graph: Graph, node: Node) -> Iterator[str]:
+    op = node.op
+    if graph.nodes.get(node.id) is not node:
+        yield "stands under another id"
+    missing = [arg.name for arg in node.spec.args if arg.name not in node.args]
+    if missing:
+        yield f"lacks the argument {missing[0]}"
+    count = len(node.inputs)
+    if op.variadic:
+        fits = count >= 1
+    else:
+        fits = count == len(op.inputs) or (op.optional_input and count == 0)
+    if not fits:
+        yield f"has {count} inputs"
+    for endpoint in node.inputs:
+        if endpoint.node not in graph.nodes:
+            yield f"reads {endpoint}, which is not there"
+        elif endpoint not in outputs(graph[endpoint.node]):
+            yield f"reads {endpoint}, which is no output"

@@ -39,7 +39,6 @@ class _Rebuild:
 
     @property
     def typed(self) -> Typed:
-        """The program."""
         return self.loaded.typed
 
     def above(self, node: Node) -> set[NodeId]:

@@ -138,7 +138,7 @@ def _makes(part: TickPlan, target: TickPlan, wanted: WantedTables) -> bool:
 
 
 def _stored_as(slot: StateSlot) -> tuple[object, ...]:
-    return (slot.stream, slot.item, slot.ordered, slot.mode, slot.keep, slot.bound)
+    return (slot.stream, slot.item, slot.ordered, slot.form, slot.keep, slot.bound)
 
 
 def _given_as(plan: TickPlan, output: str) -> tuple[object, ...]:

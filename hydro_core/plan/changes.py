@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Output
-from hydro_core.catalog.forms import Form, given, hands_on, needed, reads_changes
+from hydro_core.catalog.forms import Form, given, needed
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
@@ -51,7 +51,7 @@ def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
     found = {n for n in could if graph[n].spec.state is State.RESULT}
     found |= {n.id for n in graph if isinstance(n.cls, Output)}
     for node in graph:
-        if reads_changes(node.cls) or node.spec.state is State.LAST:
+        if node.cls.reads_changes or node.spec.state is State.LAST:
             found |= {e.node for e in node.inputs}
     todo = list(found)
     while todo:
@@ -76,7 +76,7 @@ def changes_suffice(
     found = {n for n in graph.nodes if n in by_changes or kinds[n] is Kind.H}
 
     def suffices(reader: Node) -> bool:
-        return reads_changes(reader.cls) or (reader.id in found and hands_on(reader.cls))
+        return reader.cls.reads_changes or (reader.id in found and reader.cls.hands_on)
 
     def is_whole(name: NodeId) -> bool:
         node = graph[name]
@@ -99,4 +99,4 @@ def lacks_changes(node: Node, by_changes: Collection[NodeId], kinds: Mapping[Nod
 
 def needs_the_past(node: Node, by_changes: Collection[NodeId]) -> bool:
     """Whether an operator that reads the tick before has to have it stored."""
-    return not (reads_changes(node.cls) and node.inputs[0].node in by_changes)
+    return not (node.cls.reads_changes and node.inputs[0].node in by_changes)

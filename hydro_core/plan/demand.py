@@ -1,4 +1,4 @@
-"""Which histories are needed for what a range adds to them alone.
+"""Which streams are needed in one form alone, histories for what a range adds to them.
 
 A history behind which only its additions are looked at (`delta`, an output that is stored as a
 history) need not be computed again for the ticks before the range: a join of two histories is then
@@ -13,8 +13,19 @@ from collections.abc import Collection
 from hydro_core.catalog.classes import Growth, Output
 from hydro_core.catalog.spec import OrderRule, State
 from hydro_core.ir.graph import Node, NodeId
+from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
+
+
+def in_one_form(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId]:
+    """The nodes of whose streams nobody needs more than their form tells: the changes of those that
+    are told by them, and of histories what a range adds.
+
+    `outputs` are the names of those outputs of which that is enough.
+    """
+    changes = changes_suffice(plan.graph, plan.in_changes, plan.kinds, outputs)
+    return additions_only(plan, outputs) | (changes & plan.in_changes)
 
 
 def additions_only(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId]:

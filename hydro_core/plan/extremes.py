@@ -21,12 +21,13 @@ from hydro_core.catalog.extremes import (
     first_of,
     with_extremes,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import ExtremeRows, Lookup, Lookups
 from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import FieldsOf, KnownFields, keys_of_pairs
-from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import result_key
 from hydro_core.types.item import Decimal, Row, Scalar
 
@@ -155,7 +156,7 @@ class ExtremesRead:
         if with_extremes(node.cls) is not WithExtremes.STORED:
             return None
         slot = self._origins.stored.slot(node)
-        if slot is None or slot.mode is not Mode.CHANGES or not self._origins.adds(node.id):
+        if slot is None or slot.form is not Form.CHANGES or not self._origins.adds(node.id):
             return None
         key = _key(node)
         return _Stored(node, names) if key and {*key} <= names.keys() else None

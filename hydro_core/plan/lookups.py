@@ -22,26 +22,21 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
-    Commands,
     Distinct,
-    Empty,
-    Given,
+    Ends,
     Growth,
     History,
+    Linear,
     Matching,
     OrderedByKey,
-    Ordering,
     Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
-    Window,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Meets
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -60,7 +55,7 @@ from hydro_core.plan.nearest_rows import next_partners
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.round_lookups import InputPlace
 from hydro_core.plan.stored_rows import KeyedStream, sides
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.plan.versions import Key, group_key
 from hydro_core.types.item import ItemType, at, leaves
 
@@ -121,7 +116,7 @@ class _Analysis:
         self._extremes = ExtremesRead(plan, self._origins)
         self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
         for slot in plan.slots:
-            if not self._origins.adds(slot.stream.node) or slot.mode is Mode.LAST:
+            if not self._origins.adds(slot.stream.node) or slot.form is Form.VALUES:
                 self._want(slot.stream.node, None)
         nodes = list(reversed(list(plan.graph)))
         while sum(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
@@ -129,7 +124,7 @@ class _Analysis:
 
     def of_slot(self, slot: StateSlot) -> Wanted:
         """The stored rows that the readers of a slot look at; those of the last tick may be new."""
-        if slot.mode is Mode.LAST or slot.ordered:
+        if slot.form is Form.VALUES or slot.ordered:
             return None
         return _united(self._of_reader(self._graph[reader], slot) for reader in slot.readers)
 
@@ -138,7 +133,7 @@ class _Analysis:
             wanted = self._wanted[node.id]
             return wanted if wanted is None or node.cls.before else _Rows(wanted.found)
         key = group_key(node)
-        if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
+        if not isinstance(node.cls, Running) or key is None or slot.form is not Form.CHANGES:
             return None
         if not node.cls.changes and self._kinds[node.inputs[-1].node] is not Kind.E:
             return None  # all that is there is given in each tick, not what comes and goes alone
@@ -206,16 +201,13 @@ class _Analysis:
                 found = self._of_keys(node)
             case Distinct():
                 found = self._of_items(node)
-            case PerItem() | Projection() | Sum():
+            case Linear():
                 found = self._handed_on(node, i)
             case Product():
                 found = self._paired(node, i, cls)
             case Matching() | AsOf():
                 found = self._matched(node, i, wanted=isinstance(cls, Matching) and cls.wanted)
-            case (
-                Given() | Empty() | Ordering() | Positional() | Running()
-                | History() | Window() | Before() | Commands()
-            ):  # fmt: skip
+            case Ends() | Running() | PerPosition() | OverTime():
                 found = None
             case _:
                 assert_never(cls)

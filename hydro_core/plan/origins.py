@@ -12,25 +12,20 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
-    Commands,
     Distinct,
     Empty,
-    Given,
+    Ends,
     Growth,
     History,
+    Linear,
     Matching,
     OrderedByKey,
-    Ordering,
-    Output,
+    OverTime,
     PerItem,
-    Positional,
+    PerPosition,
     Product,
-    Projection,
     Running,
-    Sum,
-    Window,
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import functions_of
@@ -189,7 +184,7 @@ class NewRowOrigins:
         events, told = [k is Kind.E for k in kinds], all(self.adds(e.node) for e in node.inputs)
         cls, every, found = node.cls, range(len(kinds)), None
         match cls:
-            case Empty() | PerItem() | Projection() | Sum():
+            case Empty() | Linear():
                 found = every if told else None
             case History(before):
                 found = every if events[0] and not before else None
@@ -202,10 +197,10 @@ class NewRowOrigins:
             case Running(changes=changes):
                 if group_key(node) is not None and (told if changes else events[-1]):
                     found = every[-1:]
-            case Distinct() | ByKey() | OrderedByKey() | Ordering() | Positional():
+            case Distinct() | ByKey() | OrderedByKey() | PerPosition():
                 alone = self.tells_changes(node) or (node.spec.zero and all(events))
                 found = every if alone else None
-            case Given() | Output() | Window() | Before() | Commands():
+            case Ends() | OverTime():
                 found = None
             case _:
                 assert_never(cls)

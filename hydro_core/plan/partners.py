@@ -13,17 +13,14 @@ from typing import assert_never
 
 from hydro_core.catalog.classes import (
     AsOf,
-    ByKey,
-    Distinct,
     Ends,
     Matching,
-    OrderedByKey,
     OverTime,
     PerItem,
+    PerKey,
     PerPosition,
     Product,
     Projection,
-    Running,
     Sum,
 )
 from hydro_core.catalog.spec import functions_of
@@ -158,9 +155,7 @@ def _inputs_of_all(node: Node) -> Collection[int]:
             return (0,)
         case Product():
             return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
-        case Ends() | Sum() | Distinct() | ByKey() | Running() | OrderedByKey():
-            return ()
-        case PerPosition() | OverTime():
+        case Ends() | Sum() | PerKey() | PerPosition() | OverTime():
             return ()
         case _:
             assert_never(cls)

@@ -17,6 +17,7 @@ from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.classes import History
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -36,7 +37,7 @@ from hydro_core.plan.feedback import (
 )
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.semantic_hash import NO_HASHES, hash_of, hashes, program_hashes
-from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
 
@@ -138,9 +139,9 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
         needed = _need(node, kept)
         if needed is None:
             continue
-        stream, mode, keep = needed
+        stream, form, keep = needed
         kind = typed.types.get(stream) or typed.of(stream.node)
-        changes = mode.value if mode is Mode.CHANGES else ""
+        changes = form.stored if form is Form.CHANGES else ""
         key = hash_of(stream, found, str(kind), changes)
         new = StateSlot(
             str(stream),
@@ -148,25 +149,25 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
             (node.id,),
             kind.item,
             kind.order is Order.TOTAL,
-            mode,
+            form,
             key,
             keep,
             TimeBound.of(node),
         )
         slots[key] = _shared(slots[key], new) if key in slots else new
-    names = Counter(slot.id for slot in slots.values() if slot.mode is not Mode.CHANGES)
+    names = Counter(slot.id for slot in slots.values() if slot.form is not Form.CHANGES)
     return tuple(_named(slot, found, taken=names) for slot in slots.values())
 
 
 def _named(slot: StateSlot, found: Mapping[NodeId, str], *, taken: Collection[str]) -> StateSlot:
     """The slot with its final semantic hash: what is stored, and in which way."""
     order = "ordered" if slot.ordered else ""
-    semantic_hash = hash_of(slot.stream, found, str(slot.item), order, slot.mode.value)
-    both = slot.mode is Mode.CHANGES and slot.id in taken
+    semantic_hash = hash_of(slot.stream, found, str(slot.item), order, slot.form.stored)
+    both = slot.form is Form.CHANGES and slot.id in taken
     return replace(slot, semantic_hash=semantic_hash, id=f"{slot.id} changes" if both else slot.id)
 
 
-def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
+def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Form, int | None] | None:
     """The stream of which the node needs the past, and how much of it."""
     match node.spec.state:
         case State.NONE:
@@ -174,29 +175,29 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
         case State.HISTORY:
             # What it adds in a tick is what it reads.
             additions = node.id in kept.changes_suffice and node.cls == History()
-            return None if additions else (node.inputs[0], Mode.APPEND, None)
+            return None if additions else (node.inputs[0], Form.GROWTH, None)
         case State.WINDOW:
             # What it loses in a tick came n ticks before.
-            return node.inputs[0], Mode.APPEND, node.args["n"]
+            return node.inputs[0], Form.GROWTH, node.args["n"]
         case State.RECENT:
-            return node.inputs[0], Mode.APPEND, None
+            return node.inputs[0], Form.GROWTH, None
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
             stream = node.inputs[0]
             if stream.node in kept.in_changes:
                 needed = needs_the_past(node, kept.in_changes)
-                return (stream, Mode.CHANGES, None) if needed else None
+                return (stream, Form.CHANGES, None) if needed else None
             told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
-            return None if told else (stream, Mode.LAST, 1)
+            return None if told else (stream, Form.VALUES, 1)
         case State.RESULT:
             if node.id in kept.in_changes:
-                return Endpoint(node.id), Mode.CHANGES, None
-            return Endpoint(node.id), Mode.LAST, 1
+                return Endpoint(node.id), Form.CHANGES, None
+            return Endpoint(node.id), Form.VALUES, 1
 
 
 def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
-    modes = (one.mode, other.mode)
-    mode = Mode.APPEND if Mode.APPEND in modes else one.mode
+    forms = (one.form, other.form)
+    form = Form.GROWTH if Form.GROWTH in forms else one.form
     keep = None if None in (one.keep, other.keep) else max(one.keep or 0, other.keep or 0)
     bound = longer((one.bound, other.bound))
-    return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep, bound=bound)
+    return replace(one, readers=one.readers + other.readers, form=form, keep=keep, bound=bound)

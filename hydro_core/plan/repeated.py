@@ -11,18 +11,16 @@ from types import MappingProxyType
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    AsOf,
-    Before,
     ByKey,
     Commands,
     Distinct,
     Ends,
-    Growth,
     History,
     Linear,
-    Matching,
     OrderedByKey,
-    Ordering,
+    OverTime,
+    PerKey,
+    PerPosition,
     Positional,
     Product,
     Running,
@@ -81,18 +79,7 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case (
-            Running()
-            | OrderedByKey()
-            | AsOf()
-            | Ends()
-            | Linear()
-            | Product()
-            | Matching()
-            | Ordering()
-            | Before()
-            | Growth()
-        ):
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)

@@ -11,27 +11,23 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    AsOf,
-    ByKey,
-    Distinct,
     Ends,
     Linear,
     Matching,
     OpClass,
-    OrderedByKey,
     OverTime,
     PerKey,
     PerPosition,
     Product,
-    Running,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.properties import Holds
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.cycles import CycleShape, cycles_within_ticks, in_planned_rounds
 from hydro_core.plan.found_rows import Lookup
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.stored_rows import StoredRows, sides
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 
 InputPlace = tuple[NodeId, int]
 """An operator of a cycle, and one of its inputs."""
@@ -87,9 +83,7 @@ def _meets(cls: OpClass) -> bool:
             return not keeps
         case Matching():
             return True
-        case AsOf() | Distinct() | ByKey() | OrderedByKey() | Running():
-            return False
-        case Ends() | Linear() | PerPosition() | OverTime():
+        case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)
@@ -124,7 +118,7 @@ class _WayFromSlots:
         if node.cls.holds is not Holds.HISTORY or node.id not in self._plan.reads:
             return None
         slot = self._plan.slot(self._plan.reads[node.id])
-        plain = slot.mode is Mode.APPEND and slot.keep is None and slot.bound is None
+        plain = slot.form is Form.GROWTH and slot.keep is None and slot.bound is None
         same = slot.stream.node == node.inputs[0].node
         return slot if plain and same and not slot.ordered else None
 

@@ -14,26 +14,19 @@ from typing import Protocol, assert_never
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
     AsOf,
-    Before,
     ByKey,
-    Commands,
     Distinct,
-    Empty,
-    Given,
-    Growth,
-    History,
+    Ends,
+    Linear,
     Matching,
     OrderedByKey,
-    Ordering,
-    Output,
-    PerItem,
-    Positional,
+    OverTime,
+    PerKey,
+    PerPosition,
     Product,
     Projection,
-    Running,
-    Sum,
-    Window,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.variants import Meets
 from hydro_core.functions.fn import Fn
@@ -42,7 +35,7 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import MOST_STEPS, ZERO, FoundRows, Lookup, LookupSource
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.plan.versions import group_key
 from hydro_core.types.item import FieldPath, ItemType, Row
 
@@ -119,7 +112,7 @@ class StoredRows:
         stored = node.id if node.cls.holds is Holds.STATE else node.inputs[0].node
         if slot.stream.node != stored:
             return None
-        serves = slot.mode is not Mode.LAST and slot.keep is None and not slot.ordered
+        serves = slot.form is not Form.VALUES and slot.keep is None and not slot.ordered
         return slot if serves else None
 
     def side(self, node: Node, i: int, one: Lookup) -> Collection[Lookup] | None:
@@ -208,7 +201,7 @@ class StoredRows:
         """The inputs that have the fields, with the lookups there; None for those not known."""
         cls = node.cls
         match cls:
-            case PerItem() | Projection() | Sum() | Distinct():
+            case Linear() | Distinct():
                 for i in range(len(node.inputs)):
                     yield i, [self.inner(node, i, one) for one in met], fields
             case ByKey(keyed=True) | OrderedByKey(keyed=True):
@@ -219,11 +212,7 @@ class StoredRows:
                 known = [self.through(node, i, fields) for i in (0, 1)]
                 i = max((0, 1), key=lambda side: sum(f is not None for f in known[side]))
                 yield i, self._sides(node, i, met), fields
-            case (
-                Given() | Empty() | Output() | Product() | ByKey() | Running() | OrderedByKey()
-                | Ordering() | Positional() | History() | Window() | Before() | Growth()
-                | Commands()
-            ):  # fmt: skip
+            case Ends() | Product() | PerKey() | PerPosition() | OverTime():
                 yield 0, None, fields
             case _:
                 assert_never(cls)

@@ -27,14 +27,13 @@ from hydro_core.catalog.forms import Form
 from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 
 _FORMS = {
     Form.VALUES: "in values",
     Form.CHANGES: "in changes",
     Form.GROWTH: "as a history",
 }
-_STORED_AS = {Mode.APPEND: Form.GROWTH, Mode.LAST: Form.VALUES, Mode.CHANGES: Form.CHANGES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def written_whole(plan: TickPlan) -> Iterator[str]:
     for node in plan.graph:
         if isinstance(node.cls, Output):
             stream = node.inputs[0].node
-            if _form(plan, stream) is Form.VALUES and plan.kinds[stream] is Kind.G:
+            if plan.form(stream) is Form.VALUES and plan.kinds[stream] is Kind.G:
                 yield (
                     f"`{_output(node)}` is stored anew in each tick, all rows of it: nothing tells"
                     " what changes there. `-> changes()` before it stores what changes alone"
@@ -79,35 +78,29 @@ def _output(node: Node) -> str:
 
 def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[StreamForm]:
     for slot in plan.slots:
-        if slot.stream.node in outputs and slot.mode is Mode.CHANGES:
+        if slot.stream.node in outputs and slot.form is Form.CHANGES:
             continue  # its table of changes serves both
-        yield StreamForm(str(slot.stream), _STORED_AS[slot.mode], _why_stored(plan, slot))
+        yield StreamForm(str(slot.stream), slot.form, _why_stored(plan, slot))
 
 
 def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
     readers = " and ".join(f"`{r}`" for r in slot.readers)
-    match slot.mode:
-        case Mode.APPEND if slot.keep is not None:
+    match slot.form:
+        case Form.GROWTH if slot.keep is not None:
             ticks = "last tick" if slot.keep == 1 else f"last {slot.keep} ticks"
             return f"stored for {readers}, as far as the {ticks} go back"
-        case Mode.APPEND if slot.bound is not None:
+        case Form.GROWTH if slot.bound is not None:
             return f"stored for {readers}, as long as {slot.bound.shown}"
-        case Mode.APPEND:
+        case Form.GROWTH:
             return f"stored for {readers}, from the first tick on"
-        case Mode.LAST:
+        case Form.VALUES:
             return f"stored for {readers}, of the last tick"
-        case Mode.CHANGES:
+        case Form.CHANGES | Form.LOOKED_UP:
             return f"stored as a log, {_changing(plan.graph[slot.stream.node])}"
 
 
-def _form(plan: TickPlan, stream: NodeId) -> Form:
-    if stream in plan.in_changes:
-        return Form.CHANGES
-    return Form.GROWTH if plan.kinds[stream] is Kind.H else Form.VALUES
-
-
 def _of(plan: TickPlan, name: str, stream: NodeId) -> StreamForm:
-    form = _form(plan, stream)
+    form = plan.form(stream)
     match form:
         case Form.CHANGES:
             why = _changing(plan.graph[stream])

@@ -9,33 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Literal
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
 from hydro_core.types.item import ItemType
-
-
-class Mode(Enum):
-    """How the rows of a slot come and go: they are `(item, t)`, and `ord` where it is ordered.
-
-    APPEND: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with
-    `t < first`.
-
-    LAST: a range leaves the rows of its last tick, all of which carry that tick as `t`; a reader
-    sees the rows with `t = first - 1` and no others, so older rows may be dropped or kept.
-
-    CHANGES: a range adds the changes of its ticks, `(item, t, n)`: n copies come, or go where n is
-    negative. A reader sees all rows with `t < first`, which sum up to what is there at `first - 1`.
-    """
-
-    APPEND = "append"
-    LAST = "last"
-    CHANGES = "changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +37,16 @@ class StateSlot:
     item: ItemType
     ordered: bool
     """The position of each item within its tick is stored too, as `ord`."""
-    mode: Mode
+    form: Form
+    """How its rows `(item, t)`, with `ord` where it is ordered, come and go.
+
+    GROWTH: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with
+    `t < first`. VALUES: a range leaves the rows of its last tick, all of which carry that tick as
+    `t`; a reader sees the rows with `t = first - 1` and no others, so older rows may be dropped or
+    kept. CHANGES: a range adds the changes of its ticks, `(item, t, n)`: n copies come, or go where
+    n is negative; a reader sees all rows with `t < first`, which sum up to what is there at
+    `first - 1`.
+    """
     semantic_hash: str
     keep: int | None = None
     """How many ticks before the next one a reader may still look at; None: all of them."""
@@ -66,6 +57,13 @@ class StateSlot:
     def node(self) -> NodeId:
         """The first operator that reads the slot."""
         return self.readers[0]
+
+    def ticks_read(self, first: int) -> tuple[int, int]:
+        """The first and the last tick of which a range that starts at `first` reads rows."""
+        last = first - 1
+        if self.form is Form.VALUES:
+            return max(last, 0), last
+        return 0 if self.keep is None else max(first - self.keep, 0), last
 
     @property
     def kind(self) -> Kind:
@@ -112,8 +110,13 @@ class TickPlan:
 
     @property
     def graph(self) -> Graph:
-        """What runs."""
         return self.typed.graph
+
+    def form(self, stream: NodeId) -> Form:
+        """The form in which a stream is told."""
+        if stream in self.in_changes:
+            return Form.CHANGES
+        return Form.GROWTH if self.kinds[stream] is Kind.H else Form.VALUES
 
     def slot(self, slot_id: str) -> StateSlot:
         """The slot of this id."""

@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.artifact.deployment import Deployment
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.optimize.proved import proofs
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.plan.bound import longer
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.program_change.columns import narrowed_to
 from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
@@ -208,7 +209,7 @@ class Difference:
                 ends = [
                     s.stream
                     for s in slots
-                    if s.mode is Mode.APPEND and s.keep is None and s.bound is None
+                    if s.form is Form.GROWTH and s.keep is None and s.bound is None
                 ]
                 grows = False
             for end in ends:
@@ -303,7 +304,7 @@ class Difference:
 
     def _serves(self, old: StateSlot, new: StateSlot) -> bool:
         """Whether the table of one slot is that of the other."""
-        alike = (old.item, old.ordered, old.mode) == (new.item, new.ordered, new.mode)
+        alike = (old.item, old.ordered, old.form) == (new.item, new.ordered, new.form)
         long_enough = old.keep is None or (new.keep is not None and new.keep <= old.keep)
         long_enough &= old.bound is None or longer((old.bound, new.bound)) == old.bound
         equal = self.streams.same(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
+from hydro_core.errors import HydroError, ProgramError, Span
 from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import wrong_variable
 from hydro_core.project.asset_yaml import flow_of_yaml
@@ -184,21 +184,19 @@ def _does_not_load(file: Path, problem: BaseException) -> ProgramError:
         line, text = problem.lineno or 1, (problem.text or "").rstrip("\n")
         column = problem.offset or 1
         span = Span(problem.filename, line, column, line, column + 1, text)
-        return ProgramError(Diagnostic("config", problem.msg, span, help="it is Python"))
+        return ProgramError.of("config", problem.msg, span, help="it is Python")
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename) == file]
     where: Span | None = None
     if frames:
         line, text = frames[-1].lineno or 1, frames[-1].line or ""
         where = Span(str(file), line, 1, line, len(text) + 1, text)
     message = f"{file} cannot be loaded: {type(problem).__name__}: {problem}"
-    return ProgramError(Diagnostic("config", message, where, help="mend it: it is Python"))
+    return ProgramError.of("config", message, where, help="mend it: it is Python")
 
 
 def _twice(name: str, folders: list[Path | None]) -> ProgramError:
-    return ProgramError(
-        Diagnostic(
-            "config",
-            f"there are {len(folders)} flows `{name}`: in {' and in '.join(map(str, folders))}",
-            help="give one of them another name",
-        )
+    return ProgramError.of(
+        "config",
+        f"there are {len(folders)} flows `{name}`: in {' and in '.join(map(str, folders))}",
+        help="give one of them another name",
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hydro_core.catalog.io import SINK
 from hydro_core.catalog.itemwise import DROP, FILTER, MAP, SELECT
 from hydro_core.catalog.spec import Args, OpSpec
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.ir.builder import free_name
@@ -147,7 +147,7 @@ def _columns(flow: FlowAsset, name: str, item: ItemType) -> Collection[str]:
 def _wrong(flow: FlowAsset, place: str, message: str, cure: str) -> ProgramError:
     span = flow.places.get(place) or flow.places.get("on_error")
     said = f"flow `{flow.name}`, `{place}`: {message}"
-    return ProgramError(Diagnostic("config", said, span, help=cure))
+    return ProgramError.of("config", said, span, help=cure)
 
 
 def _at(column: str) -> str:

@@ -67,13 +67,13 @@ class Document:
             mark = problem.problem_mark or problem.context_mark
             span = self._span(mark.line, mark.column, mark.column + 1) if mark else None
             message = f"this is no YAML: {problem.problem or problem.context}"
-            raise ProgramError(Diagnostic(self._code, message, span, help=_YAML)) from None
+            raise ProgramError.of(self._code, message, span, help=_YAML) from None
         except yaml.YAMLError as problem:
             message = f"{self.file} is no YAML: {problem}"
-            raise ProgramError(Diagnostic(self._code, message, help=_YAML)) from None
+            raise ProgramError.of(self._code, message, help=_YAML) from None
         except RecursionError:
             message = f"{self.file} is no YAML: it nests too deep"
-            raise ProgramError(Diagnostic(self._code, message, help=_YAML)) from None
+            raise ProgramError.of(self._code, message, help=_YAML) from None
         return value
 
     def _text(self) -> str:
@@ -89,7 +89,7 @@ class Document:
             raise self._unusable(f"cannot be read: {problem}", cure) from None
 
     def _unusable(self, why: str, cure: str) -> ProgramError:
-        return ProgramError(Diagnostic(self._code, f"{self.file} {why}", help=cure))
+        return ProgramError.of(self._code, f"{self.file} {why}", help=cure)
 
     def done(self) -> None:
         """Ends the reading.

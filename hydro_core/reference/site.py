@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import DataError, Diagnostic, Span
+from hydro_core.errors import DataError, Span
 from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
 from hydro_core.functions.failed_call import cure, kind_of, shown, why
 from hydro_core.functions.fn import Fn
@@ -73,7 +73,7 @@ class Site:
         span = _place(fn, self.node)
         operator = self.node.op.called
         where = f"`{operator}` in tick {self.moment.tick}"
-        raise DataError(Diagnostic("runtime", f"{where}: {what}", span, operator, help=cure))
+        raise DataError.of("runtime", f"{where}: {what}", span, operator, help=cure)
 
     def _try(self, fn: Fn, call: Callable[..., Any], items: tuple[Any, ...]) -> Any:
         try:

@@ -112,7 +112,7 @@ def sharded(
     """
     if count < 1:
         help_ = "give the number of shards, 1 or more"
-        raise ProgramError(Diagnostic("config", f"there are no {count} shards", help=help_))
+        raise ProgramError.of("config", f"there are no {count} shards", help=help_)
     whole = frozenset(_inputs(program.typed, replicate))
     found = _sharded(program.typed, count, on, whole)
     if found is None and not on:
@@ -224,7 +224,7 @@ def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
         if name not in typed.inputs:
             known = ", ".join(typed.inputs) or "none"
             help_ = did_you_mean(name, typed.inputs) or f"the inputs are {known}"
-            raise ProgramError(Diagnostic("input", f"`{name}` is not an input", help=help_))
+            raise ProgramError.of("input", f"`{name}` is not an input", help=help_)
         yield name
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import InfrastructureError
 from hydro_core.storage.settings import StorageSettings
 
 _OF_ENVIRONMENT = (
@@ -56,7 +56,7 @@ def s3_credentials(settings: StorageSettings) -> Provider | None:
 
 def no_credentials(what: str) -> InfrastructureError:
     """The error of who has no credentials."""
-    return InfrastructureError(Diagnostic("config", what, help=CURE))
+    return InfrastructureError.of("config", what, help=CURE)
 
 
 def _in_environment() -> bool:

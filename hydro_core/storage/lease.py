@@ -70,7 +70,6 @@ class HeldLease:
 
     @property
     def number(self) -> int:
-        """Its number."""
         return self.note.number
 
 
@@ -193,13 +192,24 @@ class Lease:
 
     @property
     def number(self) -> int | None:
-        """The number by which this process may commit; None: it has not the right."""
         return None if self._held is None else self._held.number
 
     @property
     def is_lost(self) -> bool:
-        """Whether another has taken over what this process had."""
+        """Whether another is known to have taken over what this process had."""
         return self._lost
+
+    def is_kept(self) -> bool:
+        """Whether this process has the right still: the store is asked, and has it for as long
+        again if so. Who stood still for long may have lost it without having noticed.
+        """
+        with self._guard:
+            if self._held is None or self._lost:
+                return False
+            renewed = self._file.renew(self._held)
+            self._lost = renewed is None
+            self._held = renewed or self._held
+            return not self._lost
 
     def take(self, **says: str) -> bool:
         """Takes the right, unless another has it; `says` is told to those who ask."""

@@ -7,23 +7,42 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
+from hydro_core.errors import InfrastructureError
 from hydro_core.storage.remote import DataPlace, Remote
 
 _NO_LINKS = (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK)
 """What the operating system says where a file system has no second names for files."""
+
+_PIECE = 1 << 20
+_HELD = 8 << 20
+"""So many bytes of a file that is written to a store are held in memory; of more, the disk has them
+until all have come."""
 
 Identity = tuple[int, int]
 """What tells a file from every other that ever has its name."""
 
 
 def remove_tree(place: DataPlace, *, ignore_errors: bool = False) -> None:
-    """Removes a folder with all that is in it."""
+    """Removes a folder with all that is in it; `ignore_errors`: what cannot be removed stays."""
     if isinstance(place, Remote):
-        place.store.delete_below(place.key)
+        with suppress(*((InfrastructureError,) if ignore_errors else ())):
+            place.store.delete_below(place.key)
     else:
         shutil.rmtree(place, ignore_errors=ignore_errors)
+
+
+def empty(place: DataPlace) -> None:
+    """Removes what there may be in a folder, and the folder.
+
+    Raises:
+        InfrastructureError: the store does not let it be removed.
+    """
+    remove_tree(place, ignore_errors=isinstance(place, Path))
 
 
 def identity_of(file: DataPlace) -> Identity:
@@ -45,13 +64,66 @@ def are_there(files: Iterable[DataPlace]) -> bool:
     return all(file in there if isinstance(file, Remote) else file.exists() for file in wanted)
 
 
+def pieces_of(file: DataPlace) -> Iterator[bytes]:
+    """What a file holds, piece by piece.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    if isinstance(file, Remote):
+        yield from file.store.pieces(file.key)
+        return
+    with file.open("rb") as content:
+        while piece := content.read(_PIECE):
+            yield piece
+
+
+def write_pieces(file: DataPlace, pieces: Iterable[bytes]) -> int:
+    """Writes a file of which the pieces come one by one, and gives its size; in a store it is there
+    as a whole, or not at all.
+    """
+    rest = iter(pieces)
+    # Where there is nothing to read, nothing is made.
+    first = bytearray(next(rest, b""))
+    if isinstance(file, Path):
+        with file.open("wb") as target:
+            return sum(map(target.write, chain([bytes(first)], rest)))
+    for piece in rest:
+        first += piece
+        if len(first) > _HELD:
+            break
+    else:
+        file.write_bytes(bytes(first))
+        return len(first)
+    with NamedTemporaryFile(prefix="hydrotick-") as whole:
+        size = sum(map(whole.write, chain([bytes(first)], rest)))
+        whole.flush()
+        file.store.write_file(file.key, Path(whole.name))
+    return size
+
+
+def carry(file: DataPlace, to: DataPlace) -> None:
+    """Copies a file to whatever place, whose folder is there; a store copies its own by itself.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    match file, to:
+        case (Path(), Path()):
+            shutil.copy2(file, to)
+        case (Remote(), Remote()) if file.store is to.store:
+            file.store.copy(file.key, to.key)
+        case _:
+            write_pieces(to, pieces_of(file))
+
+
 def second_name(file: DataPlace, to: DataPlace) -> None:
     """Has the bytes of a file under another name; a store, and a file system without links, writes
     them once more.
     """
     match file, to:
         case (Remote(), Remote()):
-            file.store.copy(file.key, to.key)
+            carry(file, to)
         case (Path(), Path()):
             try:
                 os.link(file, to)
@@ -60,7 +132,7 @@ def second_name(file: DataPlace, to: DataPlace) -> None:
                     raise
                 shutil.copyfile(file, to)
         case _:
-            raise ValueError(f"{file} and {to} are in different stores")
+            raise ValueError(f"{file} and {to} are in different places")
 
 
 def has_second_name(file: DataPlace, to: DataPlace) -> bool:

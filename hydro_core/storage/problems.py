@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hydro_core.errors import Code, Diagnostic, InfrastructureError
+from hydro_core.errors import Code, InfrastructureError
 from hydro_core.storage.credentials import CURE
 
 _STATUS = re.compile(r"status(?: code)?:? (\d{3})", re.IGNORECASE)
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _NAMED = re.compile(
-    r"\b(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|AccessDenied|SlowDown)\b"
+    r"\b(InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|AccessDenied|SlowDown"
+    r"|RequestTimeTooSkewed)\b"
 )
 """Codes that Amazon's SDK names in its own words."""
 _WRONG_KEYS = frozenset(
@@ -70,7 +71,7 @@ def is_of_store(said: str) -> bool:
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
     """The error for people of what a library says; nothing else of it is kept."""
     code, what, cure = _case(said, bucket, doing)
-    return InfrastructureError(Diagnostic(code, f"{url}: {what}", help=cure))
+    return InfrastructureError.of(code, f"{url}: {what}", help=cure)
 
 
 def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
@@ -81,6 +82,9 @@ def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
     if answer in _WRONG_KEYS:
         what = "have expired" if answer == "ExpiredToken" else "are not those of anybody it knows"
         return "config", f"the credentials {what} ({answer})", CURE
+    if answer == "RequestTimeTooSkewed":
+        cure = "set this machine's clock (`hydrotick doctor` says how far they are apart)"
+        return "config", "the clock of this machine is not the store's", f"{cure}, {_AGAIN}"
     if answer in ("PermanentRedirect", "AuthorizationHeaderMalformed") or status in (301, 307):
         cure = "write the bucket's `region` in `[storage]` of hydrotick.toml, or set AWS_REGION"
         return "config", f"the bucket `{bucket}` is in another region", cure

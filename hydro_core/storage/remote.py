@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.storage.options import HADOOP_SCHEMES, KINDS, for_delta
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, StoredFile, bucket_store
@@ -271,11 +271,11 @@ def remote_at(text: str, settings: StorageSettings = StorageSettings()) -> Remot
     scheme, bucket, key = found[1].lower(), found[2], (found[3] or "").strip("/")
     if not _BUCKET.fullmatch(bucket) or "//" in key or {".", ".."} & set(key.split("/")):
         cure = f"write `{scheme}://BUCKET/FOLDER`"
-        raise ProgramError(Diagnostic("config", f"{_shown(text)} names no place", help=cure))
+        raise ProgramError.of("config", f"{_shown(text)} names no place", help=cure)
     if "@" in bucket and KINDS[scheme] != "azure":
         cure = "leave it out: credentials come from the environment, a profile or a role"
         what = "a URL of a store has no user and no password"
-        raise ProgramError(Diagnostic("config", what, help=cure))
+        raise ProgramError.of("config", what, help=cure)
     return Remote(scheme, bucket, key, settings)
 
 

@@ -1,13 +1,11 @@
-"""A store: what is asked of whatever holds files by names, a bucket or a directory.
+"""A store: what is asked of a bucket, which holds files by names.
 
-A dozen questions are all that data needs of it. Names are paths with `/`, below the bucket or the
-directory. What has been written is there for everybody at once, as a whole or not at all.
+A dozen questions are all that data needs of it. Names are paths with `/`, below the bucket.
+What has been written is there for everybody at once, as a whole or not at all.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +18,7 @@ from hydro_core.storage.problems import told
 from hydro_core.storage.settings import StorageSettings
 
 _LISTED_AT_ONCE = 1_000
+_PIECE = 1 << 20
 _NANOSECONDS = 1_000_000_000
 
 
@@ -36,29 +35,23 @@ class StoredFile:
 
 
 class FileStore:
-    """A bucket or a directory.
+    """A bucket.
 
     Args:
         url: what it is called in errors.
-        bucket: the name of the bucket, or the directory.
+        bucket: the name of the bucket.
         ask: obstore's store.
-        directory: where the files are, of a directory.
     """
 
-    def __init__(self, url: str, bucket: str, ask: Any, directory: Path | None = None) -> None:
+    def __init__(self, url: str, bucket: str, ask: Any) -> None:
         # What talks to stores is loaded where there is one.
         import obstore
 
-        self._url, self._bucket, self._ask, self._directory = url, bucket, ask, directory
+        self._url, self._bucket, self._ask = url, bucket, ask
         self._obstore = obstore
 
-    @property
-    def can_link(self) -> bool:
-        """Whether a file can have a second name that costs nothing."""
-        return self._directory is not None
-
     def list(self, below: str = "", after: str | None = None) -> Iterator[StoredFile]:
-        """The files below a folder, those after a name only; by name, but of a directory."""
+        """The files below a folder, those after a name only; by name."""
         with self._told(below, "list"):
             given = {"offset": after} if after is not None else {}
             found = self._obstore.list(
@@ -87,6 +80,16 @@ class FileStore:
         """
         with self._told(name, "read"):
             return bytes(self._obstore.get(self._ask, name).bytes())
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """All of a file, piece by piece.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        with self._told(name, "read"):
+            for piece in self._obstore.get(self._ask, name).stream(min_chunk_size=_PIECE):
+                yield bytes(piece)
 
     def read_marked(self, name: str) -> tuple[bytes, str] | None:
         """All of a file, and the ETag that it has with that; None: it is not there."""
@@ -134,8 +137,6 @@ class FileStore:
 
     def replace_if(self, name: str, etag: str, content: bytes) -> str | None:
         """The same in place of a file that is as it was; None: it is not, and stays."""
-        if self._directory is not None:
-            return self._replaced_here(self._directory, name, etag, content)
         with self._told(name, "write"):
             try:
                 return _etag(self._obstore.put(self._ask, name, content, mode={"e_tag": etag}))
@@ -151,52 +152,22 @@ class FileStore:
         with self._told(name, "copy"):
             self._obstore.copy(self._ask, name, to)
 
-    def link(self, name: str, to: str) -> None:
-        """Gives a file a second name; it has the same bytes, not a copy of them.
-
-        Raises:
-            ValueError: the store has no links; see `can_link`.
-        """
-        if self._directory is None:
-            raise ValueError("a bucket has no links")
-        target = self._directory / to
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.link(self._directory / name, target)
-
     def delete(self, names: Sequence[str]) -> None:
         """Removes files, as far as they are there."""
         if not names:
             return
         with self._told(names[0], "delete"):
-            for name in names if self._directory is not None else [list(names)]:
-                try:
-                    self._obstore.delete(self._ask, name)
-                except FileNotFoundError:
-                    continue
+            self._obstore.delete(self._ask, list(names))
 
     def delete_below(self, folder: str) -> None:
         """Removes all files below a folder."""
         self.delete([file.name for file in self.list(folder)])
-
-    def _replaced_here(self, directory: Path, name: str, etag: str, content: bytes) -> str | None:
-        """In a directory, one who replaces at a time."""
-        with (directory / f".{name.replace('/', '.')}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            now = self.look(name)
-            return self.write(name, content) if now is not None and now.etag == etag else None
 
     def _told(self, name: str, doing: str) -> Any:
         return told(self._name(name), self._bucket, doing)
 
     def _name(self, name: str) -> str:
         return f"{self._url}/{name}" if name else self._url
-
-
-def directory_store(directory: Path) -> FileStore:
-    """The store that a directory is; it must be there."""
-    from obstore.store import LocalStore
-
-    return FileStore(str(directory), str(directory), LocalStore(prefix=directory), directory)
 
 
 @lru_cache(maxsize=64)

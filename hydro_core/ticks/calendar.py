@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.ticks.every import Every
 
@@ -276,4 +276,4 @@ def _shows_skipped(wall: datetime) -> bool:
 
 
 def _wrong(message: str, cure: str) -> ProgramError:
-    return ProgramError(Diagnostic("config", message, help=cure))
+    return ProgramError.of("config", message, help=cure)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.types.item import TIMESTAMP
 from hydro_core.types.values import ValueProblem, conform
 
@@ -40,12 +40,10 @@ class Every:
         """
         found = _TEXT.fullmatch(text.strip())
         if found is None:
-            raise DataError(
-                Diagnostic(
-                    "config",
-                    f"`{what}`: {text!r} is not a length of time",
-                    help="a number and m, h, d, w or mo: `15m`, `1h`, `1d`, `1w`, `1mo`",
-                )
+            raise DataError.of(
+                "config",
+                f"`{what}`: {text!r} is not a length of time",
+                help="a number and m, h, d, w or mo: `15m`, `1h`, `1d`, `1w`, `1mo`",
             )
         unit: Unit = found[2]  # type: ignore[assignment]
         return Every(int(found[1]), unit)
@@ -89,12 +87,10 @@ def parse_time(text: str, what: str = "--start") -> datetime:
     try:
         time: datetime = conform(text.strip(), TIMESTAMP)
     except ValueProblem as problem:
-        raise DataError(
-            Diagnostic(
-                "config",
-                f"`{what}`: {text!r} is not a time: {problem}",
-                help="write a date or a timestamp: `2024-01-01`, `2024-01-01T06:00:00Z`",
-            )
+        raise DataError.of(
+            "config",
+            f"`{what}`: {text!r} is not a time: {problem}",
+            help="write a date or a timestamp: `2024-01-01`, `2024-01-01T06:00:00Z`",
         ) from None
     return time
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.ticks.calendar import Calendar
 
 _DIVIDED = {"m": 60, "h": 24, "d": 1, "w": 1, "mo": 12}
@@ -54,4 +54,4 @@ def _listed(first: int, step: int, lowest: int, size: int) -> str:
 
 
 def _wrong(message: str, cure: str) -> ProgramError:
-    return ProgramError(Diagnostic("config", message, help=cure))
+    return ProgramError.of("config", message, help=cure)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TextIO
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.readiness import Ready
 from ..project.arguments import add_yes, flow_parser, parsed
 from ..project.console import Console
-from ..runner.corrected import Corrected
-from ..runner.correction import Planned, planned
+from ..project.logs import are_json, log
+from ..runner.correction import CorrectionPlan, planned
+from ..runner.correction_result import CorrectionResult
 from ..runner.late import correction_due
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .progress import Progress
 from .ticking import TickDone, correct_ticks, run_ticks
 
 
@@ -155,8 +158,8 @@ def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
 
 
 def _correct(
-    flow: FlowAsset, runner: TickRunner, plan: Planned, console: Console
-) -> Corrected | None:
+    flow: FlowAsset, runner: TickRunner, plan: CorrectionPlan, console: Console
+) -> CorrectionResult | None:
     """Says what would be done, asks, and does it; None where it was not wanted."""
     ticks = f"{span([plan.first.key, plan.last.key])} ({plan.ticks:,} tick(s))"
     console.say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.")
@@ -182,7 +185,9 @@ def _correct(
     return corrected
 
 
-def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, object]:
+def _as_json(
+    flow: FlowAsset, plan: CorrectionPlan, corrected: CorrectionResult
+) -> dict[str, object]:
     return {
         "flow": flow.name,
         "first": plan.first.key,
@@ -195,4 +200,99 @@ def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, 
 
 
 def _misuse(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("config", message, help=cure))
+    return DataError.of("config", message, help=cure)
+
+
+_SECONDS = 0.5
+_BAR = 24
+_CLEAR = "\r\033[K"
+
+
+class Progress:
+    """The ticks, rows and time of a backfill."""
+
+    def __init__(self, total: int, to: TextIO) -> None:
+        self.ticks, self.rows = 0, 0
+        self._total, self._to = total, to
+        self._began = time.monotonic()
+        self._first = 0.0
+        """When the first range was done, which waited for Spark to start."""
+        self._waited = 0
+        self._live = to.isatty() and not are_json()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Within it the line on a terminal follows the clock, too."""
+        if not self._live:
+            yield
+            return
+        ended = threading.Event()
+
+        def follow() -> None:
+            while not ended.wait(_SECONDS):
+                self._draw()
+
+        follower = threading.Thread(target=follow, daemon=True)
+        follower.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            follower.join()
+            self._write(_CLEAR)
+
+    def done(self, what: str, ticks: int, rows: int, seconds: float) -> None:
+        """Notes that ticks are committed, which have read so many rows."""
+        self.ticks += ticks
+        self.rows += rows
+        if not self._first:
+            self._first, self._waited = time.monotonic(), self.ticks
+        if self._live:
+            self._draw()
+        else:
+            took = f"{ticks} tick(s) committed in {seconds:.1f} s"
+            self.say(f"{what}: {took}; {self._state(' done')}")
+
+    def say(self, text: str) -> None:
+        """Says something else, in a line of its own."""
+        if are_json():
+            log("progress", text)
+            return
+        self._write(f"{_CLEAR if self._live else ''}{text}\n")
+
+    def _draw(self) -> None:
+        filled = _BAR * self.ticks // self._total
+        bar = "█" * filled + "·" * (_BAR - filled)
+        spent = _clock(time.monotonic() - self._began)
+        self._write(f"{_CLEAR}{bar} {self._state(' ticks')}, {spent} so far")
+
+    def _state(self, unit: str) -> str:
+        parts = [f"{self.ticks:,} of {self._total:,}{unit}", f"{self.rows:,} rows read"]
+        rate = self._rate()
+        if rate is not None:
+            parts.append(f"{rate:,.1f} ticks/s")
+            if self.ticks < self._total:
+                parts.append(f"{_clock((self._total - self.ticks) / rate)} left")
+        return ", ".join(parts)
+
+    def _rate(self) -> float | None:
+        """Ticks in a second; None before anything is known."""
+        if not self.ticks:
+            return None
+        ticks, since = self.ticks - self._waited, self._first
+        if not ticks:
+            # The first range waited for Spark: of the time that is left it says too much.
+            ticks, since = self.ticks, self._began
+        return ticks / max(time.monotonic() - since, 0.001)
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            self._to.write(text)
+            self._to.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

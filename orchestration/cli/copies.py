@@ -8,16 +8,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hydro_core.errors import DataError, Diagnostic
-from hydro_core.files.local_path import local_path
+from hydro_core.errors import DataError
+from hydro_core.files.local_path import place_at
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.store.ledger import LEDGER, Ledger
+from hydro_core.storage.delta import is_table
 from hydro_core.storage.remote import DataPlace
 
 from ..code_location.run_process import end_orphans
 from ..copies.copying import copy_project, readers_first
-from ..copies.note import note_in
+from ..copies.note import CopyNote, note_in
 from ..copies.restoring import Restorable, read_again
 from ..copies.restoring import restore as put_back
 from ..instance.opening import open_instance
@@ -34,7 +35,7 @@ _DONE, _UNCHANGED, _CHANGES = 0, 1, 3
 
 
 def copy(arguments: Sequence[str]) -> int:
-    """Copies the project, or one flow, to a directory as of the last commits; ticks may run."""
+    """Copies the project, or one flow, as of the last commits; ticks may run meanwhile."""
     parser = argparse.ArgumentParser(
         prog="hydrotick copy",
         description=copy.__doc__,
@@ -43,31 +44,38 @@ def copy(arguments: Sequence[str]) -> int:
         "new; of one flow, the directory may not be there yet.",
     )
     parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow, its tables and ledger")
-    parser.add_argument("to", metavar="DIR", type=local_path, help="where the copy is")
+    parser.add_argument("to", metavar="DIR", help="where the copy is: a directory, or a URL")
     add_format(parser)
     options = parser.parse_args(arguments)
     found = project.current()
     open_logs(found.settings.log_format)
     console = Console(options)
+    to = place_at(options.to, found.settings.storage)
     if options.flow is None:
-        if str(options.to) in found.names:
-            parser.error(f"`{options.to}` is a flow: name a directory behind it, or write ./")
-        _copy_project(found, options.to, console)
+        if str(to) in found.names:
+            parser.error(f"`{to}` is a flow: name a directory behind it, or write ./")
+        _copy_project(found, to, console)
+        return _DONE
+    flow = flow_named(options.flow, found, parser)
+    if isinstance(to, Path):
+        _copy_flow(flow, found, to, console)
     else:
-        _copy_flow(flow_named(options.flow, found, parser), found, options.to, console)
+        _copy_project(found, to, console, flow)
     return _DONE
 
 
 def _copy_flow(flow: FlowAsset, found: Project, to: Path, console: Console) -> None:
-    done = copy_pipeline(found.settings.pipelines_here("hydrotick copy") / flow.name, to)
+    done = copy_pipeline(found.settings.pipelines / flow.name, to)
     last = flow.ticks.calendar.window(done.last).key
     said = f"{flow.name}: copied up to tick {last}: {counted(done)}, all read again\n"
     said += f"To go back to it: hydrotick restore {to} {flow.name}"
     console.give({"flow": flow.name, "tick": last, "to": str(to), **asdict(done)}, said)
 
 
-def _copy_project(found: Project, to: Path, console: Console) -> None:
-    done = copy_project(found, to)
+def _copy_project(
+    found: Project, to: DataPlace, console: Console, only: FlowAsset | None = None
+) -> None:
+    done = copy_project(found, to, only=only)
     note, (files, size) = done.note, done.moved
     new = f"{files:,} of {len(note.hashes):,} files, {size / 1e6:,.1f} MB, are new"
     lines = [f"{len(done.flows)} flow(s) copied to {to}: {new}; all read again"]
@@ -104,7 +112,7 @@ def restore(arguments: Sequence[str]) -> int:
         epilog="exit codes: 0 done; 1 nothing was changed: the copy is damaged, somebody works on "
         "a flow, or it was not agreed to; 3 with --dry-run: the copy is whole, and can be restored",
     )
-    parser.add_argument("copy", metavar="DIR", type=local_path, help="where the copy is")
+    parser.add_argument("copy", metavar="DIR", help="where the copy is: a directory, or a URL")
     parser.add_argument(
         "flows",
         nargs="*",
@@ -148,9 +156,9 @@ def _asked(
         HydroError: there is no copy, or it has not what is asked for; flows would be ahead of what
             they read (code `config`).
     """
-    at = options.copy.absolute()
+    at = place_at(options.copy, found.settings.storage).absolute()
     note, names = note_in(at), list(dict.fromkeys(options.flows))
-    if note is None and not (at / LEDGER).exists():
+    if note is None and not is_table(at / LEDGER):
         raise _wrong(f"there is no copy in {at}", "name the directory that `hydrotick copy` made")
     if note is None and len(names) != 1:
         cure = f"name the flow that it is of: `hydrotick restore {options.copy} FLOW`"
@@ -165,17 +173,18 @@ def _asked(
     for name in wanted:
         flow_named(name, found, parser)
     order = [flow for flow in readers_first(found.flows) if flow.name in wanted]
-    _refuse_ahead(options.copy, order, found)
+    _refuse_ahead(options.copy, note, order, found)
     return Restorable(at, note, tuple(order), whole)
 
 
-def _refuse_ahead(copy: Path, restored: Sequence[FlowAsset], found: Project) -> None:
+def _refuse_ahead(
+    copy: str, note: CopyNote | None, restored: Sequence[FlowAsset], found: Project
+) -> None:
     """Refuses where a flow would stay that has read what is taken back."""
     names = [flow.name for flow in restored]
     for flow in found.flows:
         read = [one.flow for one in flow.reads.values() if one.flow in names]
         if read and flow.name not in names and Ledger(_directory(found, flow)).last is not None:
-            note = note_in(copy.absolute())
             cure = f"start it over first: `hydrotick reset {flow.name}`"
             if note is not None and flow.name in note.flows:
                 cure = f"restore both: `hydrotick restore {copy} {' '.join([*names, flow.name])}`"
@@ -188,7 +197,8 @@ def _lines(asked: Restorable, runner: TickRunner) -> list[str]:
     lines = []
     for flow in asked.flows:
         now, then = _last(flow, runner.directory(flow)), _last(flow, asked.source(flow))
-        lines.append(f"{flow.name}: up to tick {then}, the copy{made}; now it is up to {now}")
+        is_now = "no tick is committed" if now is None else f"it is up to {now}"
+        lines.append(f"{flow.name}: up to tick {then}, the copy{made}; now {is_now}")
     if asked.records is not None:
         lines.append("Dagster's records")
     return lines
@@ -242,9 +252,9 @@ def _record(asked: Restorable, found: Project, runner: TickRunner) -> None:
                 record_committed(flow, runner, instance)
 
 
-def _directory(found: Project, flow: FlowAsset) -> Path:
-    return found.settings.pipelines_here("hydrotick restore") / flow.name
+def _directory(found: Project, flow: FlowAsset) -> DataPlace:
+    return found.settings.pipelines / flow.name
 
 
 def _wrong(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("config", message, help=cure))
+    return DataError.of("config", message, help=cure)

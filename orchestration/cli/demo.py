@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.cli import output
-from hydro_core.errors import DataError, Diagnostic, shown_file
+from hydro_core.errors import DataError, shown_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import TickWindow
@@ -55,12 +55,10 @@ def demo(arguments: Sequence[str]) -> int:
 
 
 def _not_here() -> DataError:
-    return DataError(
-        Diagnostic(
-            "config",
-            f"the demo is that of hydrotick's repository: this project has no flow `{_FLOW}`",
-            help="run it there; `hydrotick init DIR` makes a project that runs",
-        )
+    return DataError.of(
+        "config",
+        f"the demo is that of hydrotick's repository: this project has no flow `{_FLOW}`",
+        help="run it there; `hydrotick init DIR` makes a project that runs",
     )
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.cli import output
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.processes import host_of
 
 from ..code_location.next_run import in_words
@@ -98,12 +98,10 @@ def _alone(home: Path, url: str) -> Iterator[None]:
 def _another(home: Path, holder: Mapping[str, Any]) -> DataError:
     who = f": process {holder['process']}, since {holder['since']}" if holder else ""
     where = f"open its UI at {holder['url']}, or " if holder else ""
-    return DataError(
-        Diagnostic(
-            code="state",
-            message=f"another `hydrotick dev` is at work on {home}{who}",
-            help=f"{where}end it first, or set HYDROTICK_HOME to another directory",
-        )
+    return DataError.of(
+        "state",
+        f"another `hydrotick dev` is at work on {home}{who}",
+        help=f"{where}end it first, or set HYDROTICK_HOME to another directory",
     )
 
 

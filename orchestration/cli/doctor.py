@@ -50,7 +50,7 @@ def _found(*, start_spark: bool) -> Iterator[Finding]:
     yield from of_landings(places)
     yield from of_clocks(places)
     if start_spark:
-        yield from of_executors(project.settings)
+        yield from of_executors(project.settings, tuple(project.flows), places)
 
 
 def _of_project(project: Project) -> Iterator[Finding]:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hydro_core.analysis.partition.terms import is_exact
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.storage.remote import Remote
 from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
 from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
@@ -32,8 +33,6 @@ _NAMED = 5
 def forget(arguments: Sequence[str]) -> int:
     """Removes all that a flow has of a person: landed rows, states, outputs, and their history."""
     options, flow, settings = parsed(_parser(), arguments)
-    # A store may keep what was removed from it, as versions of objects.
-    settings.pipelines_here("hydrotick forget")
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
     found = to_forget(runner, flow, values)
@@ -60,7 +59,9 @@ def forget(arguments: Sequence[str]) -> int:
         listed = f"{', '.join(runs[:_NAMED])}{', …' if len(runs) > _NAMED else ''}"
         console.say(f"Dagster's records of {len(runs):,} run(s) have the value: {listed}")
         console.say("  `dagster run delete RUN` removes one.")
-    console.say("Copies, backups and logs are not reached.")
+    in_store = isinstance(settings.pipelines, Remote)
+    kept = ", versions of objects that the store keeps" if in_store else ""
+    console.say(f"Copies, backups{kept} and logs are not reached.")
     console.give({**told, "commit": commit, "runs": runs})
     return _NOTHING
 
@@ -216,4 +217,4 @@ def _as_json(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> d
 
 def _misuse(text: str, problem: str, inputs: Any) -> DataError:
     columns = "; ".join(f"`{name}` has {', '.join(of)}" for name, of in inputs.items())
-    return DataError(Diagnostic("config", f"`--where {text}`: {problem}", help=columns))
+    return DataError.of("config", f"`--where {text}`: {problem}", help=columns)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
 from hydro_core.storage.remote import Remote, is_remote, remote_at
@@ -96,7 +96,7 @@ def _empty_folder(url: str) -> Remote:
     """
     wrong = wrong_place(url)
     if wrong is not None:
-        raise DataError(Diagnostic("config", f"--storage: {url!r} is {wrong[0]}", help=wrong[1]))
+        raise DataError.of("config", f"--storage: {url!r} is {wrong[0]}", help=wrong[1])
     # How it is reached is not written into the project: the environment may tell.
     store = remote_at(url, StorageSettings().where(os.environ))
     first = next(store.files(), None)
@@ -136,7 +136,7 @@ def _refuse_unless_empty(directory: Path) -> None:
 
 
 def _in_the_way(message: str) -> DataError:
-    return DataError(Diagnostic("config", message, help="name a folder that is new or empty"))
+    return DataError.of("config", message, help="name a folder that is new or empty")
 
 
 def _says(directory: Path, flow: str, made: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 
 from ..project.arguments import flow_parser, parsed
 from ..project.console import Console
@@ -16,12 +16,12 @@ def land(arguments: Sequence[str]) -> int:
     options, flow, settings = parsed(parser, arguments)
     if flow.land is None:
         message = f"`{flow.name}` brings no data with it"
-        cure = f"what its inputs read is to land below {settings.landing}"
-        raise DataError(Diagnostic("config", message, help=cure))
+        cure = f"what its inputs read is to land below {settings.landing_store or settings.landing}"
+        raise DataError.of("config", message, help=cure)
     if settings.landing_store is not None:
         message = f"the data of `{flow.name}` cannot be landed in {settings.landing_store}"
         cure = "a store is only read: put the data there, or take `landing` out of `[paths]`"
-        raise DataError(Diagnostic("config", message, help=cure))
+        raise DataError.of("config", message, help=cure)
     flow.land(settings.landing)
     told = {"flow": flow.name, "landing": str(settings.landing)}
     Console(options).give(told, f"{flow.name}: landed below {settings.landing}")

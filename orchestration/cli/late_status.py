@@ -9,8 +9,8 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
+from ..flows.late_arrivals import UNCHANGED, ChangedTicks, LateArrivals, noticed
 from ..flows.looking import look, missing, to_decide
-from ..flows.noticed import UNCHANGED, ChangedTicks, Noticed, noticed
 from ..project.arguments import add_yes, flow_parser, parsed
 from ..project.console import Console
 
@@ -36,7 +36,7 @@ class LateRows:
 
 def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
     """By input what is late or changed now, and what arrived late with the last commit."""
-    now, undecided = dict[str, Noticed](), dict[str, Noticed]()
+    now, undecided = dict[str, LateArrivals](), dict[str, LateArrivals]()
     try:
         if flows.next_tick(flow):
             reading = look(flows, flow, to_tell=True)
@@ -63,11 +63,11 @@ def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
 def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
     """The same in words."""
     for name, late in found.items():
-        waits = Noticed(late.ticks, late.changed)
+        waits = LateArrivals(late.ticks, late.changed)
         if waits.late:
             yield f"late:    `{name}`: {waits.says_late} landed; {late.then}"
         if late.arrived:
-            arrived = Noticed(late.arrived).says_late
+            arrived = LateArrivals(late.arrived).says_late
             yield f"late:    `{name}`: {arrived} arrived with the last commit"
         if waits.changed:
             yield f"changed: `{name}`: {waits.says_changed} since they were committed;"

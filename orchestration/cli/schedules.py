@@ -15,7 +15,7 @@ from hydro_core.cli.program_arguments import given_params, schemas_of
 from hydro_core.cli.run import read_ticks_file
 from hydro_core.compile import compile_graph
 from hydro_core.delivery import load_rules, open_graph
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.lang.rules.syntax import Literals
 from hydro_core.running import check_ticks, given_types, read_ticks
 from hydro_core.types.ddl import to_ddl
@@ -68,7 +68,7 @@ def simulate_schedules(options: argparse.Namespace) -> int:
     if not rules.program.never:
         message = f"`{options.program}` says nothing that must never hold"
         cure = "say it: `.never chosen(a), chosen(b), a != b.`"
-        raise DataError(Diagnostic("config", message, help=cure))
+        raise DataError.of("config", message, help=cure)
     graph = open_graph(rules, name=Path(options.program).stem)
     given: Mapping[str, Any] = {"ticks": []}
     if options.ticks is not None:

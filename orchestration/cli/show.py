@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 from hydro_core.ticks.calendar import TickWindow
@@ -65,7 +65,7 @@ def committed_window(
 
 
 def _not_there(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("state", message, help=cure))
+    return DataError.of("state", message, help=cure)
 
 
 def _counted(found: RowsAsOf) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import LEDGER, Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
@@ -80,13 +80,10 @@ def _refuse_running(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
     running = [record for record in _runs(instance, flow) if not record.dagster_run.is_finished]
     if running:
         run = running[0].dagster_run
-        raise DataError(
-            Diagnostic(
-                code="state",
-                message=f"run {run.run_id} of `{flow.name}` is in flight "
-                f"({run.status.value.lower()})",
-                help="wait until it has ended, or end it in the UI (`hydrotick dev`)",
-            )
+        raise DataError.of(
+            "state",
+            f"run {run.run_id} of `{flow.name}` is in flight ({run.status.value.lower()})",
+            help="wait until it has ended, or end it in the UI (`hydrotick dev`)",
         )
 
 

@@ -205,9 +205,16 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
-        spark_conf=dict(flows.settings_for(flow).spark.extra),
+        spark_conf=_spark_of(flow, flows),
         behind=flows.behind(flow),
     )
+
+
+def _spark_of(flow: FlowAsset, flows: Flows) -> dict[str, str]:
+    """The settings of Spark that a flow runs with, and where that is if not on this machine."""
+    spark = flows.settings_for(flow).spark
+    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
+    return {**where, **dict(spark.extra)}
 
 
 def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:

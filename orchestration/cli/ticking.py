@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
@@ -23,8 +23,8 @@ from ..code_location.run_process import end_orphans
 from ..instance.opening import open_instance
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..runner.corrected import Corrected
-from ..runner.correction import Planned
+from ..runner.correction import CorrectionPlan
+from ..runner.correction_result import CorrectionResult
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 
@@ -68,7 +68,7 @@ def run_ticks(
             yield TickDone(first, window, report, time.monotonic() - begin)
 
 
-def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corrected:
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: CorrectionPlan) -> CorrectionResult:
     """Computes committed ticks again in one run, and says what that has done.
 
     Raises:
@@ -126,11 +126,9 @@ def _failed(
     name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:
         return RuntimeError(f"{name} failed: {result.reason}")
-    return DataError(
-        Diagnostic(
-            code="runtime",
-            message=f"{name} failed: {report.problem}",
-            help=report.cure
-            or "mend its cause and run it again; the ticks before it are committed and stay",
-        )
+    return DataError.of(
+        "runtime",
+        f"{name} failed: {report.problem}",
+        help=report.cure
+        or "mend its cause and run it again; the ticks before it are committed and stay",
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
 from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
@@ -151,7 +151,7 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
         except ValueProblem as problem:
             message = f"`--where {text}`: {problem}"
             cure = f"write `--where {column}=VALUE`; the column is {item}"
-            raise DataError(Diagnostic("config", message, help=cure)) from problem
+            raise DataError.of("config", message, help=cure) from problem
     return found
 
 

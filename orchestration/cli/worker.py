@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.cli import output
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.machine.processes import FileLock
 from hydro_core.types.json import json_text
 
@@ -119,7 +119,7 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
     if token is None and host not in _HERE:
         message = f"whoever reaches {listen_at} could have the worker run what it likes"
         cure = f"give it and those who ask it a token: {TOKEN}, or `token_file` of `[worker]`"
-        raise DataError(Diagnostic("config", message, help=cure))
+        raise DataError.of("config", message, help=cure)
     return [WorkerPlace(None, (host, port), token)]
 
 
@@ -129,7 +129,7 @@ def _listening(place: WorkerPlace) -> Any:
     except OSError as problem:
         message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
         cure = "end what is there, or name another address: `--listen HOST:PORT`"
-        raise DataError(Diagnostic("config", message, help=cure)) from problem
+        raise DataError.of("config", message, help=cure) from problem
 
 
 def _tell_metrics(where: str, service: WorkerService) -> None:
@@ -139,7 +139,7 @@ def _tell_metrics(where: str, service: WorkerService) -> None:
     except OSError as problem:
         message = f"metrics cannot be told at {where}: {problem.strerror or problem}"
         cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
-        raise DataError(Diagnostic("config", message, help=cure)) from problem
+        raise DataError.of("config", message, help=cure) from problem
     _say(f"tells metrics at http://{host or _HERE[0]}:{port}/metrics")
 
 
@@ -170,10 +170,10 @@ def _asked(settings: ProjectSettings, what: str, style: str) -> int:
     except OSError as problem:
         message = f"no worker answers at {place}: {problem.strerror or problem}"
         cure = "start it: `hydrotick worker`"
-        raise DataError(Diagnostic("state", message, help=cure)) from problem
+        raise DataError.of("state", message, help=cure) from problem
     if "takes" not in found:
         message = f"the worker at {place} does not answer: {found.get('why', 'it has ended')}"
-        raise DataError(Diagnostic("state", message, help=f"see that {TOKEN} is the worker's"))
+        raise DataError.of("state", message, help=f"see that {TOKEN} is the worker's")
     output.print_text((json_text(found) if style == "json" else _shown(found)).rstrip())
     return 0
 
@@ -195,12 +195,10 @@ def _shown(found: dict[str, Any]) -> str:
 
 def _another(settings: ProjectSettings, process: str) -> DataError:
     who = f": process {process}" if process else ""
-    return DataError(
-        Diagnostic(
-            "state",
-            f"another worker is at work on {settings.home}{who}",
-            help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
-        )
+    return DataError.of(
+        "state",
+        f"another worker is at work on {settings.home}{who}",
+        help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
     )
 
 

@@ -44,6 +44,8 @@ class About:
     """Where the outputs are that are tables of their own."""
     link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
     """What an asset shows of a place in the program."""
+    master: str = "local"
+    """Where Spark runs the flow."""
 
     def code_version(self, asset: str) -> str | None:
         """What Dagster knows the program of an asset by: of "state/NAME", or an output."""
@@ -58,15 +60,22 @@ class About:
         """What every table of the flow shows."""
         program = {"program": dg.MetadataValue.md(self.drawing)}
         if self.written is None:
-            return {**program, "deployment": "none yet: the first tick deploys the program"}
+            none = "none yet: the first tick deploys the program"
+            return {**program, **self._where, "deployment": none}
         made = self.written.deployment
         return {
             **program,
+            **self._where,
             "deployment": self.written.number,
             **({"in shards": made.sharding.says} if made.sharding else {}),
             **({"not deployed": self.undeployed} if self.undeployed else {}),
             **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
         }
+
+    @property
+    def _where(self) -> Mapping[str, Any]:
+        """Where its ticks run, if that is not on this machine."""
+        return {} if self.master.startswith("local") else {"spark": self.master}
 
     def shards(self, plan: TickPlan) -> Mapping[str, Any]:
         """How the flow's program can be cut into shards, or what forbids it.

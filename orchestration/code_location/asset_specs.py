@@ -23,13 +23,14 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import QUARANTINE_COLUMNS
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.schedule import cron_of
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..project.shape import FlowShape, OutputShape, StateShape
 from .about import About
 from .asset_paths import asset_path
-from .partitions import partitions_of
 
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",
@@ -281,4 +282,16 @@ def _broken(flow: str, asset: str, says: str, error: HydroError, of: str) -> dg.
         group_name=name,
         metadata={"error": str(error), "program": of},
         kinds={"broken"},
+    )
+
+
+def partitions_of(calendar: Calendar) -> dg.TimeWindowPartitionsDefinition:
+    """The ticks of a calendar as partitions."""
+    return dg.TimeWindowPartitionsDefinition(
+        # Dagster takes wall clocks' times, whatever zone they say they are of.
+        start=calendar.local(calendar.origin),
+        end=None if calendar.last is None else calendar.local(calendar.last),
+        cron_schedule=cron_of(calendar),
+        fmt=calendar.key_format,
+        timezone=calendar.zone,
     )

@@ -7,15 +7,22 @@ job; the other flows are not touched by it.
 
 from __future__ import annotations
 
+import base64
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
 
 from hydro_core.analysis.descriptions import described
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, Span
+from hydro_core.ir.render import Picture, picture_of, svg
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_alone
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
@@ -24,8 +31,10 @@ from hydro_core.project.reads import no_such_output
 from ..instance.run_tags import FLOW_TAG
 from ..project.programs import comments_of, plan_as_written
 from ..project.serving import fitted
+from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner
+from ..runner.waiting import wait_for_work
 from .about import About
 from .as_loaded import deployment_shown
 from .asset_specs import (
@@ -36,12 +45,9 @@ from .asset_specs import (
     input_specs,
 )
 from .checks import flow_checks
-from .code_links import code_link
-from .drawing import markdown, picture
 from .failures import failure_sensor
 from .sensors import next_tick_sensor
 from .tick_asset import tick_asset
-from .upkeep import upkeep_of
 
 __all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "project_definitions"]
 
@@ -110,6 +116,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         undeployed.outputs,
         {name: runner.table_of(flow, name) for name in flow.tables},
         partial(code_link, project=runner.project),
+        master=runner.settings_for(flow).spark.master,
     )
     says = flow.description or comments.head
     flow = replace(flow, description=says)
@@ -157,3 +164,95 @@ def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         return flow_definitions(flow, runner)
     except HydroError as error:
         return FlowDefinitions(tuple(broken_specs(flow, error)))
+
+
+def code_link(place: Span | None, project: ProjectSettings) -> Mapping[str, Any]:
+    """What an asset shows of a place; nothing where its file is not there.
+
+    Where the project is not on the web, the link opens the file in an editor, on the machine that
+    has it.
+    """
+    if place is None or not Path(place.file).is_file():
+        return {}
+    file = Path(place.file).absolute()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        where = _reference(file, place.line, project.url_of(file))
+        shown = dg.CodeReferencesMetadataValue(code_references=[where])
+    return {"dagster/code_references": shown}
+
+
+def _reference(
+    file: Path, line: int, url: str | None
+) -> dg.LocalFileCodeReference | dg.UrlCodeReference:
+    label = f"{file.name}:{line}"
+    if url is None:
+        return dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=label)
+    # So GitHub and GitLab name a line.
+    return dg.UrlCodeReference(url=f"{url}#L{line}", label=label)
+
+
+def picture(plan: TickPlan) -> Picture:
+    """What is drawn of a plan."""
+    return picture_of(plan.graph, plan.strata.of, plan.typed.types)
+
+
+def markdown(drawn: Picture) -> str:
+    """Markdown with the drawing as an image; the UI shows no inline SVG and no mermaid."""
+    data = base64.b64encode(svg(drawn).encode()).decode()
+    return f"![{drawn.name}](data:image/svg+xml;base64,{data})"
+
+
+KEPT = timedelta(days=7)
+"""Going back to earlier ticks stays possible for so long."""
+
+CRON: Mapping[str, str] = MappingProxyType(
+    {"daily": "0 3 * * *", "weekly": "0 3 * * 0", "monthly": "0 3 1 * *"}
+)
+"""When it is done, by the words of the settings: at night."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """The job that compacts a flow's tables, joining small files and removing what was replaced,
+    and its schedule. It takes the flow's place in its pool, so it is done between two runs of it.
+    """
+
+    job: dg.JobDefinition
+    schedule: dg.ScheduleDefinition
+
+
+def upkeep_of(flow: FlowAsset, runner: TickRunner) -> Upkeep | None:
+    """The upkeep of a flow's tables; None where the project asks for none."""
+    often = runner.project.compact
+    if often is None:
+        return None
+
+    @dg.op(
+        name=f"{flow.name}__compact",
+        pool=runner.project.pool or flow.name,
+        description=f"Joins the small files of {flow.name}'s tables.",
+    )
+    def compact(context: dg.OpExecutionContext) -> None:
+        if runner.deployments.serving(flow) is None:
+            context.log.info("nothing is committed yet")
+            return
+        wait_for_work(runner.directory(flow), context.log.info)
+        runner.pipeline(flow).compact(KEPT // timedelta(hours=1))
+        gone = runner.deployments.forget(flow, KEPT, runner.now())
+        context.log.info(f"compacted; {len(gone)} deployments that were given up are removed")
+
+    graph = dg.GraphDefinition(name=f"{flow.name}_compact", node_defs=[compact])
+    job = graph.to_job(
+        executor_def=dg.in_process_executor,
+        description=f"Joins the small files of {flow.name}'s tables, and removes what was "
+        "replaced more than a week ago.",
+    )
+    status = dg.DefaultScheduleStatus
+    schedule = dg.ScheduleDefinition(
+        job=job,
+        cron_schedule=CRON[often],
+        execution_timezone=flow.ticks.zone,
+        default_status=status.RUNNING if runner.project.sensors_run else status.STOPPED,
+    )
+    return Upkeep(job, schedule)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar, TickWindow
@@ -154,14 +154,12 @@ def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, flows: F
         }
     )
     if recorded:
-        raise DataError(
-            Diagnostic(
-                code="state",
-                message=f"Dagster has {len(recorded):,} ticks of `{flow.name}`, the last one "
-                f"{recorded[-1]}, but there is no ledger in {directory}",
-                help="mount that directory or restore it from a copy; or start the flow over: "
-                f"`hydrotick reset {flow.name}`",
-            )
+        raise DataError.of(
+            "state",
+            f"Dagster has {len(recorded):,} ticks of `{flow.name}`, the last one "
+            f"{recorded[-1]}, but there is no ledger in {directory}",
+            help="mount that directory or restore it from a copy; or start the flow over: "
+            f"`hydrotick reset {flow.name}`",
         )
 
 

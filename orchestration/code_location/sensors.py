@@ -1,22 +1,32 @@
-"""The sensor of a flow: it asks for the next tick, or says why none may run."""
+"""The sensor of a flow: it asks for the next tick, or says why none may run.
+
+A flow as its folder declares it now, for a code location that was loaded some time ago.
+
+A code location has the assets and partitions of the flow that it was loaded with, until somebody
+reloads it. What else is declared, such as when ticks may run, counts as soon as it is written; of
+the rest it is said that it does not count yet.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 from dagster._serdes import deserialize_value, serialize_value
 
+from hydro_core.project.discover import ASSETS, DECLARATIONS, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..instance.run_tags import CORRECT, CORRECT_TAG, FLOW_TAG, range_tags
+from ..project.serving import Deployments
 from ..runner.runner import TickRunner
 from .next_run import next_run
 from .run_process import end_orphans
-from .since_loaded import SinceLoaded
 
 
 def next_tick_sensor(flow: FlowAsset, job: Any, runner: TickRunner) -> dg.SensorDefinition:
@@ -73,3 +83,79 @@ def records_of(context: dg.SensorEvaluationContext) -> dg.DagsterInstance:
 @lru_cache(maxsize=1)
 def _opened(ref: str) -> dg.DagsterInstance:
     return dg.DagsterInstance.from_ref(deserialize_value(ref, InstanceRef))
+
+
+RELOAD = "reload the code location"
+
+_State = frozenset[tuple[str, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredNow:
+    """What counts of a flow; None: nothing does, and why; what is to be said of it anyway."""
+
+    flow: FlowAsset | None
+    says: str = ""
+
+
+class SinceLoaded:
+    """What a flow's folder says, read again when its files have changed."""
+
+    def __init__(self, flow: FlowAsset, root: Path | None, deployments: Deployments) -> None:
+        self._loaded, self._root, self._deployments = flow, root, deployments
+        self._at_load = self._seen = self._state()
+        self._now = DeclaredNow(flow)
+
+    def now(self) -> DeclaredNow:
+        """The flow as it is declared now, as far as that counts."""
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            unchanged = state == self._at_load
+            self._now = DeclaredNow(self._loaded) if unchanged else self._read()
+        return self._now
+
+    def _read(self) -> DeclaredNow:
+        loaded, root = self._loaded, self._root
+        if root is None:
+            return DeclaredNow(loaded)
+        found = found_in(root)
+        for broken in found.broken:
+            if broken.name == loaded.name:
+                return DeclaredNow(None, f"what it declares is wrong by now:\n{broken.error}")
+        flow = next((flow for flow in found.flows if flow.name == loaded.name), None)
+        if flow is None:
+            return DeclaredNow(None, f"the flow is not declared any more: {RELOAD}")
+        if _axis(flow) != _axis(loaded):
+            return DeclaredNow(
+                None, f"its ticks are others since the location was loaded: {RELOAD}"
+            )
+        return DeclaredNow(flow, "; ".join(self._says(flow)))
+
+    def _says(self, flow: FlowAsset) -> Iterator[str]:
+        if flow != self._loaded:
+            yield f"what it declares has changed, and counts; {RELOAD} to see it in the UI"
+        code = {name for name, *_ in self._seen ^ self._at_load if name.endswith(".py")}
+        if code:
+            listed = ", ".join(f"`{Path(name).name}`" for name in sorted(code))
+            yield f"{listed} changed, which this process has loaded before: {RELOAD}"
+        undeployed = self._deployments.undeployed(flow).says
+        if undeployed:
+            yield undeployed
+
+    def _state(self) -> _State:
+        root, folder = self._root, self._loaded.folder
+        if root is None or folder is None:
+            return frozenset()
+        declared = (file for name in DECLARATIONS for file in (root / ASSETS).glob(f"*/{name}"))
+        return frozenset(
+            (str(file), stat.st_mtime_ns, stat.st_size)
+            for file in {*declared, *folder.rglob("*")}
+            if file.suffix != ".pyc" and file.is_file()
+            for stat in (file.stat(),)
+        )
+
+
+def _axis(flow: FlowAsset) -> tuple[object, ...]:
+    """What the partitions of a flow are made of."""
+    return flow.ticks.start, flow.ticks.every, flow.ticks.end, flow.ticks.zone

@@ -8,36 +8,46 @@ pause of its own. No tick waits meanwhile.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from deltalake import DeltaTable
-
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.files.transfer import Transfer
 from hydro_core.machine.delta_path import refuse_path
-from hydro_core.machine.processes import FileLock
 from hydro_core.project.flow_asset import FlowAsset, Landing
 from hydro_core.spark.pipeline.copy import copy_into, copy_table
 from hydro_core.spark.pipeline.verify import Verified
 from hydro_core.spark.store.ledger import Ledger, state_error
-from hydro_core.storage.remote import is_remote
+from hydro_core.spark.store.ledger_lock import lock_at
+from hydro_core.storage.delta import opened_table
+from hydro_core.storage.lease import Lease
+from hydro_core.storage.places import entries_in, remove_tree
+from hydro_core.storage.remote import DataPlace, Remote, is_remote
 
 from ..instance.copied import copy_records, why_not_copied
 from ..project.project import Project
 from ..project.settings import ProjectSettings
-from .note import LANDING, MOMENT, NOTE, PIPELINES, RECORDS, CopyNote, left_in, note_in, write_note
+from .note import (
+    LANDING,
+    MOMENT,
+    NOTE,
+    PIPELINES,
+    RECORDS,
+    CopyNote,
+    begin_note,
+    copied_meanwhile,
+    left_in,
+    note_in,
+    write_note,
+)
 
-_LOCK = "_lock"
+_LOCK, _LOG = "_lock", "_delta_log"
 
 OnPart = Callable[[str], None]
 """Called with the name of each part of a copy before it is made; tests end the process there."""
-
-_WHO = "hydrotick copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +62,22 @@ class ProjectCopied:
     remarks: tuple[str, ...]
 
 
-def copy_project(found: Project, to: Path, step: OnPart = lambda _: None) -> ProjectCopied:
-    """Copies all flows, what they have landed themselves, and Dagster's records to a directory.
+def copy_project(
+    found: Project,
+    to: DataPlace,
+    step: OnPart = lambda _: None,
+    only: FlowAsset | None = None,
+) -> ProjectCopied:
+    """Copies all flows, what they have landed themselves, and Dagster's records to a directory or
+    a folder of a store.
 
     A copy that is there is replaced in one step, and the files that it has are not copied again.
+
+    Args:
+        found: the project.
+        to: where the copy is.
+        step: called with the name of each part before it is made.
+        only: one flow, which is copied alone.
 
     Raises:
         DataError: there is nothing to copy, or something of it is broken (code `state`); the
@@ -63,47 +85,51 @@ def copy_project(found: Project, to: Path, step: OnPart = lambda _: None) -> Pro
     """
     to = to.absolute()
     before = _refuse_place(found, to)
-    flows = [name for name in _names(found) if _is_committed(found.settings, name)]
+    names = _names(found) if only is None else [only.name]
+    flows = [name for name in names if _is_committed(found.settings, name)]
     if not flows:
         raise state_error("no flow has committed a tick", "run some ticks first")
     to.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(to / _LOCK)
+    lock = lock_at(to / _LOCK)
     if not lock.take():
-        raise state_error(f"another process copies to {to}", "wait until it has ended")
+        raise copied_meanwhile(to)
     try:
-        for left in left_in(to, before):
-            shutil.rmtree(left)
         moment = to / datetime.now(UTC).strftime(MOMENT)
+        begun = begin_note(to, moment.name)
+        for left in left_in(to, before):
+            remove_tree(left)
         moment.mkdir()
         transfer = Transfer(moment, None if before is None else before.kept(to))
-        done = _copied(found, flows, transfer, step)
+        done = _copied(found, flows, transfer, step, whole=only is None)
         step("written")
-        write_note(to, done.note)
+        write_note(to, done.note, begun)
         step("named")
         for left in left_in(to, done.note):
-            shutil.rmtree(left)
+            # What another makes by now is not there to be removed.
+            if not isinstance(lock, Lease) or lock.is_kept():
+                remove_tree(left)
         return done
     finally:
         lock.release()
 
 
 def _copied(
-    found: Project, names: Sequence[str], transfer: Transfer, step: OnPart
+    found: Project, names: Sequence[str], transfer: Transfer, step: OnPart, *, whole: bool
 ) -> ProjectCopied:
     settings, to = found.settings, transfer.directory
     step(RECORDS)
-    remarks = [*_records(settings, transfer), *_untold(found)]
+    remarks = [*_records(settings, transfer), *_untold(found)] if whole else []
     (to / PIPELINES).mkdir()
     flows = {}
     for name in names:
         step(name)
-        source = settings.pipelines_here(_WHO) / name
+        source = settings.pipelines / name
         flows[name] = copy_into(source, to / PIPELINES / name, put=transfer.put)
     landed = []
-    for path in _landed(found):
+    for path in _landed(found) if whole else ():
         step(str(path))
-        table = settings.landing / path
-        version = DeltaTable(table).version()
+        table = settings.landed(str(path))
+        version = opened_table(table).version()
         copy_table(table, to / LANDING / path, version, transfer.put)
         landed.append(path.as_posix())
     calendars = {flow.name: flow.ticks.calendar for flow in found.flows}
@@ -113,34 +139,48 @@ def _copied(
     }
     made = datetime.now(UTC).isoformat(timespec="seconds")
     hashes = transfer.done().hashes
-    records = (to / RECORDS).exists()
+    records = any(name.startswith(f"{RECORDS}/") for name in hashes)
     note = CopyNote(to.name, made, keys, tuple(landed), records, hashes)
     return ProjectCopied(note, flows, transfer.moved(), tuple(remarks))
 
 
-def _refuse_place(found: Project, to: Path) -> CopyNote | None:
+def _refuse_place(found: Project, to: DataPlace) -> CopyNote | None:
     """The copy that is there, if any; refused is what is something else."""
     refuse_path(to)
-    home = found.settings.home.absolute()
     note, problem = note_in(to), None
-    if to == home or home in to.parents:
-        problem = f"{to} is within {home}, which is to be copied"
+    within = [home for home in _copied_from(found.settings) if _is_within(to, home)]
+    if within:
+        problem = f"{to} is within {within[0]}, which is to be copied"
     elif note is None and to.exists() and not _is_free(to):
         problem = f"{to} is there already, and no copy of a project"
     elif note is not None and not set(note.flows) & set(found.names):
         problem = f"{to} has the copy of another project, with the flows {_listed(note.flows)}"
     if problem is not None:
         cure = "name a directory that is not there, or one with a copy of this project"
-        raise DataError(Diagnostic("config", problem, help=cure))
+        raise DataError.of("config", problem, help=cure)
     return note
 
 
-def _is_free(to: Path) -> bool:
+def _copied_from(settings: ProjectSettings) -> Iterator[DataPlace]:
+    yield settings.home.absolute()
+    yield settings.pipelines
+    yield settings.landed(".")
+
+
+def _is_within(to: DataPlace, home: DataPlace) -> bool:
+    """Whether one place is the other, or in it."""
+    if isinstance(to, Remote) and isinstance(home, Remote):
+        same = (to.kind, to.bucket) == (home.kind, home.bucket)
+        return same and f"{to.key}/".startswith(f"{home.key}/")
+    return isinstance(to, Path) and isinstance(home, Path) and (to == home or home in to.parents)
+
+
+def _is_free(to: DataPlace) -> bool:
     """Whether nothing is there but what a copy that was cut off has left."""
     if not to.is_dir():
         return False
-    left = {*left_in(to, None), to / _LOCK, to / f".{NOTE}"}
-    return all(place in left for place in to.iterdir())
+    left = {*left_in(to, None), to / _LOCK, to / f".{NOTE}", to / NOTE}
+    return all(place in left for place in entries_in(to))
 
 
 def readers_first(flows: Sequence[FlowAsset]) -> list[FlowAsset]:
@@ -170,7 +210,7 @@ def _names(found: Project) -> list[str]:
 
 
 def _is_committed(settings: ProjectSettings, name: str) -> bool:
-    return Ledger(settings.pipelines_here(_WHO) / name).last is not None
+    return Ledger(settings.pipelines / name).last is not None
 
 
 def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
@@ -188,23 +228,25 @@ def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
 def _untold(found: Project) -> Iterator[str]:
     for one in found.broken:
         yield f"the asset of `{one.name}` is wrong: what it reads may be of an earlier moment"
-    known = {place.name for place in found.settings.pipelines_here(_WHO).glob("[!.]*")}
+    known = {place.name for place in entries_in(found.settings.pipelines)}
     for name in sorted(known - set(found.names)):
+        if name.startswith("."):
+            continue
         yield f"`{name}` is no flow of the project any more, and is not copied"
 
 
-def _landed(found: Project) -> list[Path]:
+def _landed(found: Project) -> list[PurePosixPath]:
     """The tables that flows land themselves, below the landing."""
-    landing = found.settings.landing
     paths = {
-        local_path(where.path)
+        PurePosixPath(local_path(where.path))
         for flow in found.flows
         if flow.land is not None
         for where in flow.inputs.values()
         if isinstance(where, Landing) and not is_remote(where.path)
     }
     within = (path for path in paths if not path.is_absolute() and ".." not in path.parts)
-    return sorted(path for path in within if (landing / path / "_delta_log").is_dir())
+    landed = found.settings.landed
+    return sorted(path for path in within if (landed(str(path)) / _LOG).is_dir())
 
 
 def _listed(names: Iterable[str]) -> str:

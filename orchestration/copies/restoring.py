@@ -1,28 +1,37 @@
 """Puts a copy in the place of what is there, after all of it was laid beside and read.
 
 A flow's directory changes places with the one beside it in one step, while the flow's lock is held.
-What it replaces stays beside until all flows have been restored. The order is that of copying:
+What it replaces stays beside until all flows have been restored. In a store it is one commit of the
+flow's ledger (`hydro_core/spark/pipeline/put_back.py`). The order is that of copying:
 Dagster's records first, then readers before what they read, so what ends the process in between
 leaves nothing that is ahead of what it was made of, and restoring again completes it.
+
+Two directories that change places.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import dagster as dg
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.transfer import damaged
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import Verified, verify
 from hydro_core.spark.store.ledger import state_error
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.stored_format import refuse_newer
+from hydro_core.storage.places import carry, files_in, remove_tree
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 from ..code_location.records import recorded_tables
 from ..instance.copied import restore_records, why_not_copied
@@ -30,33 +39,68 @@ from ..instance.opening import open_instance
 from ..instance.run_tags import IN_FLIGHT, flow_of
 from ..project.settings import ProjectSettings
 from ..quality.facts import measure
-from .exchanged import exchange
 from .note import LANDING, PIPELINES, RECORDS, CopyNote
 
-_BESIDE = ".restored"
+_HERE = -100
+_EXCHANGE = 2
+_NOT_KNOWN = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+"""What a system, or a file system, says that cannot do it in one step."""
 
-_WHO = "hydrotick restore"
+
+def exchange(one: Path, other: Path) -> None:
+    """Gives two directories of one file system each other's names.
+
+    It is one step where Linux can do that; elsewhere there is a moment in which `other` is not
+    there.
+
+    Raises:
+        OSError: one of them is not there, or may not be renamed.
+    """
+    if _exchanged(one, other):
+        return
+    between = one.with_name(f"{one.name}.between")
+    other.rename(between)
+    one.rename(other)
+    between.rename(one)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    problem = ctypes.get_errno()
+    if problem in _NOT_KNOWN:
+        return False
+    raise OSError(problem, os.strerror(problem), str(one), None, str(other))
+
+
+_BESIDE = ".restored"
+_WORK = "a restoration"
+_LOG = "_delta_log"
 
 
 @dataclass(frozen=True, slots=True)
 class Restorable:
     """What is restored: the flows, readers before what they read, with what a copy has of each."""
 
-    copy: Path
+    copy: DataPlace
     note: CopyNote | None
     """What the copy says; None: it is the copy of one flow."""
     flows: tuple[FlowAsset, ...]
     whole: bool
     """Whether all that the copy has is restored, Dagster's records among it."""
 
-    def source(self, flow: FlowAsset) -> Path:
+    def source(self, flow: FlowAsset) -> DataPlace:
         """The copied directory of a flow."""
         if self.note is None:
             return self.copy
         return self.copy / self.note.moment / PIPELINES / flow.name
 
     @property
-    def records(self) -> Path | None:
+    def records(self) -> DataPlace | None:
         """The copied records of Dagster, where they are to be restored."""
         if self.note is None or not (self.whole and self.note.records):
             return None
@@ -100,40 +144,93 @@ def restore(
         DataError: the copy is damaged, or somebody works on a flow (code `state`); nothing was
             changed.
     """
-    settings.pipelines_here(_WHO).mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
-        for flow in asked.flows:
-            directory = settings.pipelines_here(_WHO) / flow.name
-            directory.mkdir(exist_ok=True)
-            held.enter_context(WriterLock(directory).at_work("a restoration"))
+        work = [_InPlace(asked, flow, settings, held, step) for flow in asked.flows]
         _refuse_runs(asked, settings)
         refuse_damaged(asked)
         found = {}
-        for flow in asked.flows:
-            step(f"beside {flow.name}")
-            found[flow.name] = _laid_beside(asked, flow, settings)
+        for one in work:
+            step(f"beside {one.flow.name}")
+            found[one.flow.name] = one.lay_beside()
         step(RECORDS)
         _records(asked, settings)
-        for flow in asked.flows:
-            step(flow.name)
-            exchange(_beside(settings, flow), settings.pipelines_here(_WHO) / flow.name)
+        for one in work:
+            step(one.flow.name)
+            one.exchange()
         step("exchanged")
         _land(asked, settings)
-        for flow in asked.flows:
-            shutil.rmtree(_beside(settings, flow))
+        for one in work:
+            one.end()
     return found
 
 
-def _laid_beside(asked: Restorable, flow: FlowAsset, settings: ProjectSettings) -> Verified:
-    """Copies what is to be there beside what it replaces, and reads it."""
-    beside = _beside(settings, flow)
-    shutil.rmtree(beside, ignore_errors=True)
-    refuse_newer(asked.source(flow))
-    shutil.copytree(asked.source(flow), beside)
-    return _whole(asked, beside, flow)
+class _InPlace:
+    """The restoration of one flow: its right to write is held until the stack is left."""
+
+    def __init__(
+        self,
+        asked: Restorable,
+        flow: FlowAsset,
+        settings: ProjectSettings,
+        held: ExitStack,
+        step: Callable[[str], None],
+    ) -> None:
+        self.flow, self._asked = flow, asked
+        self._to = settings.pipelines / flow.name
+        self._in_store: PutBack | None = None
+        if isinstance(self._to, Remote):
+            self._in_store = PutBack(asked.source(flow), self._to, step, _WORK)
+            held.enter_context(self._in_store)
+        else:
+            self._to.mkdir(parents=True, exist_ok=True)
+            held.enter_context(WriterLock(self._to).at_work(_WORK))
+
+    def lay_beside(self) -> Verified:
+        """Copies what is to be there beside what it replaces, and reads it."""
+        source = self._asked.source(self.flow)
+        refuse_newer(source)
+        if self._in_store is not None:
+            found = _whole(self._asked, source, self.flow)
+            self._in_store.prepare()
+            return found
+        beside = self._beside
+        remove_tree(beside, ignore_errors=True)
+        _laid(source, beside)
+        return _whole(self._asked, beside, self.flow)
+
+    def exchange(self) -> None:
+        """Has it in the place of what is there."""
+        if self._in_store is not None:
+            self._in_store.commit()
+        elif isinstance(self._to, Path):
+            exchange(self._beside, self._to)
+
+    def end(self) -> None:
+        """Removes what was replaced."""
+        if self._in_store is not None:
+            self._in_store.settle()
+        else:
+            remove_tree(self._beside)
+
+    @property
+    def _beside(self) -> Path:
+        assert isinstance(self._to, Path)
+        return self._to.with_name(f".{self.flow.name}{_BESIDE}")
 
 
-def _whole(asked: Restorable, directory: Path, flow: FlowAsset) -> Verified:
+def _laid(source: DataPlace, to: Path) -> None:
+    """Copies a folder of a copy to a directory that is not there."""
+    if isinstance(source, Path):
+        shutil.copytree(source, to)
+        return
+    to.mkdir(parents=True)
+    for file in files_in(source):
+        target = to / name_below(file, source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        carry(file, target)
+
+
+def _whole(asked: Restorable, directory: DataPlace, flow: FlowAsset) -> Verified:
     """What a directory has of a flow, all of which is read."""
     refuse_newer(directory)
     found, source = verify(directory, measure), asked.source(flow)
@@ -186,20 +283,27 @@ def _land(asked: Restorable, settings: ProjectSettings) -> None:
     if asked.note is None or not asked.whole:
         return
     for path in asked.note.landed:
-        table = settings.landing / path
-        if not table.exists():
+        table, source = settings.landed(path), asked.copy / asked.note.moment / LANDING / path
+        if isinstance(table, Remote):
+            _landed_in_store(source, table)
+        elif not table.exists():
             part = table.with_name(f".{table.name}{_BESIDE}")
             shutil.rmtree(part, ignore_errors=True)
-            shutil.copytree(asked.copy / asked.note.moment / LANDING / path, part)
+            _laid(source, part)
             part.rename(table)
 
 
-def _beside(settings: ProjectSettings, flow: FlowAsset) -> Path:
-    return settings.pipelines_here(_WHO) / f".{flow.name}{_BESIDE}"
+def _landed_in_store(source: DataPlace, table: Remote) -> None:
+    """The first entry of the table's log comes last: without it there is no table."""
+    first = f"{_LOG}/{0:020}.json"
+    if (table / first).is_file():
+        return
+    files = {PurePath(name_below(file, source)).as_posix(): file for file in files_in(source)}
+    entries = sorted((name for name in files if name.startswith(_LOG)), reverse=True)
+    for name in [*(files.keys() - set(entries)), *entries]:
+        carry(files[name], table / name)
 
 
 def _damaged(asked: Restorable, problem: str) -> DataError:
     cure = "restore an older copy, or start over (`hydrotick reset`); nothing was changed"
-    return DataError(
-        Diagnostic("state", f"the copy in {asked.copy} is damaged: {problem}", help=cure)
-    )
+    return DataError.of("state", f"the copy in {asked.copy} is damaged: {problem}", help=cure)

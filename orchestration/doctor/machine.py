@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import InfrastructureError
 from hydro_core.spark.session.jars import DELTA, STORES, Packages
 from hydro_core.spark.session.java import default_share, find_java, java_version
 from hydro_core.storage.remote import Remote
@@ -71,7 +71,7 @@ def _kept_in_store(what: str, place: Remote) -> Iterator[Finding]:
         if not refused:
             cure = "take a server that has conditional writes (`If-None-Match`), as Amazon's has"
             what = f"{place} writes what is there already: two could run the same tick"
-            raise InfrastructureError(Diagnostic("config", what, help=cure))
+            raise InfrastructureError.of("config", what, help=cure)
         return f"{place}: one file was written, once, and removed"
 
     yield from looked(what, write)

@@ -28,8 +28,8 @@ from .held import held_by
 from .readiness import HeldTick, Ready, ready
 
 if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
-    from hydro_core.spark.inputs.arrivals.seen import Seen
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -170,7 +170,7 @@ class Flows:
         )
 
     def landed(
-        self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, Seen]
+        self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, LandingView]
     ) -> Mapping[str, Batch]:
         """What had landed for ticks when the inputs were looked at, by the inputs' names."""
         first, last = windows[0].tick, windows[-1].tick

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import Diagnostic, TransientError
+from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset, Landing
 
-from .noticed import Noticed, noticed
+from .late_arrivals import LateArrivals, noticed
 from .readiness import HeldTick
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 
 
-def held_by(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> HeldTick | None:
+def held_by(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> HeldTick | None:
     """What a tick waits for, by what was seen in the landings."""
     gone = {
         name: found
@@ -25,7 +25,7 @@ def held_by(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> HeldTick | 
     return HeldTick(tick, _why(flow, gone)) if gone else None
 
 
-def refuse_held(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> None:
+def refuse_held(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> None:
     """Refuses a tick while rows are gone.
 
     Raises:
@@ -34,12 +34,8 @@ def refuse_held(flow: FlowAsset, seen: Mapping[str, Seen], tick: int) -> None:
     waits = held_by(flow, seen, tick)
     if waits is not None:
         key = flow.ticks.calendar.window(tick).key
-        raise TransientError(
-            Diagnostic(
-                "state",
-                f"tick {key} may not run yet: {waits.why}",
-                help="land them again, or decide",
-            )
+        raise TransientError.of(
+            "state", f"tick {key} may not run yet: {waits.why}", help="land them again, or decide"
         )
 
 
@@ -48,7 +44,7 @@ def _holds(flow: FlowAsset, name: str) -> bool:
     return isinstance(where, Landing) and where.removed == "hold"
 
 
-def _why(flow: FlowAsset, gone: Mapping[str, Noticed]) -> str:
+def _why(flow: FlowAsset, gone: Mapping[str, LateArrivals]) -> str:
     listed = "; ".join(f"`{name}`: {one.says_changed}" for name, one in gone.items())
     first = min(one.first for one in gone.values())
     return (

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
+from hydro_core.errors import DataError, HydroError, InfrastructureError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
-from .noticed import noticed
+from .late_arrivals import noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.store.input_reads import InputRead
     from hydro_core.spark.store.ledger import Commit
 
@@ -68,7 +68,7 @@ def lost_past(
 
 
 def refuse_gone(
-    flow: FlowAsset, seen: Mapping[str, Seen], reads: Mapping[str, InputRead], first: int
+    flow: FlowAsset, seen: Mapping[str, LandingView], reads: Mapping[str, InputRead], first: int
 ) -> None:
     """Refuses to compute ticks again as they had been read, where rows of theirs are gone.
 
@@ -80,25 +80,25 @@ def refuse_gone(
     if not lost:
         return
     listed = "; ".join(f"`{name}`: {gone}" for name, gone in lost.items())
-    raise DataError(
-        Diagnostic(
-            "state",
-            f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
-            f"the ticks would be computed again without them: {listed}",
-            help=f"land them again; or take them out of all outputs first: `hydrotick correct "
-            f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
-        )
+    raise DataError.of(
+        "state",
+        f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
+        f"the ticks would be computed again without them: {listed}",
+        help=f"land them again; or take them out of all outputs first: `hydrotick correct "
+        f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
     )
 
 
-def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapping[str, AsArrived]:
+def as_arrived(
+    seen: Mapping[str, LandingView], commits: Sequence[Commit] = ()
+) -> Mapping[str, AsArrived]:
     """By input, what is read again of the rows that came late.
 
     Args:
         seen: the inputs as their ticks have read them.
         commits: what the ledger says of them.
     """
-    from hydro_core.spark.inputs.arrivals.displaced import unreported
+    from hydro_core.spark.inputs.arrivals.late_rows import unreported
     from hydro_core.spark.store.standing import late_by_tick
 
     found = {}
@@ -109,7 +109,7 @@ def as_arrived(seen: Mapping[str, Seen], commits: Sequence[Commit] = ()) -> Mapp
         for file in off.files:
             if file.state == "late" and file.arrived < one.until:
                 known.update(file.rows)
-        lost = unreported(one.source, one.arrived, off)
+        lost = unreported(one.source, one.scan, off)
         # An earlier version has kept how many they are, and no more.
         lost += late_by_tick(commits, name) - known - gone
         found[name] = AsArrived(known - lost, lost)
@@ -147,7 +147,7 @@ def rows_read(commits: Sequence[Commit], first: int) -> Mapping[str, int]:
     return found
 
 
-def _gone(flow: FlowAsset, one: Seen, first: int) -> str:
+def _gone(flow: FlowAsset, one: LandingView, first: int) -> str:
     """The rows that are gone which arrived with ticks from one on; empty where none are."""
     from hydro_core.spark.store.input_reads import ChangedRange
 
@@ -157,7 +157,7 @@ def _gone(flow: FlowAsset, one: Seen, first: int) -> str:
     return noticed(flow.ticks.calendar, {}, changes).says_changed
 
 
-def _unknown(flow: FlowAsset, one: Seen) -> str:
+def _unknown(flow: FlowAsset, one: LandingView) -> str:
     """The ticks of rows of which nobody can tell whether they are there: the files in which they
     were read are gone, and with them what they had.
     """
@@ -168,7 +168,7 @@ def _unknown(flow: FlowAsset, one: Seen) -> str:
     return noticed(flow.ticks.calendar, {}, changes).says_changed
 
 
-def _earliest(seen: Mapping[str, Seen], first: int) -> int:
+def _earliest(seen: Mapping[str, LandingView], first: int) -> int:
     gone = [one.off.gone for one in seen.values()]
     ticks: list[int] = [t for off in gone for t in off.ticks[off.arrived >= first].tolist()]
     return min(ticks)

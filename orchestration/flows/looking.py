@@ -10,10 +10,10 @@ from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from .noticed import UNCHANGED, Noticed, noticed
+from .late_arrivals import UNCHANGED, LateArrivals, noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.batches import Batch
 
     from .flows import Flows
@@ -35,7 +35,7 @@ class LandingReads:
 
     flows: Flows
     flow: FlowAsset
-    seen: Mapping[str, Seen]
+    seen: Mapping[str, LandingView]
     after: After | None = None
     """How the ledger was; None: nobody else can commit."""
 
@@ -69,7 +69,7 @@ def look(
     return LandingReads(flows, flow, seen, After(-1 if last is None else last.sequence))
 
 
-def missing(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
+def missing(flow: FlowAsset, reading: LandingReads) -> dict[str, LateArrivals]:
     """What has come or changed for committed ticks and is not in them, by input."""
     calendar = flow.ticks.calendar
     found = {
@@ -79,7 +79,7 @@ def missing(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
     return {name: one for name, one in found.items() if one != UNCHANGED}
 
 
-def to_decide(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
+def to_decide(flow: FlowAsset, reading: LandingReads) -> dict[str, LateArrivals]:
     """What somebody may accept, by input: what came or changed since somebody last did."""
     calendar = flow.ticks.calendar
     found = {

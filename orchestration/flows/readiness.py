@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from hydro_core.errors import Diagnostic, TransientError
+from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, TickWindow
 from hydro_core.ticks.feed import Feed
@@ -51,14 +51,12 @@ class Ready:
         why = self.why
         if window.tick > self.until:
             why = f"tick {self.calendar.window(self.until).key} before it may not: {why}"
-        raise TransientError(
-            Diagnostic(
-                "state",
-                f"tick {window.key} may not run yet: {why}",
-                help=f"the last tick that may run is {self.last}"
-                if self.last
-                else "no tick may run yet",
-            )
+        raise TransientError.of(
+            "state",
+            f"tick {window.key} may not run yet: {why}",
+            help=f"the last tick that may run is {self.last}"
+            if self.last
+            else "no tick may run yet",
         )
 
 

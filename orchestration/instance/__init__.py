@@ -69,13 +69,11 @@ def _refuse_former_launcher(directory: Path) -> None:
     content = file.read_bytes() if file.exists() else b""
     ours = _hash(content) in _FORMER | {_copied(directory)}
     if _FORMER_LAUNCHER in content and not ours:
-        raise DataError(
-            Diagnostic(
-                "config",
-                f"{file} was changed by hand, and names a launcher that there is no more",
-                help="write `module: hydrotick.worker.launcher` and `class: WorkerRunLauncher` "
-                "below `run_launcher`, or remove the file: it is made again",
-            )
+        raise DataError.of(
+            "config",
+            f"{file} was changed by hand, and names a launcher that there is no more",
+            help="write `module: hydrotick.worker.launcher` and `class: WorkerRunLauncher` "
+            "below `run_launcher`, or remove the file: it is made again",
         )
 
 

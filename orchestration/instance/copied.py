@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hydro_core.files.transfer import Put, put
+from hydro_core.storage.places import files_in
+from hydro_core.storage.remote import DataPlace, name_below
 
 from . import SETTINGS, is_made_here
 from .opening import storages_of
@@ -46,23 +48,34 @@ def why_not_copied(home: Path) -> str:
     )
 
 
-def copy_records(home: Path, to: Path, put: Put) -> None:
-    """Copies the records of an instance to a directory, which is made; others may write them."""
-    with TemporaryDirectory(dir=to.parent, prefix=".records-") as scratch:
+def copy_records(home: Path, to: DataPlace, put: Put) -> None:
+    """Copies the records of an instance to a folder, which is made; others may write them."""
+    beside = to.parent if isinstance(to, Path) else None
+    with TemporaryDirectory(dir=beside, prefix=".records-") as scratch:
         for database in _databases(home):
             whole = Path(scratch) / database.name
             _copied(_openable(database, Path(scratch) / "read"), whole)
-            _put(whole, to / database.relative_to(home), put)
+            _put(whole, to / database.relative_to(home).as_posix(), put)
             whole.unlink()
     for file in _files(home):
-        _put(file, to / file.relative_to(home), put)
+        _put(file, to / file.relative_to(home).as_posix(), put)
 
 
-def restore_records(kept: Path, home: Path) -> None:
+def restore_records(kept: DataPlace, home: Path) -> None:
     """Puts copied records in the place of those of an instance, which others may have open.
 
     Settings that are there stay.
     """
+    if isinstance(kept, Path):
+        _restored(kept, home)
+        return
+    with TemporaryDirectory(prefix="hydrotick-records-") as here:
+        for file in files_in(kept):
+            _put(file, Path(here) / name_below(file, kept), put)
+        _restored(Path(here), home)
+
+
+def _restored(kept: Path, home: Path) -> None:
     for database in _databases(kept):
         _copied(database, home / database.relative_to(kept))
     for file in _files(kept):
@@ -101,6 +114,6 @@ def _copied(database: Path, to: Path) -> None:
         source.backup(target)
 
 
-def _put(file: Path, to: Path, put: Put) -> None:
+def _put(file: DataPlace, to: DataPlace, put: Put) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     put(file, to)

@@ -20,7 +20,7 @@ from dagster._core.instance.ref import InstanceRef
 from dagster_shared.check import CheckError
 from sqlalchemy.exc import SQLAlchemyError
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
+from hydro_core.errors import DataError, HydroError, TransientError
 
 from . import SETTINGS, opening_lock, prepare_instance
 
@@ -127,13 +127,13 @@ def _wrong(directory: Path, error: Exception) -> HydroError:
     wrong = getattr(error, "errors", None)
     says = wrong[0].message if wrong else _first_line(error)
     message = f"Dagster's instance in {directory} cannot be opened: {says}"
-    return DataError(Diagnostic("config", message, help=cure))
+    return DataError.of("config", message, help=cure)
 
 
 def _silent(directory: Path, error: Exception) -> HydroError:
     message = f"Dagster's records do not answer: {_first_line(error.__cause__ or error)}"
     cure = f"see that what {directory / SETTINGS} names is running and lets this machine in"
-    return TransientError(Diagnostic("state", message, help=cure))
+    return TransientError.of("state", message, help=cure)
 
 
 def _first_line(error: BaseException) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Begin = Callable[[Sequence[TickWindow]], LineageRun]
 
 
-def begun(
+def lineage_run(
     flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
 ) -> LineageRun:
     """Ticks that are about to run, as they are told of."""
@@ -51,7 +51,7 @@ def begun(
     )
 
 
-def told(
+def with_lineage(
     reports: Iterable[TickReport],
     windows: Sequence[TickWindow],
     begin: Begin,

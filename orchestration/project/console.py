@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from hydro_core.cli import output
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.types.json import json_text
 
 from .logs import are_json, as_it_is, log
@@ -48,7 +48,7 @@ class Console:
         if not sys.stdin.isatty():
             message = "this is asked before it is done, and there is no terminal to ask at"
             cure = "give `--yes` to do it without a question"
-            raise DataError(Diagnostic("config", message, help=cure))
+            raise DataError.of("config", message, help=cure)
         return self._proceeds(self._answer("Go on? [y/N] ").lower() in ("y", "yes"), unchanged)
 
     def named(self, name: str, unchanged: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.discover import PROJECT, Broken, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -48,13 +48,11 @@ def current() -> Project:
     """
     settings = project_settings()
     if settings.root is None:
-        raise DataError(
-            Diagnostic(
-                "config",
-                "this is no project: there is no folder `assets` here, nor above",
-                help="go to one, or make one with `hydrotick init DIR`; "
-                f"{PROJECT} names one from elsewhere",
-            )
+        raise DataError.of(
+            "config",
+            "this is no project: there is no folder `assets` here, nor above",
+            help="go to one, or make one with `hydrotick init DIR`; "
+            f"{PROJECT} names one from elsewhere",
         )
     found = found_in(settings.root)
     return Project(settings, found.flows, found.broken)

@@ -21,10 +21,11 @@ from hydro_core.artifact.files import (
     remove,
     write,
 )
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.catalog.forms import Form
+from hydro_core.errors import DataError, HydroError
 from hydro_core.lang.params import changed_params, written
 from hydro_core.lang.suffixes import PROGRAMS
-from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.program_change.said import said
 from hydro_core.project.cutting import served, sharding_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -90,7 +91,7 @@ class Deployments:
         if read.output not in tables:
             raise no_such_output(flow, name, tables)
         table, record = tables[read.output]
-        if record["mode"] == Mode.CHANGES.value and COPIES not in (columns or ()):
+        if record["mode"] == Form.CHANGES.stored and COPIES not in (columns or ()):
             raise takes_back(flow, name)
         return directory / table, commit.versions.get(table)
 
@@ -271,14 +272,12 @@ def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:
     missing = [name for name in plan.graph.sources if name not in flow.inputs]
     if missing:
         listed = ", ".join(f"`{name}`" for name in missing)
-        raise DataError(
-            Diagnostic(
-                "config",
-                f"the deployment of `{flow.name}` that serves reads {listed}, and its asset does "
-                "not say any more where that lands",
-                help="say it again in `inputs` until a program without it is deployed "
-                f"(`hydrotick deploy {flow.name}`)",
-            )
+        raise DataError.of(
+            "config",
+            f"the deployment of `{flow.name}` that serves reads {listed}, and its asset does "
+            "not say any more where that lands",
+            help="say it again in `inputs` until a program without it is deployed "
+            f"(`hydrotick deploy {flow.name}`)",
         )
     given = {
         name: declared_columns(stream.item) or {"item": stream.item}
@@ -299,11 +298,9 @@ def _named(flow: FlowAsset) -> str:
 
 
 def _lost(flow: FlowAsset, directory: DataPlace) -> DataError:
-    return DataError(
-        Diagnostic(
-            "state",
-            f"the deployment of `{flow.name}` that serves is not in {directory / 'deployments'}",
-            help="restore the directory from a copy; or start the flow over: "
-            f"`hydrotick reset {flow.name}`",
-        )
+    return DataError.of(
+        "state",
+        f"the deployment of `{flow.name}` that serves is not in {directory / 'deployments'}",
+        help="restore the directory from a copy; or start the flow over: "
+        f"`hydrotick reset {flow.name}`",
     )

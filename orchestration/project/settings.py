@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.machine.environment import wrong_variable
 from hydro_core.machine.spark_conf import conf_of
@@ -143,18 +143,6 @@ class ProjectSettings:
         if self.data_store is not None:
             return remote_at(self.data_store, self.storage) / _PIPELINES
         return self.home / _PIPELINES
-
-    def pipelines_here(self, who: str) -> Path:
-        """The same for those who need a directory of this machine.
-
-        Raises:
-            DataError: pipelines are in a store (code `config`).
-        """
-        if isinstance(self.pipelines, Path):
-            return self.pipelines
-        message = f"`{who}` is for pipelines in directories, and these are in {self.pipelines}"
-        cure = "let the store keep versions of its objects, or copy the folder by its own tools"
-        raise DataError(Diagnostic("config", message, help=cure))
 
     @property
     def dagster_home(self) -> Path:
@@ -290,7 +278,7 @@ def _project_at(at: Path) -> Path:
     if not (at / ASSETS).is_dir():
         message = f"{at} is no project: there is no folder `{ASSETS}` in it"
         cure = "name the folder of one, or make one with `hydrotick init DIR`"
-        raise DataError(Diagnostic("config", message, help=cure))
+        raise DataError.of("config", message, help=cure)
     return at.absolute()
 
 

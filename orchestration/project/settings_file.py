@@ -82,7 +82,7 @@ def settings_in(file: Path) -> FileSettings:
         cure = "TOML has tables `[spark]`, each once, and `name = value` a line below them"
         why = "it nests too deep" if isinstance(problem, RecursionError) else problem
         message = f"this is no TOML: {why}"
-        raise ProgramError(Diagnostic("config", message, span, help=cure)) from None
+        raise ProgramError.of("config", message, span, help=cure) from None
     problems = list(_problems(file, text, tables))
     if problems:
         raise ProgramError(*problems)
@@ -123,7 +123,7 @@ def _text(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as problem:
         cure = "see that it is there, may be read, and is saved as UTF-8"
         message = f"{file} cannot be read: {problem}"
-        raise ProgramError(Diagnostic("config", message, help=cure)) from None
+        raise ProgramError.of("config", message, help=cure) from None
 
 
 def _problems(file: Path, text: str, tables: Mapping[str, Any]) -> Iterator[Diagnostic]:

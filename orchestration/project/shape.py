@@ -148,7 +148,7 @@ def _state(
     kept = "every tick" if slot.keep is None else f"the last {slot.keep} ticks"
     if slot.bound is not None:
         kept = f"the ticks so far as long as {slot.bound.shown}"
-    if slot.mode.value == "last":
+    if slot.form.stored == "last":
         kept = "the last tick"
     node = plan.graph[slot.stream.node]
     readers = tuple(dict.fromkeys(_operator(plan.graph, reader) for reader in slot.readers))

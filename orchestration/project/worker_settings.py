@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 
 WORKER, TOKEN = "HYDROTICK_WORKER", "HYDROTICK_WORKER_TOKEN"
 NONE = "none"
@@ -48,7 +48,7 @@ def worker_token(environ: Mapping[str, str], file: Path | None) -> str | None:
     except (OSError, UnicodeDecodeError) as problem:
         message = f"the worker's token cannot be read: {problem}"
         cure = f"see that `token_file` may be read, or set {TOKEN}"
-        raise DataError(Diagnostic("config", message, help=cure)) from None
+        raise DataError.of("config", message, help=cure) from None
 
 
 def host_and_port(address: str) -> tuple[str, int]:

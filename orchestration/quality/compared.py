@@ -21,15 +21,15 @@ from .declared import EQUALS, SAYS
 from .validate import Verdict
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from hydro_core.spark.store.shown_rows import ShownRows
 
 
 class ComputedOutput(NamedTuple):
-    """An output at some ticks, and what a plan has given there: a table with a row for each."""
+    """An output at some ticks, and the rows that a plan has given there."""
 
     output: str
     ticks: tuple[int, int]
-    rows: pa.Table
+    rows: ShownRows
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class ComparedKeys:
             expected = given[place]
             if self.adds_up and place:
                 expected = without(expected, given[place - 1])
-            there = self.asked.rows.filter(equal_to(self.asked.rows["tick"], tick))
-            found = rows_where(there, item, self.where)
+            pieces = self.asked.rows.at(tick)
+            found = [row for piece in pieces for row in rows_where(piece, item, self.where)]
             if not same_items(found, expected, ordered=False):
                 return self._differs(tick, found, expected)
         return {}
@@ -122,14 +122,6 @@ def _in_words(broken: Mapping[str, Any]) -> str:
         f"for {key} at {broken['at']} the plan gives {json.dumps(broken['the plan gives'])}, the "
         f"program {json.dumps(broken['the program gives'])}: see `{broken['look']}`"
     )
-
-
-def equal_to(column: Any, value: int) -> Any:
-    """Which rows of a column have the value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.equal(column, pa.scalar(value))
 
 
 def _quoted(name: str, value: Any) -> str:

@@ -7,13 +7,14 @@ of hash sums.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.frames.row_hashes import row_hashes
+from hydro_core.spark.store.shown_rows import shown_of
 
 from .suites import TableFacts
 
@@ -50,6 +51,15 @@ def measure(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
     return counts, key_sum(rows.drop_columns([spec.tick]), spec.count_column)
 
 
+def measure_all(pieces: Iterable[pa.Table], spec: TableSpec) -> tuple[int, int, pa.Schema]:
+    """The same of rows that come in pieces, of which there is at least one; and their columns."""
+    rows, keys, schema = 0, 0, spec.arrow_schema
+    for piece in pieces:
+        more, sum_ = measure(piece, spec)
+        rows, keys, schema = rows + more, (keys + sum_) % _MODULUS, piece.schema
+    return rows, keys, schema
+
+
 def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
     """What a range that is written but not committed did to each state table that grows.
 
@@ -60,15 +70,14 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
     for slot, written in prepared.state.items():
         spec = written.spec
         known = recorded.get(spec.name)
-        if spec.mode.value == "last" or spec.bound is not None:
+        if spec.form.stored == "last" or spec.bound is not None:
             before_rows, before_keys = 0, 0
         elif known is not None:
             before_rows, before_keys = known["rows"], int(known["keys"])
         else:
-            before_rows, before_keys = measure(prepared.read_before(spec.name), spec)
-        back = prepared.read_back(spec.name)
-        batch_rows, batch_keys = measure(written.arrow(), spec)
-        written_rows, written_keys = measure(back, spec)
+            before_rows, before_keys, _ = measure_all(prepared.read_before(spec.name), spec)
+        batch_rows, batch_keys, _ = measure_all(shown_of(written).pieces(), spec)
+        written_rows, written_keys, back = measure_all(prepared.read_back(spec.name), spec)
         facts.append(
             TableFacts(
                 table=slot,
@@ -81,7 +90,7 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
                 written_keys=written_keys,
                 after_keys=(before_keys + written_keys) % _MODULUS,
                 declared_type=_type(spec.arrow_schema),
-                stored_type=_type(back.schema),
+                stored_type=_type(back),
             )
         )
     return facts
@@ -102,7 +111,7 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
     all_rows = pipeline.store.arrow(spec.name, 0, commit.last)
     new = pipeline.store.arrow(spec.name, commit.first, commit.last)
     old = pipeline.store.arrow(spec.name, 0, commit.first - 1)
-    if spec.mode.value == "last":
+    if spec.form.stored == "last":
         all_rows, old = new, new.slice(0, 0)
     before_rows, before_keys = measure(old, spec)
     written_rows, written_keys = measure(new, spec)

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.store.shown_rows import ShownRows
 
 from .facts import committed_facts, kept, state_facts
+from .in_pieces import validate_in_pieces
 from .suites import TICK, laws_frame, laws_suite, output_suite
 from .validate import Verdict, validate, validate_rows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
 
@@ -43,8 +44,8 @@ def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
     rows: dict[str, Counter[int]] = {}
     for output in flow.expect:
         shown = prepared.shown(output)
-        rows[output] = Counter(shown[TICK].to_numpy().tolist())
-        verdicts += _judge_output(flow, output, shown)
+        rows[output] = _ticks(shown)
+        verdicts += _judge_output(flow, output, shown, pipeline)
     specs = {slot: written.spec for slot, written in prepared.state.items()}
     return Judged(verdicts, rows, kept(facts, specs))
 
@@ -54,16 +55,31 @@ def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> t
     kind, _, slot = asset.rpartition("/")
     if kind != "state":
         rows = pipeline.store.rows(pipeline.output_tables[asset].name, tick, tick)
-        return tuple(verdict for _, verdict in _judge_output(flow, asset, rows))
+        shown = ShownRows(rows)
+        return tuple(verdict for _, verdict in _judge_output(flow, asset, shown, pipeline))
     facts = committed_facts(pipeline, tick, slot)
     if facts is None:
         return ()
     return validate_rows(laws_suite(flow.name), laws_frame([facts]), "table")[slot]
 
 
-def _judge_output(flow: FlowAsset, output: str, rows: pa.Table) -> list[tuple[str, Verdict]]:
+def _ticks(shown: ShownRows) -> Counter[int]:
+    """How many rows each tick has."""
+    found = Counter[int]()
+    for piece in shown.pieces([TICK]):
+        found.update(piece[TICK].to_numpy().tolist())
+    return found
+
+
+def _judge_output(
+    flow: FlowAsset, output: str, shown: ShownRows, pipeline: Pipeline
+) -> list[tuple[str, Verdict]]:
     expected = flow.expect.get(output, ())
-    columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
-    there = [column for column in columns if column in rows.column_names]
-    suite = output_suite(flow.name, output, expected)
-    return [(output, verdict) for verdict in validate(suite, rows.select(there).to_pandas())]
+    suite_of = partial(output_suite, flow.name, output)
+    if shown.table is None:
+        found = validate_in_pieces(suite_of, expected, shown, lambda: pipeline.spark)
+    else:
+        columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
+        there = [column for column in columns if column in shown.columns]
+        found = validate(suite_of(expected), shown.table.select(there).to_pandas())
+    return [(output, verdict) for verdict in found]

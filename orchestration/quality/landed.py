@@ -9,7 +9,7 @@ from typing import Any
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.noticed import UNCHANGED, Noticed
+from ..flows.late_arrivals import UNCHANGED, LateArrivals
 from .validate import Verdict
 
 ROWS_LANDED = "rows_landed"
@@ -37,7 +37,7 @@ def landed_checks(flow: FlowAsset) -> dict[str, Mapping[str, str]]:
 
 
 def landed_verdicts(
-    flow: FlowAsset, empty: Collection[str], found: Mapping[str, Noticed]
+    flow: FlowAsset, empty: Collection[str], found: Mapping[str, LateArrivals]
 ) -> Iterator[tuple[str, Verdict]]:
     """What the checks find of a tick.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import Code, DataError, Diagnostic
+from hydro_core.errors import Code, DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import quarantined_inputs
 from hydro_core.types.quarantine import QUARANTINE
@@ -17,6 +17,7 @@ from .validate import Verdict
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.store.shown_rows import ShownRows
 
 NO_WRONG_ROWS = "no_wrong_rows"
 WARNS: Mapping[str, str] = {NO_WRONG_ROWS: "no row of the tick is in quarantine"}
@@ -46,15 +47,20 @@ def refuse_more(flow: FlowAsset, prepared: Prepared) -> None:
     """
     if QUARANTINE not in prepared.outputs or not prepared.outputs[QUARANTINE].rows:
         return
-    wrong = [_Wrong(flow, row) for row in prepared.shown(QUARANTINE).to_pylist()]
+    shown = prepared.shown(QUARANTINE)
     inputs = quarantined_inputs(flow)
     in_all = flow.on_error.quarantine if flow.on_error else 0
-    counts = Counter(one.counted for one in wrong)
+    counts = Counter(one.counted for one in _wrong(flow, shown))
     for tick, source in sorted(counts):
         allowed = inputs.get(source, 0) if source else in_all
         if counts[tick, source] > allowed:
-            first = min(one.told for one in wrong if one.counted == (tick, source))
+            of = tick, source
+            first = min(one.told for one in _wrong(flow, shown) if one.counted == of)
             raise _too_many(flow, (tick, source), (counts[tick, source], allowed), first)
+
+
+def _wrong(flow: FlowAsset, shown: ShownRows) -> Iterator[_Wrong]:
+    return (_Wrong(flow, row) for piece in shown.pieces() for row in piece.to_pylist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +93,4 @@ def _too_many(
     )
     cure = f"mend them, or let `on_error` allow more: `{{quarantine: {found}}}`"
     code: Code = "input" if source else "runtime"
-    return DataError(Diagnostic(code, said, help=cure))
+    return DataError.of(code, said, help=cure)

@@ -10,7 +10,7 @@ together: what several need of an input is looked for once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
@@ -24,17 +24,20 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.store.shown_rows import ShownRows
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where
-from .compared import ComparedKeys, ComputedOutput, equal_to, told
+from .compared import ComparedKeys, ComputedOutput, told
 from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
     from hydro_core.spark.store.input_reads import InputRead
@@ -91,7 +94,8 @@ class Sample:
         """The verdict on an output of a committed tick, from the stored table."""
         if output in self.drivers:
             table = pipeline.output_tables[output].name
-            asked = ComputedOutput(output, (tick, tick), pipeline.store.rows(table, tick, tick))
+            rows = ShownRows(pipeline.store.rows(table, tick, tick))
+            asked = ComputedOutput(output, (tick, tick), rows)
             yield from (verdict for _, verdict in self._judge(pipeline, [asked]))
 
     @cached_property
@@ -109,10 +113,10 @@ class Sample:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
-        from hydro_core.spark.store.held import HELD
+        from hydro_core.spark.store.row_cache import ROW_CACHE
 
         inputs, most = self.inputs(self.flow, self._plan), ReadLimits(_MOST_ROWS, _MOST_BYTES)
-        inputs.held = HELD
+        inputs.held = ROW_CACHE
         first, last = asked[0].ticks
         slices = FlowSlices(
             self.flow, self.program, inputs, pipeline.ledger, most, reads, first, self._steps
@@ -211,14 +215,12 @@ class Sample:
         ticks, chosen = self._broken.get(asked.output, (range(0), None))
         if first in ticks and tick in ticks:
             return chosen
-        import pyarrow as pa
-
         # Of all outputs the same: its rows are read once.
         earlier = Random(f"{self.flow.name} {tick}").randrange(max(1, tick))  # noqa: S311
         random = Random(f"{self.flow.name} {asked.output} {tick}")  # noqa: S311 - no secret
-        given = asked.rows.filter(equal_to(asked.rows["tick"], tick))
-        places = random.sample(range(len(given)), min(len(given), self.keys))
-        given = given.take(pa.array(places, pa.int64()))
+        count = sum(piece.num_rows for piece in asked.rows.at(tick, ["tick"]))
+        places = random.sample(range(count), min(count, self.keys))
+        given = taken(asked.rows.at(tick), places)
         rows = rows_where(given, self.program.typed.outputs[asked.output].item, {})
         drivers = self.drivers[asked.output]
         turn = tick % len(drivers)
@@ -240,6 +242,18 @@ class Sample:
             path: Known.of(path_name(path, item), [key[place] for key in chosen.keys])
             for place, path in enumerate(chosen.driver.fields)
         }
+
+
+def taken(pieces: Iterable[pa.Table], places: Sequence[int]) -> pa.Table:
+    """The rows at some places of a table that comes in pieces, in the order of the places."""
+    import pyarrow as pa
+
+    begin, parts, there = 0, list[pa.Table](), list[int]()
+    for piece in pieces:
+        own = [place for place in places if begin <= place < begin + piece.num_rows]
+        parts.append(piece.take(pa.array([place - begin for place in own], pa.int64())))
+        begin, there = begin + piece.num_rows, there + own
+    return pa.concat_tables(parts).take(pa.array(map(there.index, places), pa.int64()))
 
 
 def _keys(

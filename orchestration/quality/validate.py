@@ -54,9 +54,27 @@ def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, 
     for one, meta in _results(suite, frame):
         severity = meta.get("severity", "error")
         passed, seen = bool(one.success), _seen(one, frame)
-        says = meta["says"] if passed else f"{meta['says']}{_which(seen)}"
+        says = in_words(meta["says"], seen, passed=passed)
         found[meta["check"]] = Verdict(meta["check"], passed, says, seen, severity)
     return tuple(found.values())
+
+
+def in_words(says: str, seen: Mapping[str, Any], *, passed: bool) -> str:
+    """What a verdict says, by what is expected and what was seen: also which rows break it."""
+    return says if passed else f"{says}{_which(seen)}"
+
+
+def added_up(first: Verdict, second: Verdict, says: str) -> Verdict:
+    """The verdict on rows of which a part was judged before another; `says` is what is expected."""
+    passed = first.passed and second.passed
+    seen = {**first.seen, **second.seen}
+    for name in ("element_count", "unexpected_count"):
+        if name in first.seen and name in second.seen:
+            seen[name] = first.seen[name] + second.seen[name]
+    rows = [*first.seen.get(ROWS, ()), *second.seen.get(ROWS, ())]
+    if rows:
+        seen[ROWS] = rows[:_SHOWN]
+    return Verdict(first.check, passed, in_words(says, seen, passed=passed), seen, first.severity)
 
 
 def validate_rows(

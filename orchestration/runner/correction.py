@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
@@ -20,7 +20,7 @@ from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
 from ..quality.changed import changed
 from .again import with_another_jvm
-from .corrected import Corrected, RowsRead
+from .correction_result import CorrectionResult, RowsRead
 from .late import first_to_correct
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_error, tables_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class CorrectionPlan:
     """What a correction would compute again: the ticks `first` to `last`, where `asked` was first.
 
     An earlier tick is the first where the past before the one that was asked for is gone, or where
@@ -48,11 +48,10 @@ class Planned:
 
     @property
     def ticks(self) -> int:
-        """How many they are."""
         return self.last.tick - self.first.tick + 1
 
 
-def planned(flows: Flows, flow: FlowAsset, key: str) -> Planned:
+def planned(flows: Flows, flow: FlowAsset, key: str) -> CorrectionPlan:
     """What a correction from a tick on would compute again.
 
     Raises:
@@ -70,7 +69,7 @@ def planned(flows: Flows, flow: FlowAsset, key: str) -> Planned:
     first = calendar.window(first_again(flows.pipeline(flow), wanted.tick))
     why = "" if wanted == asked else f"Something came or changed for {wanted.key}, too"
     why = why if first == wanted else f"The past before {wanted.key} is gone"
-    return Planned(asked, first, calendar.window(done - 1), why)
+    return CorrectionPlan(asked, first, calendar.window(done - 1), why)
 
 
 def correct(
@@ -148,7 +147,7 @@ def _replaced(
     }
     read = rows_read(pipeline.ledger.commits(), rework.first)
     commit = rework.replace(kept_for_checks(rework), gains)
-    corrected = Corrected(
+    corrected = CorrectionResult(
         span(report.window.key for report in reports),
         commit.sequence,
         {one.name: RowsRead(one.rows or 0, read.get(one.name)) for one in commit.inputs},
@@ -163,12 +162,10 @@ def _replaced(
 
 def _not_committed(flow: FlowAsset, asked: TickWindow, done: int) -> DataError:
     window = flow.ticks.calendar.window
-    return DataError(
-        Diagnostic(
-            "state",
-            f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
-            help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
-            if done
-            else f"run it: `hydrotick backfill {flow.name}`",
-        )
+    return DataError.of(
+        "state",
+        f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
+        help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
+        if done
+        else f"run it: `hydrotick backfill {flow.name}`",
     )

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace, Remote
 
+from ..flows.late_arrivals import noticed
 from ..flows.looking import LandingReads, look
-from ..flows.noticed import noticed
 from .ranges import Log
 from .without_rows import reads_of, refuse_others_gone, unread_by, without_rows
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
-    from hydro_core.spark.inputs.arrivals.unread import Gone
-    from hydro_core.spark.inputs.theirs import Theirs
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
+    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
     from hydro_core.spark.pipeline.forgetting import TheirRows
 
     from .runner import TickRunner
@@ -44,7 +44,7 @@ WhoseRows = Mapping[str, tuple[str, Any]]
 class TheirLanding:
     """What an input's landing has of the rows."""
 
-    theirs: Theirs
+    theirs: RowsOfValue
     files: Mapping[DataPlace, int]
     is_delta: bool
     by_flow: str = ""
@@ -52,7 +52,6 @@ class TheirLanding:
 
     @property
     def rows(self) -> int:
-        """How many they are."""
         return sum(self.files.values())
 
 
@@ -67,7 +66,7 @@ class ToForget:
     """How many rows each table has of it, where that can be told."""
     replaced: int = 0
     """How many are in files that the tables held before, where that can be told."""
-    gone: Mapping[str, Gone] = field(default_factory=dict)
+    gone: Mapping[str, RemovedRows] = field(default_factory=dict)
     """What has gone from landings since they were read last."""
     first: int | None = None
     """The first tick to be computed again; None: none is."""
@@ -137,7 +136,7 @@ def refuse_files(found: ToForget) -> None:
     if lines:
         message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
         cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
-        raise DataError(Diagnostic("input", message, help=cure))
+        raise DataError.of("input", message, help=cure)
 
 
 def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
@@ -181,17 +180,17 @@ def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
 
 
 def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[str, TheirLanding]:
-    from hydro_core.spark.inputs.theirs import Theirs
+    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
 
     sources = runner.landings(flow).sources
     found = {}
     for name, (column, value) in values.items():
         source, where = sources[name], flow.inputs[name]
-        theirs = Theirs(source, column, value)
-        arrived = source.arrived() if source.is_there else None
-        files = {} if arrived is None else theirs.files(arrived)
+        theirs = RowsOfValue(source, column, value)
+        scan = source.scan() if source.is_there else None
+        files = {} if scan is None else theirs.files(scan)
         here = not isinstance(source.file.place, Remote)
-        is_delta = here and arrived is not None and arrived.found.version is not None
+        is_delta = here and scan is not None and scan.fileset.version is not None
         by_flow = where.flow if isinstance(where, FlowOutput) else ""
         found[name] = TheirLanding(theirs, files, is_delta, by_flow)
     return found
@@ -201,7 +200,7 @@ def _keyed(
     runner: TickRunner,
     flow: FlowAsset,
     landed: Mapping[str, TheirLanding],
-    gone: Mapping[str, Gone],
+    gone: Mapping[str, RemovedRows],
 ) -> TheirRows:
     from hydro_core.spark.pipeline.forgetting import TheirRows, by_key
 
@@ -221,11 +220,11 @@ def _gone(
     runner: TickRunner,
     flow: FlowAsset,
     landed: Mapping[str, TheirLanding],
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, LandingView],
     before: Mapping[str, int],
-) -> Mapping[str, Gone]:
+) -> Mapping[str, RemovedRows]:
     """What has gone from the landings of the inputs since they were read last."""
-    from hydro_core.spark.inputs.arrivals.unread import gone_since
+    from hydro_core.spark.inputs.arrivals.removed_rows import gone_since
 
     reads, found = reads_of(runner, flow), {}
     for name, one in landed.items():
@@ -244,8 +243,8 @@ def _gone(
 
 
 def _taken_for_theirs(
-    landed: Mapping[str, TheirLanding], tables: Mapping[str, int], gone: Mapping[str, Gone]
-) -> Mapping[str, Gone]:
+    landed: Mapping[str, TheirLanding], tables: Mapping[str, int], gone: Mapping[str, RemovedRows]
+) -> Mapping[str, RemovedRows]:
     """What has gone from landings, as far as it can be theirs: of files it is not known whose rows
     went, and where the tables have none of theirs it was somebody else's.
     """
@@ -255,7 +254,9 @@ def _taken_for_theirs(
 
 
 def _first(
-    landed: Mapping[str, TheirLanding], seen: Mapping[str, Seen], gone: Mapping[str, Gone]
+    landed: Mapping[str, TheirLanding],
+    seen: Mapping[str, LandingView],
+    gone: Mapping[str, RemovedRows],
 ) -> int | None:
     """The first committed tick that has read one of the rows."""
     firsts = [one.first for one in gone.values() if one.first is not None]
@@ -277,7 +278,7 @@ def _begun(runner: TickRunner, flow: FlowAsset) -> Mapping[str, int] | None:
 def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
     """Notes that it has begun; gives the versions of the Delta tables that land, before it."""
     deltas = {n: one for n, one in found.landed.items() if one.is_delta and not one.by_flow}
-    before = {name: one.theirs.source.arrived().found.version or 0 for name, one in deltas.items()}
+    before = {name: one.theirs.source.scan().fileset.version or 0 for name, one in deltas.items()}
     begun = _begun(runner, found.flow) or {}
     before |= {name: version for name, version in begun.items() if name in deltas}
     place = runner.directory(found.flow) / _BEGUN
@@ -286,7 +287,10 @@ def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
 
 
 def _take_out(
-    runner: TickRunner, found: ToForget, seen: Mapping[str, Seen], gone: Mapping[str, Gone]
+    runner: TickRunner,
+    found: ToForget,
+    seen: Mapping[str, LandingView],
+    gone: Mapping[str, RemovedRows],
 ) -> None:
     from hydro_core.spark.pipeline.forgetting import rows_there, take_out
     from hydro_core.spark.store.standing import standing_counts
@@ -303,7 +307,7 @@ def _compute_again(
     runner: TickRunner,
     found: ToForget,
     reading: LandingReads,
-    gone: Mapping[str, Gone],
+    gone: Mapping[str, RemovedRows],
     log: Log,
 ) -> None:
     flow = found.flow
@@ -315,17 +319,15 @@ def _compute_again(
         return
     report = without_rows(runner, flow, min(firsts), reading, gone, log)
     if not report.committed:
-        raise DataError(
-            Diagnostic(
-                "runtime",
-                f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
-                f"without the rows: {report.problem}",
-                help=f"{report.cure}. What has landed is without the rows; run this again then",
-            )
+        raise DataError.of(
+            "runtime",
+            f"tick {report.window.key} of `{flow.name}` failed when it was computed again "
+            f"without the rows: {report.problem}",
+            help=f"{report.cure}. What has landed is without the rows; run this again then",
         )
 
 
-def _changes_landings(found: ToForget, gone: Mapping[str, Gone]) -> bool:
+def _changes_landings(found: ToForget, gone: Mapping[str, RemovedRows]) -> bool:
     """Whether what has landed is not what was read."""
     deleted = any(one.rows for one in found.landed.values())
     return deleted or not all(one.is_nothing for one in gone.values())

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.late_arrivals import noticed
 from ..flows.looking import After, LandingReads, look
-from ..flows.noticed import noticed
 from .ranges import overtaken
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 
     from ..flows.flows import Flows
 
@@ -34,7 +34,7 @@ def forget_lists(flows: Flows, flow: FlowAsset) -> None:
 
 
 def first_to_correct(
-    flow: FlowAsset, seen: Mapping[str, Seen], first: int | None = None
+    flow: FlowAsset, seen: Mapping[str, LandingView], first: int | None = None
 ) -> int | None:
     """The first tick that has to be computed again; None: none has to be.
 
@@ -90,11 +90,11 @@ def accept(flows: Flows, flow: FlowAsset, reading: LandingReads) -> None:
     pipeline.decide([reading.seen[read.name].accepted(read, directory) for read in reads])
 
 
-def _firsts(one: Seen) -> list[int]:
+def _firsts(one: LandingView) -> list[int]:
     return [change.first for change in one.changed]
 
 
-def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, Seen], before: int | None) -> None:
+def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, LandingView], before: int | None) -> None:
     """Raises where something came or changed that somebody has to decide on."""
     calendar = flow.ticks.calendar
     undecided = {
@@ -113,19 +113,17 @@ def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, Seen], before: int | N
         lines += [f"  {name}: late: {found.says_late}{files}"] if found.late else []
         lines += [f"  {name}: changed: {found.says_changed}"] if found.changed else []
     earliest = min(e for one in undecided.values() if (e := one.undecided.earliest) is not None)
-    raise DataError(
-        Diagnostic(
-            "input",
-            "rows came or changed for committed ticks, and the input refuses them until somebody "
-            "decides:\n" + "\n".join(lines),
-            help=f"`hydrotick correct {flow.name} --from {calendar.window(earliest).key}` computes "
-            f"these ticks again with them; `hydrotick accept {flow.name}` lets late rows arrive "
-            "with the next tick, and leaves changed ticks as they were read",
-        )
+    raise DataError.of(
+        "input",
+        "rows came or changed for committed ticks, and the input refuses them until somebody "
+        "decides:\n" + "\n".join(lines),
+        help=f"`hydrotick correct {flow.name} --from {calendar.window(earliest).key}` computes "
+        f"these ticks again with them; `hydrotick accept {flow.name}` lets late rows arrive "
+        "with the next tick, and leaves changed ticks as they were read",
     )
 
 
-def says(flow: FlowAsset, seen: Mapping[str, Seen]) -> Iterator[str]:
+def says(flow: FlowAsset, seen: Mapping[str, LandingView]) -> Iterator[str]:
     """What came or changed for committed ticks, a line for each input."""
     for name, one in seen.items():
         found = noticed(flow.ticks.calendar, one.arrivals.late, one.changed)

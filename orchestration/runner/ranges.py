@@ -177,12 +177,10 @@ class Ranges:
 
 def overtaken(flow: str) -> TransientError:
     """The error that another process was faster (code `state`)."""
-    return TransientError(
-        Diagnostic(
-            "state",
-            f"another process has committed to `{flow}` since its landings were looked at",
-            help="run it again: it looks again at what is late by now",
-        )
+    return TransientError.of(
+        "state",
+        f"another process has committed to `{flow}` since its landings were looked at",
+        help="run it again: it looks again at what is late by now",
     )
 
 
@@ -196,4 +194,4 @@ def is_of_the_tick(error: HydroError) -> bool:
 def _too_early(window: TickWindow, expected: TickWindow) -> TransientError:
     problem = f"it cannot run before {expected.key}, the first that is not committed"
     cure = f"run {expected.key} and those after it first"
-    return TransientError(Diagnostic("state", problem, help=cure))
+    return TransientError.of("state", problem, help=cure)

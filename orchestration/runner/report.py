@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hydro_core.errors import HydroError
-from hydro_core.files.parquet import opened_parquet
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
+from hydro_core.spark.store.shown_rows import shown_of
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.events import LateEvents, kept_events
-from ..flows.noticed import Noticed, noticed_at
+from ..flows.late_arrivals import LateArrivals, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
 from ..quality.suites import LAW_CHECKS, declared_checks
 from ..quality.validate import CURE, ROWS, Verdict
-from .corrected import Corrected
+from .correction_result import CorrectionResult
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
@@ -65,11 +65,11 @@ class TickReport:
     """The commit that made the tick, by its number in the ledger."""
     seconds: float | None = None
     """How long that took, for all its ticks together."""
-    corrected: Corrected | None = None
+    corrected: CorrectionResult | None = None
     """The correction by which the tick has been computed again, with others."""
     empty: tuple[str, ...] = ()
     """The inputs of which no row is of the tick."""
-    noticed: Mapping[str, Noticed] = field(default_factory=dict)
+    noticed: Mapping[str, LateArrivals] = field(default_factory=dict)
     """What inputs got that is of no tick, or of committed ones: late rows arrived with this one."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
     """The inputs of which rows are of events from before the tick's window."""
@@ -286,7 +286,10 @@ def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
 
 
 def _by_tick(written: WrittenRows) -> Counter[int]:
-    return _count(_columns(written, written.spec.tick)[written.spec.tick])
+    tick, found = written.spec.tick, Counter[int]()
+    for piece in shown_of(written).pieces([tick]):
+        found.update(_count(piece[tick]))
+    return found
 
 
 def _seen_of(verdict: Verdict, shown: int, grown: int, total: int | None) -> dict[str, Any]:
@@ -313,7 +316,7 @@ def _totals(
     """How many rows the table has with each tick of a range, as far as that can be told."""
     spec = written.spec
     total = prepared.stored_rows(spec.name)
-    if spec.mode.value == "last":
+    if spec.form.stored == "last":
         return {ticks[-1]: total}
     found = {}
     for tick in reversed(ticks):
@@ -327,17 +330,11 @@ def _growth(written: WrittenRows) -> Counter[int]:
     spec = written.spec
     if not spec.is_log:
         return _by_tick(written)
-    rows = _columns(written, spec.tick, spec.count_column)
-    sums = rows.group_by(spec.tick).aggregate([(spec.count_column, "sum")])
-    return _numbers(sums[spec.tick], sums[f"{spec.count_column}_sum"])
-
-
-def _columns(written: WrittenRows, *names: str) -> pa.Table:
-    if written.table is not None:
-        return written.table.select(names)
-    files = [opened_parquet(file).read(columns=list(names)) for file in written.files]
-    schema = pa.schema([written.spec.arrow_schema.field(name) for name in names])
-    return pa.concat_tables([part.cast(schema) for part in files] or [schema.empty_table()])
+    found = Counter[int]()
+    for rows in shown_of(written).pieces([spec.tick, spec.count_column]):
+        sums = rows.group_by(spec.tick).aggregate([(spec.count_column, "sum")])
+        found.update(_numbers(sums[spec.tick], sums[f"{spec.count_column}_sum"]))
+    return found
 
 
 def _arrived(batch: Batch, windows: Sequence[TickWindow]) -> Counter[int]:

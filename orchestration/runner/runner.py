@@ -24,7 +24,7 @@ from ..flows.held import refuse_held
 from ..flows.looking import LandingReads, look
 from ..flows.readiness import Ready
 from ..openlineage.events import Parent
-from ..openlineage.telling import begun, told
+from ..openlineage.telling import lineage_run, with_lineage
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.landed import landed_verdicts
@@ -121,8 +121,8 @@ class TickRunner(Flows):
         for part in self._parts(flow, windows, may_run.until):
             reports = self._run_part(flow, part, log, may_run, parent)
             if part[0].tick >= self.next_tick(flow):
-                begin = partial(begun, self, flow, parent)
-                reports = told(reports, part, begin, self.project, log)
+                begin = partial(lineage_run, self, flow, parent)
+                reports = with_lineage(reports, part, begin, self.project, log)
             for report in reports:
                 self._reports[flow.name] = report
                 yield report
@@ -148,8 +148,8 @@ class TickRunner(Flows):
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading, self.computed_again)
-        begin = partial(begun, self, flow, parent)
-        for report in told(reports, windows, begin, self.project, log):
+        begin = partial(lineage_run, self, flow, parent)
+        for report in with_lineage(reports, windows, begin, self.project, log):
             self._reports[flow.name] = report
             yield report
 

@@ -15,8 +15,8 @@ from .report import TickReport, report_of_error
 from .staging import kept_for_checks, run_staged
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
-    from hydro_core.spark.inputs.arrivals.unread import Gone
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.store.input_reads import Counts, InputRead
 
     from .runner import TickRunner
@@ -28,14 +28,14 @@ def reads_of(runner: TickRunner, flow: FlowAsset) -> Mapping[str, InputRead]:
 
 
 def refuse_others_gone(
-    runner: TickRunner, flow: FlowAsset, first: int, gone: Mapping[str, Gone]
+    runner: TickRunner, flow: FlowAsset, first: int, gone: Mapping[str, RemovedRows]
 ) -> None:
     """Refuses to compute ticks again, where other rows are gone that they have read.
 
     Raises:
         DataError: which inputs, and which ticks (code `state`).
     """
-    from hydro_core.spark.inputs.arrivals.unread import seen_without
+    from hydro_core.spark.inputs.arrivals.removed_rows import seen_without
 
     seen = dict(look(runner, flow, to_tell=True).seen)
     seen |= {name: seen_without(seen[name], one) for name, one in gone.items()}
@@ -45,12 +45,12 @@ def refuse_others_gone(
 def unread_by(
     runner: TickRunner,
     flow: FlowAsset,
-    seen: Mapping[str, Seen],
-    gone: Mapping[str, Gone],
+    seen: Mapping[str, LandingView],
+    gone: Mapping[str, RemovedRows],
     counts: Mapping[str, Counts],
 ) -> Iterator[InputRead]:
     """What is to stand in the ledger of the inputs, which are read without some rows."""
-    from hydro_core.spark.inputs.arrivals.unread import unread
+    from hydro_core.spark.inputs.arrivals.removed_rows import unread
 
     directory = runner.directory(flow)
     for name, read in reads_of(runner, flow).items():
@@ -63,7 +63,7 @@ def without_rows(
     flow: FlowAsset,
     first: int,
     reading: LandingReads,
-    gone: Mapping[str, Gone],
+    gone: Mapping[str, RemovedRows],
     log: Log,
 ) -> TickReport:
     """Computes the committed ticks from one on again without rows that are gone, in one commit.
@@ -92,7 +92,7 @@ def _computed(
     flow: FlowAsset,
     first: int,
     reading: LandingReads,
-    gone: Mapping[str, Gone],
+    gone: Mapping[str, RemovedRows],
     log: Log,
 ) -> TickReport:
     from hydro_core.spark.executor.failed_job import failures_as_errors

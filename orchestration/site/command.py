@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.files.local_path import local_path
 
 from ..project import project
@@ -16,7 +16,7 @@ from ..project.arguments import add_format, flow_named
 from ..project.console import Console
 from ..project.project import Project
 from ..runner.runner import TickRunner
-from .content import told
+from .content import page_of_flow
 from .page import index, page
 
 
@@ -36,7 +36,7 @@ def docs(arguments: Sequence[str]) -> int:
     runner = TickRunner(found.settings)
     for flow in wanted:
         try:
-            made[flow.name] = told(flow, runner)
+            made[flow.name] = page_of_flow(flow, runner)
         except HydroError as error:
             if options.flow:
                 raise
@@ -69,4 +69,4 @@ def _write(out: Path, pages: dict[str, str]) -> None:
             (out / name).write_text(text, encoding="utf-8")
     except OSError as problem:
         message = f"{out} cannot be written: {problem}"
-        raise DataError(Diagnostic("config", message, help="choose another --out")) from None
+        raise DataError.of("config", message, help="choose another --out") from None

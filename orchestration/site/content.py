@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hydro_core.analysis.descriptions import Described, described
 from hydro_core.artifact.deployment import Deployment
@@ -22,11 +23,51 @@ from ..project.serving import fitted
 from ..project.shape import FlowShape, shape_of
 from ..quality.declared import checks_of
 from ..runner.runner import TickRunner
-from .sizes import TableSize, sizes_of
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TableSize:
+    """What a table holds: rows, and the bytes and number of its files."""
+
+    rows: int
+    bytes: int
+    files: int
+
+
+def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
+    """The sizes of a pipeline's tables, by their assets: an output, or "state/NAME".
+
+    What its last commit names is read at the version that it names: it alone has happened.
+    """
+    from deltalake.exceptions import DeltaError
+
+    from hydro_core.spark.store.delta_actions import data_files
+    from hydro_core.storage.delta import opened_table
+
+    commit, found = ledger.last, {}
+    if commit is None:
+        return {}
+    for name, record in commit.tables.items():
+        try:
+            table = opened_table(ledger.directory / name, commit.versions.get(name))
+        except DeltaError:
+            # A table that is not there is told by what runs next.
+            continue
+        files = data_files(table, "size_bytes", "num_records")
+        size = TableSize(
+            sum(file["num_records"] or 0 for file in files),
+            sum(file["size_bytes"] for file in files),
+            len(files),
+        )
+        found[f"state/{record['of']}" if record["role"] == "state" else record["of"]] = size
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPage:
     """A flow as its page tells it."""
 
     flow: FlowAsset
@@ -50,7 +91,6 @@ class Told:
 
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.deployment.plan
 
     @property
@@ -65,7 +105,7 @@ class Told:
         return self.plan.graph.sources[name].span
 
 
-def told(flow: FlowAsset, runner: TickRunner) -> Told:
+def page_of_flow(flow: FlowAsset, runner: TickRunner) -> FlowPage:
     """What there is to tell of a flow.
 
     Raises:
@@ -77,7 +117,7 @@ def told(flow: FlowAsset, runner: TickRunner) -> Told:
     plan = made.plan
     ledger, shape, comments = deployments.ledger(flow), shape_of(plan), Comments(made.program.texts)
     flow, last = fitted(flow, plan), ledger.last_tick
-    return Told(
+    return FlowPage(
         flow=flow,
         about=flow.description or comments.head,
         deployed=None if shown is None else shown.number,

@@ -14,7 +14,7 @@ from hydro_core.ir.graph import Node
 from hydro_core.ir.render import svg
 from hydro_core.ir.render.picture import title
 
-from .content import Told
+from .content import FlowPage
 
 _ENDS = {SOURCE: "input", SINK: "output"}
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -23,12 +23,12 @@ ProgramLine = tuple[str, Sequence[Node]]
 """A line of a program, and the operators of the plan that stand there."""
 
 
-def index(flows: Sequence[Told], broken: Sequence[tuple[str, HydroError]] = ()) -> str:
+def index(flows: Sequence[FlowPage], broken: Sequence[tuple[str, HydroError]] = ()) -> str:
     """The page that lists flows, and those that are wrong."""
     return _templates().get_template("index.html").render(title="Flows", flows=flows, broken=broken)
 
 
-def page(one: Told) -> str:
+def page(one: FlowPage) -> str:
     """The page of a flow."""
     return (
         _templates()
@@ -58,7 +58,7 @@ def _templates() -> Environment:
     return made
 
 
-def _facts(one: Told) -> Mapping[str, str]:
+def _facts(one: FlowPage) -> Mapping[str, str]:
     ticks = one.flow.ticks
     begin = ticks.calendar.shown(ticks.calendar.origin)
     end = f" to {ticks.calendar.shown(ticks.calendar.last)}" if ticks.calendar.last else ""
@@ -74,7 +74,7 @@ def _facts(one: Told) -> Mapping[str, str]:
     }
 
 
-def _texts(one: Told) -> Mapping[str, Sequence[ProgramLine]]:
+def _texts(one: FlowPage) -> Mapping[str, Sequence[ProgramLine]]:
     """The lines of the program's files; without a name, those of operators that stand nowhere."""
     of_line: dict[tuple[str, int], list[Node]] = {}
     for node in one.plan.graph:

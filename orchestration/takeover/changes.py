@@ -80,7 +80,6 @@ class Change:
 
     @property
     def last(self) -> TickWindow:
-        """The last committed tick."""
         return self.flow.ticks.calendar.window(self.commit.last)
 
     @cached_property
@@ -247,13 +246,11 @@ def _from_now(change: Change) -> Change:
     stays = {name for name in change.begun if outputs[name].change != "new"}
     if stays:
         named = ", ".join(f"`{name}`" for name in sorted(stays))
-        raise DataError(
-            Diagnostic(
-                "state",
-                f"{named} of `{change.flow.name}` would change without a past to compute it from: "
-                f"{'; '.join(change.lost.values())}",
-                help="land it again; or give the changed output another name, to begin from now on",
-            )
+        raise DataError.of(
+            "state",
+            f"{named} of `{change.flow.name}` would change without a past to compute it from: "
+            f"{'; '.join(change.lost.values())}",
+            help="land it again; or give the changed output another name, to begin from now on",
         )
     started = [
         *(f"the state `{name}`" for name in sorted(change.empty)),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.artifact.files import WrittenDeployment, newest
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
@@ -136,7 +136,7 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
 
 
 def _no_way_back(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("state", message, help=cure))
+    return DataError.of("state", message, help=cure)
 
 
 def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: OnComputed) -> Commit:
@@ -226,12 +226,10 @@ def _target(change: Change, serving: Pipeline, runner: TickRunner) -> Pipeline:
 def _refuse_gone_on(change: Change, serving: Pipeline) -> None:
     now = serving.ledger.last
     if now is None or now.sequence != change.commit.sequence:
-        raise DataError(
-            Diagnostic(
-                "state",
-                f"`{change.flow.name}` has gone on since this was planned",
-                help="look at it again: `hydrotick plan` says what it would do now",
-            )
+        raise DataError.of(
+            "state",
+            f"`{change.flow.name}` has gone on since this was planned",
+            help="look at it again: `hydrotick plan` says what it would do now",
         )
 
 
@@ -292,13 +290,11 @@ def _compute(
         return None
     *_, report = run_staged(rework, ranges, runner.project.range_ticks, computed)
     if not report.committed:
-        raise DataError(
-            Diagnostic(
-                "runtime" if report.judged else "state",
-                f"tick {report.window.key} of `{ranges.flow.name}` fails with the program "
-                f"that would take over: {report.problem}",
-                help=f"{report.cure or 'mend its cause'}; everything is as it was",
-            )
+        raise DataError.of(
+            "runtime" if report.judged else "state",
+            f"tick {report.window.key} of `{ranges.flow.name}` fails with the program "
+            f"that would take over: {report.problem}",
+            help=f"{report.cure or 'mend its cause'}; everything is as it was",
         )
     return kept_for_checks(rework)
 

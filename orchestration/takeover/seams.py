@@ -102,4 +102,4 @@ _WORDS = {
 
 
 def _wrong(message: str, cure: str) -> DataError:
-    return DataError(Diagnostic("state", message, help=cure))
+    return DataError.of("state", message, help=cure)

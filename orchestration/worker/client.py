@@ -11,10 +11,10 @@ from hydro_core.ticks.calendar import TickWindow
 
 from ..project.logs import open_logs
 from ..project.settings import ProjectSettings
-from ..runner.asked import AskedTicks
 from ..runner.ranges import Log
 from ..runner.report import TickReport, report_of_error
 from ..runner.runner import TickRunner
+from ..runner.tick_request import TickRequest
 from .code import code_number
 from .spawned import SECONDS_TO_END
 from .ticks import KINDS, settings_asked
@@ -49,7 +49,7 @@ class TicksOfRun:
         self.worker = ""
         """The process of the worker that runs them; empty where there is none."""
 
-    def reports(self, asked: AskedTicks) -> Iterator[TickReport]:
+    def reports(self, asked: TickRequest) -> Iterator[TickReport]:
         """Runs the ticks and reports each; who ends this cancels what goes on in a worker.
 
         What is no tick's fault, such as a worker that has gone, is a report, too.
@@ -67,7 +67,7 @@ class TicksOfRun:
         open_logs(self._runner.project.log_format)
         yield from asked.reports(self._runner, self._flow, self._log)
 
-    def _handed_over(self, asked: AskedTicks) -> Channel | None:
+    def _handed_over(self, asked: TickRequest) -> Channel | None:
         """The connection to the worker that has taken the ticks; None where they run here: there is
         no worker, or it takes no more and need not be waited for.
 
@@ -94,7 +94,7 @@ class TicksOfRun:
         self._log(f"the worker at {place} takes no ticks: {answer['why']}; they run here")
         return None
 
-    def _request(self, asked: AskedTicks, place: WorkerPlace) -> dict[str, Any]:
+    def _request(self, asked: TickRequest, place: WorkerPlace) -> dict[str, Any]:
         project = self._runner.project
         commit = self._runner.deployments.commit(self._flow)
         return {
@@ -159,18 +159,16 @@ class TicksOfRun:
 
 def _refused(place: WorkerPlace, why: str) -> InfrastructureError:
     cure = "start it: `hydrotick worker`; `hydrotick worker --status` says how it is"
-    return InfrastructureError(
-        Diagnostic("config", f"the worker at {place} does not take the ticks: {why}", help=cure)
+    return InfrastructureError.of(
+        "config", f"the worker at {place} does not take the ticks: {why}", help=cure
     )
 
 
 def _gone(what: str) -> InfrastructureError:
-    return InfrastructureError(
-        Diagnostic(
-            "runtime",
-            f"{what}, in the middle of the work",
-            help="run it again: what was not committed has not happened",
-        )
+    return InfrastructureError.of(
+        "runtime",
+        f"{what}, in the middle of the work",
+        help="run it again: what was not committed has not happened",
     )
 
 

@@ -55,12 +55,10 @@ class TickProcess:
 
     @property
     def number(self) -> int:
-        """The number of the process."""
         return self._process.pid
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is gone."""
         return self._process.poll() is not None
 
     def begin(self, job: WorkerJob) -> None:

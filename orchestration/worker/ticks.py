@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from hydro_core.errors import (
     DataError,
-    Diagnostic,
     EngineEndedError,
     HydroError,
     InfrastructureError,
@@ -128,18 +127,16 @@ def _flow_named(name: str, project: Project) -> FlowAsset:
         if broken.name == name:
             raise broken.error
     message = f"the worker's project, {project.settings.root}, has no flow `{name}`"
-    raise DataError(Diagnostic("config", message, help="start the worker in the project"))
+    raise DataError.of("config", message, help="start the worker in the project")
 
 
 def _other_files(project: Project) -> HydroError:
-    return InfrastructureError(
-        Diagnostic(
-            "config",
-            "the worker has other files than the run that asks it: its project is "
-            f"{project.settings.root}",
-            help="install the same hydrotick and the same project for both; while files are being "
-            "replaced, the next try finds them",
-        )
+    return InfrastructureError.of(
+        "config",
+        "the worker has other files than the run that asks it: its project is "
+        f"{project.settings.root}",
+        help="install the same hydrotick and the same project for both; while files are being "
+        "replaced, the next try finds them",
     )
 
 
@@ -151,4 +148,4 @@ def _refuse_other_data(runner: TickRunner, flow: FlowAsset, commit: int) -> None
             f"the worker finds no commit {commit} of `{flow.name}` in {runner.directory(flow)}"
         )
         cure = "mount the same data for the worker and for runs, under one path"
-        raise InfrastructureError(Diagnostic("config", message, help=cure))
+        raise InfrastructureError.of("config", message, help=cure)

@@ -16,7 +16,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..openlineage.events import Parent
-from ..runner.asked import AskedTicks
+from ..runner.tick_request import TickRequest
 
 
 def as_json(value: Any) -> Any:
@@ -54,7 +54,7 @@ def of_json(kind: Any, found: Any) -> Any:
     return datetime.fromisoformat(found) if kind is datetime else found
 
 
-def asked_json(asked: AskedTicks) -> dict[str, Any]:
+def asked_json(asked: TickRequest) -> dict[str, Any]:
     """What is asked for, by the ticks' keys."""
     return {
         "asked": _spans(asked.asked),
@@ -64,7 +64,7 @@ def asked_json(asked: AskedTicks) -> dict[str, Any]:
     }
 
 
-def asked_of(flow: FlowAsset, found: Mapping[str, Any]) -> AskedTicks:
+def asked_of(flow: FlowAsset, found: Mapping[str, Any]) -> TickRequest:
     """What is asked for of a flow.
 
     Raises:
@@ -72,7 +72,7 @@ def asked_of(flow: FlowAsset, found: Mapping[str, Any]) -> AskedTicks:
     """
     parent = of_json(Parent, found["parent"])
     asked, also = _windows(flow, found["asked"]), _windows(flow, found["also"])
-    return AskedTicks(asked, also, bool(found["corrected"]), parent)
+    return TickRequest(asked, also, bool(found["corrected"]), parent)
 
 
 def _spans(windows: Iterable[TickWindow]) -> list[list[str]]:

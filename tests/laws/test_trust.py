@@ -11,8 +11,7 @@ import pytest
 from hydro_core.compile import compile_graph, compile_text, optimized
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Node
-from hydro_core.ir.verify import BrokenGraphError, verify
-from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.optimizer import BrokenGraphError, optimize, verify
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.values import Struct

@@ -15,7 +15,7 @@ from typing import Any
 
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydrotick.cli.ticking import correct_ticks, run_ticks
-from hydrotick.runner.correction import Planned
+from hydrotick.runner.correction import CorrectionPlan
 from hydrotick.runner.forgetting import forget, to_forget
 from tests.orchestration.small import opened
 
@@ -31,7 +31,7 @@ def correct(home: Path, tick: int, moment: str) -> None:
     runner.pipeline(flow).step = lambda name: die() if name == moment else None
     window = flow.ticks.calendar.window
     last = window(runner.next_tick(flow) - 1)
-    correct_ticks(flow, runner, Planned(window(tick), window(tick), last))
+    correct_ticks(flow, runner, CorrectionPlan(window(tick), window(tick), last))
 
 
 def forget_ann(home: Path, moment: str) -> None:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.flows.looking import look, missing, to_decide
-from hydrotick.flows.noticed import Noticed
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
 from hydrotick.runner.late import accept
@@ -120,11 +120,11 @@ class Late:
         return by_name(self.contents)
 
     @property
-    def waiting(self) -> Mapping[str, Noticed]:
+    def waiting(self) -> Mapping[str, LateArrivals]:
         """What is late or changed now."""
         return missing(self.flow, look(self.runner, self.flow))
 
-    def accept(self) -> Mapping[str, Noticed]:
+    def accept(self) -> Mapping[str, LateArrivals]:
         """As `hydrotick accept` does it."""
         reading = look(self.runner, self.flow)
         found = to_decide(self.flow, reading)

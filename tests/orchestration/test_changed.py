@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.tick_plan import Mode
+from hydro_core.catalog.forms import Form
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
@@ -32,9 +32,9 @@ class Rows:
         return self.table.filter(pa.array([first <= tick <= last for tick in ticks], pa.bool_()))
 
 
-def spec(mode: Mode, *, ordered: bool = False) -> TableSpec:
-    kind = Kind.G if mode is Mode.CHANGES else Kind.E
-    return TableSpec("outputs/o", "output", "o", ITEM, ordered, mode, kind, "")
+def spec(form: Form, *, ordered: bool = False) -> TableSpec:
+    kind = Kind.G if form is Form.CHANGES else Kind.E
+    return TableSpec("outputs/o", "output", "o", ITEM, ordered, form, kind, "")
 
 
 def item(number: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def parts(first: int) -> list[range]:
 def test_rows_of_ticks(seed: int) -> None:
     random = Random(seed)
     before, after = rows_of(random), rows_of(random)
-    ordered = spec(Mode.APPEND, ordered=True)
+    ordered = spec(Form.GROWTH, ordered=True)
 
     def stored(ticks: Sequence[Sequence[int]]) -> Any:
         rows = [
@@ -86,7 +86,7 @@ def test_logs_of_changes(seed: int) -> None:
     first = random.randrange(LAST)
     before = rows_of(random)
     after = [*before[:first], *rows_of(random)[first:]]
-    log = spec(Mode.CHANGES)
+    log = spec(Form.CHANGES)
 
     def stored(ticks: Sequence[Sequence[int]]) -> Any:
         rows: list[dict[str, Any]] = []
@@ -105,6 +105,6 @@ def test_logs_of_changes(seed: int) -> None:
 
 
 def test_nothing_is_unchanged() -> None:
-    for mode in (Mode.APPEND, Mode.CHANGES):
-        empty: Any = Rows(spec(mode).arrow_schema.empty_table())
-        assert str(changed(empty, empty, spec(mode), parts(0))) == "unchanged"
+    for form in (Form.GROWTH, Form.CHANGES):
+        empty: Any = Rows(spec(form).arrow_schema.empty_table())
+        assert str(changed(empty, empty, spec(form), parts(0))) == "unchanged"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hydro_core.project.flow_asset import FlowSpark
 from hydrotick.cli.status import status
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import opened, serve, small_flow
@@ -71,3 +74,26 @@ def test_status_says_them(
     status(["--format", "json"])
     (told,) = json.loads(capsys.readouterr().out)["flows"]
     assert told["spark_conf"] == {"spark.task.maxFailures": "3"}
+
+
+def test_status_and_the_ui_say_where_flows_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(tmp_path)
+    here = ProjectSettings(home=tmp_path, spark_master="local[2]")
+    flow = small_flow(tmp_path / "program")
+    there = replace(flow, name="there", spark=FlowSpark(master="spark://one:7077"))
+    serve(monkeypatch, [flow, there], here)
+    assert status([]) == 0
+    assert capsys.readouterr().out.count("spark:  spark.master = spark://one:7077\n") == 1
+    definitions = project_definitions([flow, there], TickRunner(here))
+    shown = {
+        spec.key.path[0]: spec.metadata.get("spark")
+        for spec in definitions.resolve_all_asset_specs()
+        if "totals" in spec.key.path
+    }
+    assert shown == {"small": None, "there": "spark://one:7077"}
+    elsewhere = replace(here, spark_master="yarn")
+    serve(monkeypatch, [flow], elsewhere)
+    assert status([]) == 0
+    assert "  spark:  spark.master = yarn\n" in capsys.readouterr().out

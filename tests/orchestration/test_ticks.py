@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import Ticks
-from hydrotick.code_location.partitions import partitions_of
+from hydrotick.code_location.asset_specs import partitions_of
 
 pytestmark = pytest.mark.dagster
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.catalog.forms import Form
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.inputs.batches import batch_of
@@ -150,9 +150,9 @@ def committed(ticked: Path, tmp_path: Path) -> Pipeline:
 
 def test_what_changes_a_little_is_a_log(ticked: Path) -> None:
     pipeline = opened(ticked)
-    modes = {name: spec.mode for name, spec in pipeline.output_tables.items()}
-    assert modes == {**dict.fromkeys(LOGS, Mode.CHANGES), "new": Mode.APPEND}
-    [history] = (s.of for s in pipeline.state_tables.values() if s.mode is not Mode.CHANGES)
+    modes = {name: spec.form for name, spec in pipeline.output_tables.items()}
+    assert modes == {**dict.fromkeys(LOGS, Form.CHANGES), "new": Form.GROWTH}
+    [history] = (s.of for s in pipeline.state_tables.values() if s.form is not Form.CHANGES)
     assert history == "a_read"
 
 
@@ -207,7 +207,7 @@ def test_state_is_summed_up_where_most_of_it_is_history(
     monkeypatch.setattr(store, "_WORTH_SUMMING", 1)
     committed.rewind(2)
     committed.compact()
-    logs = [s for s in committed.state_tables.values() if s.mode is Mode.CHANGES]
+    logs = [s for s in committed.state_tables.values() if s.form is Form.CHANGES]
     for spec in logs:
         rows = committed.store.arrow(spec.name, 0, 2)
         assert set(rows["t"].to_pylist()) == {2}
@@ -225,7 +225,7 @@ def test_the_laws_hold_of_a_log_also_when_it_is_summed_up(
     for t, rows in enumerate(TICKS):
         with pipeline.prepare(t, t, {"a": table(rows)}) as prepared:
             prepared.write()
-            assert shown(prepared.shown("totals")) == {t: wanted()[t]["totals"]}
+            assert shown(prepared.shown("totals").table) == {t: wanted()[t]["totals"]}
             facts = state_facts(prepared, pipeline.ledger.last)
             specs = {slot: written.spec for slot, written in prepared.state.items()}
             prepared.commit({"tables": kept(facts, specs)})

@@ -15,9 +15,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from hydro_core.analysis.partition.answer import partition
+from hydro_core.catalog.forms import Form
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.job import Job
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK
@@ -79,7 +80,7 @@ class Stored:
         fields = [
             t.StructField(ITEM, spark_type(slot.item)),
             t.StructField(TICK, t.LongType()),
-            *([t.StructField(COUNT, t.LongType())] if slot.mode is Mode.CHANGES else []),
+            *([t.StructField(COUNT, t.LongType())] if slot.form is Form.CHANGES else []),
         ]
         return some_rows(self._spark, fields)
 

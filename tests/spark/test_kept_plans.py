@@ -320,8 +320,8 @@ def test_a_plan_whose_job_was_interrupted_is_given_up() -> None:
 
     plans = KeptPlans(2)
     with pytest.raises(KeyboardInterrupt):
-        plans.run("a", cast("Any", Interrupted), cast("Any", dict))
-    assert plans.run("a", cast("Any", Runs), cast("Any", dict)) == {"table": {}}
+        plans.run(("a",), cast("Any", Interrupted), cast("Any", dict))
+    assert plans.run(("a",), cast("Any", Runs), cast("Any", dict)) == {"table": {}}
 
 
 def test_plans_that_were_not_used_for_long_are_given_up() -> None:
@@ -335,10 +335,10 @@ def test_plans_that_were_not_used_for_long_are_given_up() -> None:
 
     plans = KeptPlans(2)
     for name in "abacab":
-        assert plans.of(name, make(name)) is not None
+        assert plans.of((name,), make(name)) is not None
     assert made == ["a", "b", "c", "b"]
-    plans.drop("a")
-    plans.of("b", make("b"))
-    plans.of("a", make("a"))
+    plans.drop(("a",))
+    plans.of(("b",), make("b"))
+    plans.of(("a",), make("a"))
     assert made == ["a", "b", "c", "b", "a"]
     assert KEPT_PLANS is not plans

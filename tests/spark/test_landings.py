@@ -16,10 +16,10 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.files.arrived import arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs import by_pieces
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
@@ -99,7 +99,7 @@ FORMS: list[Write] = [_delta, _parquet, _two_types, _hive, _csv, _json]
 
 def by_run(path: Path, column: str = "day") -> list[list[Any]]:
     """The ticks as `run --input` has them, on the reference."""
-    arrived = arrive([InputFile("x", str(path), column)], {"x": ITEM})
+    arrived = scans_of([InputFile("x", str(path), column)], {"x": ITEM})
     inputs = [read_all(one) for one in arrived]
     ticks = tick_inputs(inputs, cut(inputs, Every.parse("1d"), DAY))
     found = [sorted(map(repr, tick.batches["x"])) for tick in ticks]
@@ -198,19 +198,19 @@ def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path
     inputs = InputBatches(
         {"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark, calendar=CALENDAR
     )
-    read = by_pieces.read_here
+    read = by_pieces.read
     seen: list[int] = []
 
-    def counted(arrived: Any, columns: Any, axis: Any, files: Any) -> Any:
+    def counted(scan: Any, files: Any) -> Any:
         seen.append(len(files))
-        return read(arrived, columns, axis, files)
+        return read(scan, files)
 
-    by_pieces.read_here = counted
+    by_pieces.read = counted
     try:
         for tick in range(TICKS):
             inputs.read(tick, tick)
     finally:
-        by_pieces.read_here = read
+        by_pieces.read = read
     assert seen == [2, 0, 2]
 
 

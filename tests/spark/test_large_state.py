@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from benchmarks.measure import plan_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store import store
-from hydro_core.spark.store.held import Held
 from hydro_core.spark.store.lookup_files import LOOKUPS
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.spark.store.row_groups import ROWS_OF_A_GROUP
 from tests.spark.pipelines import SETTINGS, Batch
 
@@ -67,7 +67,7 @@ def test_rows_of_large_tables_are_looked_up_as_those_that_are_held(
 ) -> None:
     found = []
     for most, lookups in ((1 << 26, 0), (100_000, 0), (1 << 26, 1 << 30)):
-        monkeypatch.setattr(store, "HELD", Held(most))
+        monkeypatch.setattr(store, "HELD", RowCache(most))
         settings = SETTINGS.with_(small_write_rows=5_000, lookup_bytes=lookups)
         place = tmp_path / f"{most}-{lookups}"
         pipeline = Pipeline(place, plan_of(PROGRAM), settings, spark)

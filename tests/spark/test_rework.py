@@ -151,7 +151,7 @@ def test_a_table_of_the_last_tick_is_had_from_an_earlier_version(tmp_path: Path)
         return pipeline
 
     pipeline = ran("served", None)
-    assert any(spec.mode.value == "last" for spec in pipeline.state_tables.values())
+    assert any(spec.form.value == "last" for spec in pipeline.state_tables.values())
     with correction(pipeline, 3) as rework:
         assert rework.first == 3
         for tick in range(3, LAST + 1):

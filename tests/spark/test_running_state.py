@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import State
 from hydro_core.compile import Compiled, optimized
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import Mode
 from tests.spark.engines import assert_same, cuts, on_reference, on_spark, program
 
 if TYPE_CHECKING:
@@ -159,5 +159,5 @@ def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> 
 def test_commands_tell_what_they_change(seed: int, spark: SparkSession) -> None:
     given = batches(seed)
     compiled = program(COMMANDS, SCHEMAS, given)
-    assert {slot.mode for slot in plan(compiled.typed).slots} == {Mode.CHANGES}
+    assert {slot.form for slot in plan(compiled.typed).slots} == {Form.CHANGES}
     assert_same(compiled, given, ((1,) * len(given), (2, 3)), spark)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hydro_core.catalog.forms import reads_changes
 from hydro_core.compile import optimized
 from hydro_core.plan.planner import plan
 from tests.spark.engines import cuts, on_reference, on_spark, program
@@ -173,7 +172,7 @@ def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSessi
     compiled = program(text, {n: schema for n, schema in SCHEMAS.items() if n in names}, given)
     wanted, found = on_reference(compiled, given), optimized(compiled)
     made = plan(found.typed)
-    told = {e.node for n in made.graph if reads_changes(n.cls) for e in n.inputs}
+    told = {e.node for n in made.graph if n.cls.reads_changes for e in n.inputs}
     assert told & made.in_changes, "changes are read where they are told"
     for lengths in ranges:
         for which in (found, compiled):

@@ -110,7 +110,7 @@ def test_a_table_of_the_last_tick_is_counted_in_ranges_too(tmp_path: Path, how: 
                 rework.staging.run_tick(tick, ticks[tick])
             rework.replace()
     assert verify(pipeline.directory).problems == ()
-    (table,) = (s.name for s in pipeline.state_tables.values() if s.mode.value == "last")
+    (table,) = (s.name for s in pipeline.state_tables.values() if s.form.value == "last")
     commit = pipeline.ledger.last
     assert commit is not None
     assert len(commit.ticks) > 1

@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.files.arrived import arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all
-from hydro_core.spark.files.frames import arrived_on, rows_of
+from hydro_core.files.scan import scans_of
+from hydro_core.spark.files.frames import rows_of, scans_on
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.spark
 
 
 def by_reference(_: SparkSession, file: InputFile, declared: dict[str, ItemType]) -> None:
-    cut([read_all(one) for one in arrive([file], declared)], Every.parse("1d"), None)
+    cut([read_all(one) for one in scans_of([file], declared)], Every.parse("1d"), None)
 
 
 def on_spark(spark: SparkSession, file: InputFile, declared: dict[str, ItemType]) -> None:
-    inputs = [rows_of(spark, one) for one in arrived_on(spark, [file], declared)]
+    inputs = [rows_of(spark, one) for one in scans_on(spark, [file], declared)]
     try:
         cut(inputs, Every.parse("1d"), None)
     finally:

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.files.arrived import Arrived
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
-from hydro_core.files.reading import read_here
-from hydro_core.files.rows import WantedColumns
-from hydro_core.spark.inputs.by_workers import read_by_workers
+from hydro_core.files.reading import read
+from hydro_core.files.scan import Scan
+from hydro_core.spark.files.frames import read_in_workers
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.tick_range import TickRange
 from hydro_core.types.arrow import from_arrow
-from hydro_core.types.columns import declared_columns, required_columns
+from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.quarantine import WRONG, widened
 
@@ -51,12 +50,10 @@ def test_workers_find_what_this_process_finds(
     assert callable(kind)
     kind(tmp_path)
     file = InputFile("in", str(tmp_path), "day", frozenset(WRONG))
-    columns = declared_columns(ITEM) or {}
-    arrived = Arrived(file, find(file, columns), ITEM)
-    made = WantedColumns(columns, "day", required_columns(ITEM))
-    ticks, files = TickRange(*ends, DAYS), arrived.found.files
-    here = read_here(arrived, made, ticks, files)
-    frame, counts = read_by_workers(spark, arrived, made, files, ticks)
+    fileset = find(file, declared_columns(ITEM) or {})
+    scan = Scan(file, fileset, ITEM, ticks=TickRange(*ends, DAYS))
+    here = read(scan, fileset.files)
+    frame, counts = read_in_workers(spark, scan, fileset.files)
     found = frame.toArrow()
     expected = zip(here.numbers.tolist(), from_arrow(here.items, ITEM), strict=True)
     rows = zip(found["t"].to_pylist(), from_arrow(found["item"], ITEM), strict=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +19,7 @@ from moto.server import ThreadedMotoServer
 
 from hydro_core.storage.remote import Remote, remote_at
 from hydro_core.storage.settings import StorageSettings
+from tests.support.quick_store import Answer, QuickStore
 
 KEY, SECRET = "AKIAHYDROTICKTESTS00", "never-to-be-seen-9f3a7c"
 BUCKET = "landing"
@@ -60,6 +61,10 @@ class StoreServer:
     fault: Fault | None = None
     sent: int = 0
     """How many bytes were answered."""
+    taken: int = 0
+    """How many bytes were sent to it."""
+    holds: Callable[[Mapping[str, bytes]], None] | None = None
+    """Has it hold files that nobody has asked it to write."""
 
     @property
     def settings(self) -> StorageSettings:
@@ -73,6 +78,11 @@ class StoreServer:
     def put(self, name: str, content: bytes) -> None:
         """Writes a file."""
         self.at(name).store.write(name, content)
+
+    def hold(self, files: Mapping[str, bytes]) -> None:
+        """Has many files be there; of a store in memory."""
+        assert self.holds is not None
+        self.holds(files)
 
     @property
     def counted(self) -> Counter[str]:
@@ -90,35 +100,52 @@ class StoreServer:
             self.fault = None
 
 
-def _handler(server: StoreServer, behind: tuple[str, int]) -> type[BaseHTTPRequestHandler]:
+Behind = Callable[[str, str, Mapping[str, str], bytes], Answer]
+"""Who answers a request: by its method, path, headers and content."""
+
+
+def _asked_of(host: str, port: int) -> Behind:
+    """Another server answers."""
+
+    def answer(method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
+        link = http.client.HTTPConnection(host, port)
+        link.request(method, path, content, dict(headers))
+        found = link.getresponse()
+        told = {k: v for k, v in found.getheaders() if k.lower() != "connection"}
+        answered = found.read()
+        link.close()
+        return Answer(found.status, told, answered)
+
+    return answer
+
+
+def _handler(server: StoreServer, behind: Behind) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = 1 << 16
 
         def _pass(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             server.asked.append((self.command, self.path))
+            server.taken += len(content)
             fault = server.fault and server.fault(len(server.asked), self.command, self.path)
             if fault and len(fault) == 2:
                 self._refuse(*fault[:2])
                 return
-            link = http.client.HTTPConnection(*behind)
-            link.request(self.command, self.path, content, dict(self.headers))
-            found = link.getresponse()
-            headers = {k: v for k, v in found.getheaders() if k.lower() != "connection"}
-            answered = found.read()
-            link.close()
+            found = behind(self.command, self.path, dict(self.headers), content)
             if fault:
                 self._refuse(*fault[:2])
             else:
-                self._answer(found.status, headers, answered)
+                self._answer(found.status, found.headers, found.content)
 
         def _refuse(self, status: int, code: str) -> None:
             said = f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
             self._answer(status, {"Content-Type": "application/xml"}, said)
 
-        def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
+        def _answer(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
             self.send_response_only(status)
-            for name, value in headers.items():
+            for name, value in {"Date": self.date_time_string(), **headers}.items():
                 if name.lower() not in ("content-length", "transfer-encoding"):
                     self.send_header(name, value)
             size = headers.get("Content-Length") or headers.get("content-length")
@@ -156,8 +183,26 @@ def store_server() -> Iterator[StoreServer]:
     for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
         for found in page.get("Contents", ()):
             client.delete_object(Bucket=BUCKET, Key=found["Key"])
+    try:
+        with _served(_asked_of("127.0.0.1", behind[1])) as server:
+            yield server
+    finally:
+        moto.stop()
+
+
+@contextmanager
+def quick_store_server() -> Iterator[StoreServer]:
+    """The same without moto, for tests that ask ten thousand times."""
+    behind = QuickStore(BUCKET)
+    with _served(behind.answer) as server:
+        server.holds = behind.hold
+        yield server
+
+
+@contextmanager
+def _served(behind: Behind) -> Iterator[StoreServer]:
     server = StoreServer("")
-    before = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server, ("127.0.0.1", behind[1])))
+    before = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server, behind))
     before.daemon_threads = True
     server.url = f"http://127.0.0.1:{before.server_address[1]}"
     threading.Thread(target=before.serve_forever, daemon=True).start()
@@ -166,7 +211,6 @@ def store_server() -> Iterator[StoreServer]:
     finally:
         before.shutdown()
         before.server_close()
-        moto.stop()
 
 
 def with_credentials(monkeypatch: pytest.MonkeyPatch, key: str = KEY, secret: str = SECRET) -> None:

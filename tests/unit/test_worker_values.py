@@ -22,13 +22,13 @@ from hydro_core.errors import (
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.flows.noticed import ChangedTicks, Noticed
+from hydrotick.flows.late_arrivals import ChangedTicks, LateArrivals
 from hydrotick.openlineage.events import Parent
 from hydrotick.quality.changed import Changed
 from hydrotick.quality.validate import Verdict
-from hydrotick.runner.asked import AskedTicks
-from hydrotick.runner.corrected import Corrected, RowsRead
+from hydrotick.runner.correction_result import CorrectionResult, RowsRead
 from hydrotick.runner.report import TickReport
+from hydrotick.runner.tick_request import TickRequest
 from hydrotick.worker.client import WorkerFailedError, error_of
 from hydrotick.worker.ticks import failure
 from hydrotick.worker.values import as_json, asked_json, asked_of, of_json
@@ -53,9 +53,11 @@ FULL = TickReport(
     again="again",
     commit=4,
     seconds=0.25,
-    corrected=Corrected("2026-01-03", 4, {"payments": RowsRead(3, None)}, {"t": Changed(1, 2)}),
+    corrected=CorrectionResult(
+        "2026-01-03", 4, {"payments": RowsRead(3, None)}, {"t": Changed(1, 2)}
+    ),
     empty=("payments",),
-    noticed={"payments": Noticed({"2026-01-01": 2}, (ChangedTicks("a", "b", 1, None),), 5)},
+    noticed={"payments": LateArrivals({"2026-01-01": 2}, (ChangedTicks("a", "b", 1, None),), 5)},
     ran_again=(Rerun(GuardedFunction("k", "rate", "totals.hydro", 12), 2, 3, 0, 2),),
 )
 
@@ -91,7 +93,7 @@ def test_ticks_are_asked_for_by_their_keys() -> None:
         inputs={"payments": Landing("payments", "day")},
     )
     window = flow.ticks.calendar.window
-    asked = AskedTicks(
+    asked = TickRequest(
         frozenset({window(7)}), frozenset(map(window, (0, 1, 2, 7))), True, Parent("r", "j")
     )
     sent = json.loads(json.dumps(asked_json(asked)))

@@ -1,20 +1,27 @@
-"""How a program can be cut into shards: what `hydrotick partition` answers."""
+"""How a program can be cut into shards: what `hydrotick partition` answers.
+
+Who forbids to cut a program into shards: where, why, and what would help.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.analysis.partition.blockers import Failing, blockers_of
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
-from hydro_core.analysis.partition.partitioning import Partitioning, Replication
+from hydro_core.analysis.partition.origins import Origins, tables_back
+from hydro_core.analysis.partition.partitioning import Blocker, Partitioning, Replication, place_of
 from hydro_core.analysis.partition.search import ChoiceSearch
-from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.partition.terms import KeyTerm, whole
-from hydro_core.analysis.partition.two_steps import in_two_steps
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
+from hydro_core.analysis.partition.terms import At, KeyTerm, rewritten, whole
+from hydro_core.analysis.partition.two_steps import in_two_steps, steps_of_result
+from hydro_core.analysis.partition.wording import as_text
+from hydro_core.catalog.spec import Never, OnAnyField, Replicated
+from hydro_core.errors import ProgramError
+from hydro_core.ir.graph import Node
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.types.item import at, leaves
+from hydro_core.types.item import FieldPath, at, leaves
 from hydro_core.types.stream import Order
 
 On = Mapping[str, str | Sequence[str]]
@@ -92,7 +99,7 @@ def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
     if source is None:
         known = _inputs(steps)
         help_ = did_you_mean(name, known) or f"the inputs are {', '.join(known)}"
-        raise ProgramError(Diagnostic("input", f"`{name}` is not an input", help=help_))
+        raise ProgramError.of("input", f"`{name}` is not an input", help=help_)
     terms = []
     for text in [paths] if isinstance(paths, str) else paths:
         path = tuple(text.split(".")) if text else ()
@@ -100,6 +107,101 @@ def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
             fields = [".".join(leaf) for leaf, _ in leaves(source.item)]
             help_ = did_you_mean(text, fields) or f"its fields are {', '.join(fields)}"
             message = f"`{name}` has no field {text!r}"
-            raise ProgramError(Diagnostic("input", message, help=help_))
+            raise ProgramError.of("input", message, help=help_)
         terms.append(whole(source.item, path))
     return terms[0] if len(terms) == 1 else ("tuple", *terms)
+
+
+_MOST_DETAILS = 6
+
+
+class Failing(NamedTuple):
+    """An operator that no choice serves, and what would serve it if it came alone."""
+
+    step: FlowStep
+    wants: tuple[Origins, ...]
+
+
+def blockers_of(steps: Steps, failing: Sequence[Failing]) -> tuple[Blocker, ...]:
+    """Why these operators cannot be served."""
+    return tuple(_blocker(steps, *found) for found in failing)
+
+
+def _blocker(steps: Steps, step: FlowStep, wants: tuple[Origins, ...]) -> Blocker:
+    node = step.node
+    rule = node.spec.partition
+    if isinstance(rule, Never):
+        why = f"needs its input in one place: {rule.why}."
+        return Blocker(node.id, node.op.name, node.span, why, help=_gathered(steps.typed, node))
+    if isinstance(rule, Replicated):
+        why = f"needs all of `[{rule.port}]` on every shard."
+        return Blocker(node.id, node.op.name, node.span, why)
+    equal = "equal items" if isinstance(rule, OnAnyField) else "items of a key"
+    why = f"needs all {equal} on one shard."
+    details = [*_wanted(wants), *_lost(steps, step)]
+    help_ = f"an exchange before `{node.id}`, on its key"
+    return Blocker(node.id, node.op.name, node.span, why, tuple(details[:_MOST_DETAILS]), help_)
+
+
+def _gathered(typed: Typed, node: Node) -> str:
+    if steps_of_result(typed, node) is not None:
+        return f"a two-step aggregate at `{node.id}`: a result of each shard, then one of these"
+    function = node.args.get("f")
+    if node.spec.single and function is not None and not function.algebra.associative:
+        return (
+            f"`associative=True` at `{node.id}`, if its function is: then a two-step aggregate "
+            "does, a result of each shard and one of these"
+        )
+    if all(port.linear for port in node.spec.inputs):
+        return ""
+    return f"an exchange before `{node.id}` that brings all its items to one shard"
+
+
+def _wanted(wants: tuple[Origins, ...]) -> Iterator[str]:
+    ways = [origins for origins in wants if origins]
+    shown = list(dict.fromkeys(", ".join(_routes(origins)) for origins in ways))
+    if shown:
+        yield f"It would have {'; or '.join(shown[:3])}."
+
+
+def _routes(origins: Origins) -> Iterator[str]:
+    for name, terms in sorted(origins.items()):
+        ways = sorted(map(as_text, terms))
+        at_once = " at once" if len(ways) > 1 else ""
+        yield f"`{name}` routed by {' and by '.join(ways[:3])}{at_once}"
+
+
+def _lost(steps: Steps, step: FlowStep) -> Iterator[str]:
+    """Where the fields of a key stop being fields of an input."""
+    seen: set[tuple[str, KeyTerm]] = set()
+    assert step.key is not None
+    for name in step.key.fields[0]:
+        for reads, fields in zip(step.inputs, step.key.fields, strict=True):
+            for term in fields[name]:
+                for node, path in _ends(steps, reads, term, seen):
+                    made = place_of(node.span).removesuffix(": ")
+                    where = f" at {made}" if made else ""
+                    yield (
+                        f"Its key comes from field {'.'.join(path) or '(the item)'} of "
+                        f"`{node.op.name}`{where}, where it is no longer a field of an input."
+                    )
+
+
+def _ends(
+    steps: Steps, name: str, term: KeyTerm, seen: set[tuple[str, KeyTerm]]
+) -> Iterator[tuple[Node, FieldPath]]:
+    todo = [(name, term)]
+    while todo:
+        reads, looked = todo.pop()
+        if (reads, looked) in seen or not isinstance(looked, At) or reads in steps.sources:
+            continue
+        seen.add((reads, looked))
+        step = steps.of[reads]
+        before = [
+            (source, found)
+            for source, table in zip(step.inputs, tables_back(step), strict=True)
+            for found in rewritten(looked, table)
+        ]
+        if step.inputs and not any(isinstance(found, At) for _, found in before):
+            yield step.node, looked.path
+        todo += before

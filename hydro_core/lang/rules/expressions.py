@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hydro_core.errors import Diagnostic, ProgramError, TypeProblem
+from hydro_core.errors import ProgramError, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.check import check_expression
 from hydro_core.functions.fn import Fn
@@ -38,7 +38,7 @@ def read_expression(source: Source, clean: str, start: int, end: int) -> RuleExp
         cure = "conditions and arguments are Python expressions of variables: `x + 1`, `len(s) > 3`"
         message = f"`{' '.join(text.split())}` is no expression: {said}"
         span = source.span(start, max(end, start + 1))
-        raise ProgramError(Diagnostic("syntax", message, span, help=cure)) from None
+        raise ProgramError.of("syntax", message, span, help=cure) from None
     return RuleExpression(_Words().visit(tree), source, start, end)
 
 
@@ -109,7 +109,7 @@ def as_function(
             offset = written.source.offset(*wrong.place)
             span = written.source.span(offset, offset + 1)
         cure = wrong.help or "an expression is made of variables, constants and pure functions"
-        raise ProgramError(Diagnostic(wrong.code, wrong.message, span, help=cure)) from None
+        raise ProgramError.of(wrong.code, wrong.message, span, help=cure) from None
     return replace(fn, span=written.span)
 
 
@@ -148,4 +148,4 @@ def constant_of(written: RuleExpression, constants: Mapping[str, Any]) -> Any:
         return constant(written.tree, constants, locate=written.locate)
     except (TypeProblem, ValueProblem) as wrong:
         cure = getattr(wrong, "help", None) or 'a fact is made of values: `head(1, "a").`'
-        raise ProgramError(Diagnostic("type", str(wrong), written.span, help=cure)) from None
+        raise ProgramError.of("type", str(wrong), written.span, help=cure) from None

@@ -12,7 +12,7 @@ from hydro_core.catalog.group import UNIQUE
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.itemwise import FILTER, MAP, RENAME, SELECT
 from hydro_core.catalog.spec import Args, OpSpec
-from hydro_core.errors import Diagnostic, ProgramError, Span, TypeProblem
+from hydro_core.errors import ProgramError, Span, TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.ir.builder import Draft, source_args
@@ -62,14 +62,12 @@ class Operators:
         try:
             bound = bind(op, positional, list(keywords.items()), _READER)
         except ArgumentProblem as wrong:
-            raise ProgramError(
-                Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help)
+            raise ProgramError.of(
+                wrong.code, wrong.message, span, op.name, help=wrong.help
             ) from None
         except TypeProblem as wrong:
             cure = wrong.help or "an item is a number, a text, a time, a tuple, a row or an array"
-            raise ProgramError(
-                Diagnostic(wrong.code, wrong.message, span, op.name, help=cure)
-            ) from None
+            raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=cure) from None
         return self.place(NodeToBe(Draft(op, bound.args, span), list(inputs)))
 
     def place(self, node: NodeToBe) -> NodeToBe:

@@ -164,7 +164,7 @@ class _Reader(TokenReader):
         if at is not None and (body.positive or body.negative or body.conditions):
             message = "a tick by its number is for facts: a rule holds now, at `@next` or `@async`"
             cure = "take `tick(n)` into the body, and `n == 3`"
-            raise ProgramError(Diagnostic("syntax", message, span, help=cure))
+            raise ProgramError.of("syntax", message, span, help=cure)
         return DedalusRule(head, time, body, span, at)
 
     def time(self) -> tuple[Time, int | None]:

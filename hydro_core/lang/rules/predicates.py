@@ -226,7 +226,7 @@ def _count(number: int) -> str:
 
 
 def _wrong(message: str, span: Span, atom: Mention, help_: str) -> ProgramError:
-    return ProgramError(Diagnostic("arity", message, span, atom.predicate, help=help_))
+    return ProgramError.of("arity", message, span, atom.predicate, help=help_)
 
 
 def outputs_of(program: RuleProgram, predicates: Iterable[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.errors import ProgramError, Span
 from hydro_core.lang.rules.tokens import RuleToken
 from hydro_core.lang.source import Source
 
@@ -134,4 +134,4 @@ class TokenReader:
                 message = message.replace("the text ends", "the line ends")
         else:
             span = self.span(token)
-        return ProgramError(Diagnostic("syntax", message, span, help=cure))
+        return ProgramError.of("syntax", message, span, help=cure)

@@ -29,7 +29,6 @@ class RuleExpression:
 
     @property
     def span(self) -> Span:
-        """Its place."""
         return self.source.span(self.start, self.end)
 
     def locate(self, node: ast.AST) -> tuple[int, int]:
@@ -56,7 +55,6 @@ class Argument:
 
     @property
     def span(self) -> Span:
-        """Its place."""
         return self.written.span
 
 
@@ -85,7 +83,6 @@ class BodyCondition:
 
     @property
     def span(self) -> Span:
-        """Its place."""
         return self.written.span
 
 

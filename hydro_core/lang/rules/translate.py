@@ -74,7 +74,7 @@ def read_rules(
     if not program.rules:
         cure = "write an input and a rule: `.input edge(a: long, b: long)`, `to(b) :- edge(_, b).`"
         span = source.span(0, 0)
-        raise ProgramError(Diagnostic("syntax", "the program has no rules", span, help=cure))
+        raise ProgramError.of("syntax", "the program has no rules", span, help=cure)
     predicates, problems = predicates_of(program)
     _refuse(problems)
     bodies = {}
@@ -275,7 +275,7 @@ class _Translation:
             span = self.rules.program.rules[0].head.span
             cure = "name one: `.output path`"
             message = "the program has no output: all its predicates are read by rules"
-            raise ProgramError(Diagnostic("name", message, span, help=cure))
+            raise ProgramError.of("name", message, span, help=cure)
 
     def _unread(self, needed: list[Predicate]) -> list[Diagnostic]:
         """Warnings of predicates that no output needs."""

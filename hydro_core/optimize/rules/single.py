@@ -11,19 +11,16 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    AsOf,
     ByKey,
-    Distinct,
     Ends,
+    Linear,
     Matching,
-    OrderedByKey,
     OverTime,
     PerItem,
+    PerKey,
     PerPosition,
     Product,
     Projection,
-    Running,
-    Sum,
 )
 from hydro_core.catalog.parts import COUNT
 from hydro_core.catalog.spec import Args
@@ -134,11 +131,7 @@ def _keys(loaded: Loaded, node: Node) -> KeySet | None:
                 if isinstance(c, str)
             }
             return frozenset(made[key] for key in before) if before <= made.keys() else None
-        case PerItem() | Product() | Sum() | Distinct() | AsOf() | OrderedByKey():
-            return None
-        case ByKey() | Running():
-            return None
-        case Ends() | PerPosition() | OverTime():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return None
         case _:
             assert_never(cls)

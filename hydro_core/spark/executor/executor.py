@@ -14,28 +14,25 @@ from typing import assert_never
 from pyspark.sql import DataFrame
 
 from hydro_core.catalog.classes import (
-    AsOf,
     ByKey,
     Distinct,
     Ends,
     Linear,
-    Matching,
     OpClass,
     OrderedByKey,
     OverTime,
+    PerKey,
     PerPosition,
     Product,
-    Running,
 )
-from hydro_core.catalog.forms import hands_on
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.cycles import in_planned_rounds
-from hydro_core.plan.demand import additions_only
+from hydro_core.plan.demand import in_one_form
 from hydro_core.plan.feedback import seen_in
 from hydro_core.plan.new_pairs import NewPairs, NodeWay, new_pairs, not_needed
-from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
@@ -70,10 +67,7 @@ def run_range(job: Job) -> RangeResult:
     """The outputs and the state of the job's ticks, as they would be computed."""
     plan = job.plan
     require_lowerings(plan.graph)
-    alone = changes_suffice(plan.graph, plan.in_changes, plan.kinds, job.added)
-    alone &= plan.in_changes
-    added = additions_only(plan, job.added)
-    setting = Setting(job, added, keys_of(plan.typed), frozenset(alone))
+    setting = Setting(job, in_one_form(plan, job.added), keys_of(plan.typed))
     run = Run(setting, job.first, job.last, job.past)
     pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
     run.at_once.update({p.product: p for p in pairs})
@@ -90,18 +84,13 @@ class Setting:
     """What is the same for every part of a run."""
 
     job: Job
-    additions: frozenset[NodeId]
-    """The histories of which the rows of before the range are not needed."""
-
+    alone: frozenset[NodeId]
+    """The streams of which nobody needs more than their form tells."""
     keys: Mapping[NodeId, Key]
     """Of streams with at most one item of each key in a tick, the key."""
 
-    changes_alone: frozenset[NodeId]
-    """The streams that tell their changes of which nobody wants more."""
-
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.job.plan
 
     def type_of(self, stream: Endpoint) -> StreamType:
@@ -243,7 +232,7 @@ class Run:
 
     def _given(self, step: Step) -> Mapping[Endpoint, Relation]:
         node = step.node.id
-        passes = step.in_changes and hands_on(step.node.cls)
+        passes = step.form is Form.CHANGES and step.node.cls.hands_on
         found = handed_on(step) if passes else lower(step)
         if isinstance(found, Relation):
             return {Endpoint(node): found}
@@ -266,9 +255,8 @@ class Run:
             source=setting.job.sources.get(str(node.args.get("name"))),
             times=setting.job.times,
             clock=setting.job.clock,
-            additions=node.id in setting.additions,
-            in_changes=node.id in plan.in_changes,
-            changes_alone=node.id in setting.changes_alone,
+            form=plan.form(node.id),
+            alone=node.id in setting.alone,
             materialize=setting.job.materialize,
         )
 
@@ -277,7 +265,7 @@ class Run:
         slot_id = plan.reads.get(step.node.id)
         slot = None if slot_id is None else plan.slot(slot_id)
         rows = None if slot is None else self.past.rows(slot)
-        if slot is None or rows is None or slot.mode is not Mode.CHANGES:
+        if slot is None or rows is None or slot.form is not Form.CHANGES:
             return step.with_(past=rows)
         return step.with_(past=live_rows(rows, self.first - 1), log=rows)
 
@@ -312,13 +300,13 @@ class Run:
         if slot.id in self.state:
             return self.state[slot.id]
         relation = self.stream(slot.stream)
-        if slot.mode is Mode.CHANGES:
+        if slot.form is Form.CHANGES:
             changes = changes_of(relation, self.first).frame
             if self.first < self.last and not has_few_rows(self.setting.job.spark):
                 # What comes and goes again in one file is not looked up.
                 changes = changes.repartition(F.col(ITEM))
             return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
-        is_last = slot.mode is Mode.LAST
+        is_last = slot.form is Form.VALUES
         events = relation.at(self.last) if is_last else relation.events(self.first, self.last)
         frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
         return exactly(frame, slot.item)
@@ -389,9 +377,7 @@ def _is_grouped(cls: OpClass) -> bool:
             return True
         case OrderedByKey(gives):
             return gives is Places.FIRST
-        case Ends() | Linear() | Product() | Matching() | AsOf() | Running():
-            return False
-        case PerPosition() | OverTime():
+        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return False
         case _:
             assert_never(cls)

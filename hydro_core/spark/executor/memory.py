@@ -16,12 +16,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.found_rows import ExtremeRows, Lookups
 from hydro_core.plan.lookups import Needed, lookups
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.round_lookups import InputPlace, StoredInput, round_lookups
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.planned_rounds import InRounds, PlannedRounds
@@ -151,7 +152,7 @@ class Memory:
         """The kept rows of a slot that are met."""
         if slot.id in self.kept:
             return met.of(self.kept[slot.id])
-        numbers = (TICK, COUNT) if slot.mode is Mode.CHANGES else (TICK,)
+        numbers = (TICK, COUNT) if slot.form is Form.CHANGES else (TICK,)
         none = {name: pa.array([], pa.int64()) for name in numbers}
         return pa.table({ITEM: to_arrow([], slot.item), **none})
 
@@ -196,7 +197,7 @@ class Memory:
     def _keep(self, tables: Mapping[str, pa.Table]) -> None:
         for slot in self.plan.slots:
             new, old = tables[_slot(slot.id)], self.kept.get(slot.id)
-            if slot.mode is not Mode.LAST and old is not None:
+            if slot.form is not Form.VALUES and old is not None:
                 new = pa.concat_tables([old, new])
             self.kept[slot.id] = new.combine_chunks()
 

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.catalog.forms import Form
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.materialize import Materialize
 
 
@@ -16,7 +17,7 @@ class Past(Protocol):
     """What earlier ranges left."""
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows `item, t[, ord]` of the slot as its mode says; of a log `item, t, n`.
+        """The committed rows `item, t[, ord]` of the slot as its form says; of a log `item, t, n`.
 
         None where there are none.
         """
@@ -45,13 +46,13 @@ class Overlay:
         earlier, new = self.before.rows(slot), self.found.get(slot.id)
         if new is None or earlier is None:
             return new if earlier is None else earlier
-        return new if slot.mode is Mode.LAST else earlier.unionByName(new)
+        return new if slot.form is Form.VALUES else earlier.unionByName(new)
 
     def after(self, kept: Mapping[StateSlot, DataFrame]) -> Overlay:
         """The past of the next tick."""
         found = dict(self.found)
         for slot, frame in kept.items():
-            adds = slot.mode is not Mode.LAST and slot.id in found
+            adds = slot.form is not Form.VALUES and slot.id in found
             rows = found[slot.id].unionByName(frame) if adds else frame
             found[slot.id], _ = self.materialize(rows)
         return Overlay(self.before, self.materialize, found)

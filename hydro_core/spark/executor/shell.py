@@ -1,8 +1,8 @@
 """The shell around the executor: runs ranges of ticks, wherever their past and results are.
 
-Here a job that failed because Spark could not tell what a function gives runs again, any other
-failure becomes an error for people or a bug, long ranges are run in parts, and a range in which a
-tick fails is run up to that tick.
+Here a job that failed because Spark could not tell what a function gives runs again, and so does
+one that needs rows of an executor which has ended; any other failure becomes an error for people or
+a bug, long ranges are run in parts, and a range in which a tick fails is run up to that tick.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.executor.job import Storage
+from hydro_core.spark.executor.lost_rows import with_other_executors
 from hydro_core.spark.functions.guards import FailedGuards, exactly_run
 from hydro_core.spark.functions.reruns import GuardedFunction
 
@@ -46,7 +47,7 @@ def attempt(
     with failures_as_errors(
         storage.plan.typed, storage.directory, first if first == last else None
     ):
-        return exactly_run(run, storage.settings, in_python)
+        return with_other_executors(lambda: exactly_run(run, storage.settings, in_python))
 
 
 def run_ticks(storage: Storage[T], first: int, last: int, longest: int | None) -> Iterator[T]:

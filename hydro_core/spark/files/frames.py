@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
+from itertools import pairwise
 from operator import or_
 from typing import NoReturn
 
@@ -14,18 +16,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
-from hydro_core.files.arrived import Arrived, arrive, is_exact, require_read
-from hydro_core.files.cut import Cut, InputSummary, Misfit
+from hydro_core.files.cut import Cut, InputSummary
 from hydro_core.files.inputs import (
     NO_TICK,
     FileRow,
     InputFile,
     demands,
     refuse_early,
-    refuse_mixed,
     refuse_without_tick,
 )
-from hydro_core.files.places import FoundFiles
+from hydro_core.files.places import FileSet
 from hydro_core.files.rows import (
     CURE,
     FILE,
@@ -37,18 +37,16 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    WantedColumns,
     input_error,
 )
-from hydro_core.spark.files.tick_column import tick_of
-from hydro_core.spark.files.workers import read_in_workers, survey
+from hydro_core.files.scan import Findings, Misfit, Scan, scans_of
+from hydro_core.spark.files.workers import rows_in_workers, survey
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.stores import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import TickRange, micros
-from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (
     DATE,
     TIMESTAMP_NTZ,
@@ -61,18 +59,53 @@ from hydro_core.types.item import (
 )
 
 
-def arrived_on(
+def tick_of(ticks: TickRange, number: Column, moment: Column) -> Column:
+    """The tick of a row, by the number or the moment that its tick column holds."""
+    feed = ticks.feed
+    if feed is not None:
+        known = feed.needed(ticks.ticks[0], ticks.ticks[-1])
+        pairs = [(F.lit(other), F.lit(feed.arrives(other))) for other in known]
+        own = F.create_map(*(one for pair in pairs for one in pair))[number]
+        return own.cast("long")
+    if ticks.calendar is None:
+        return number
+    return F.coalesce(number, _window_of(moment, ticks.starts) + F.lit(ticks.first))
+
+
+def _window_of(moment: Column, starts: Sequence[datetime]) -> Column:
+    """The number of the window that holds a moment, by where windows begin.
+
+    It is negative or too large where none does.
+    """
+    begin = [micros(start) for start in starts]
+    steps = {later - start for start, later in pairwise(begin)}
+    if len(steps) == 1:
+        return _step_of(moment, begin[0], steps.pop())
+    passed = F.filter(F.array(*map(F.lit, begin)), lambda start: start <= F.unix_micros(moment))
+    return (F.size(passed) - 1).cast("long")
+
+
+def _step_of(moment: Column, start: int, step: int) -> Column:
+    """The number of the window that holds a moment, where all are of one length in microseconds.
+
+    It is exact, as a division would not be, which is one of doubles.
+    """
+    since = F.unix_micros(moment) - F.lit(start)
+    return F.call_function("div", since - F.pmod(since, F.lit(step)), F.lit(step))
+
+
+def scans_on(
     session: SparkSession, files: Sequence[InputFile], declared: Mapping[str, ItemType]
-) -> list[Arrived]:
+) -> list[Scan]:
     """The inputs; Spark's workers look through files where only all of their rows tell types."""
-    return arrive(files, declared, partial(survey, session))
+    return scans_of(files, declared, partial(survey, session))
 
 
 @dataclass(frozen=True, slots=True)
 class InputRows:
     """The rows of an input: columns `c0 …` of the items, `number` and `moment` of the ticks."""
 
-    arrived: Arrived
+    scan: Scan
     frame: DataFrame
     summary: InputSummary
     checked: bool
@@ -80,7 +113,7 @@ class InputRows:
 
     def items(self, cut: Cut) -> DataFrame:
         """The items with their ticks: (item, t)."""
-        item = item_of(self.arrived.item, self.arrived.columns)
+        item = item_of(self.scan.item, self.scan.columns)
         return self.frame.select(item, self._tick(cut).cast("long").alias(TICK))
 
     def misfit(self, cut: Cut) -> Misfit | None:
@@ -90,17 +123,17 @@ class InputRows:
     def refuse_early(self, start: datetime | None) -> NoReturn:
         """Names the first row that is of no tick, as the files have them."""
         value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
-        frame = self.frame if self.checked else _placed(self.frame.sparkSession, self.arrived)
+        frame = self.frame if self.checked else _placed(self.frame.sparkSession, self.scan)
         bound = 0 if start is None else micros(start)
         too_early = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
         if too_early is None:
             raise ValueError("there is an early row")
-        place = FileRow(self.arrived.found.files[too_early[0]], too_early[1])
+        place = FileRow(self.scan.fileset.files[too_early[0]], too_early[1])
         told = too_early[2] if start is None else _moment(too_early[2])
-        refuse_early(self.arrived.file, place, told, start)
+        refuse_early(self.scan.file, place, told, start)
 
     def _tick(self, cut: Cut) -> Column:
-        if self.arrived.file.column is None:
+        if self.scan.file.column is None:
             return F.lit(0)
         return tick_of(cut.ticks, F.col(NUMBER), F.col(MOMENT))
 
@@ -110,37 +143,30 @@ class InputRows:
             self.frame.unpersist()
 
 
-def rows_of(session: SparkSession, arrived: Arrived) -> InputRows:
+def rows_of(session: SparkSession, scan: Scan) -> InputRows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
-    if arrived.found.is_plain and is_exact(arrived, arrived.columns):
-        frame = native_rows(session, arrived)
+    if scan.fileset.is_plain and scan.is_exact:
+        frame = native_rows(session, scan)
         # Where there are nulls that may not be, the workers tell their rows.
-        if not lacks(frame, arrived.item):
-            return InputRows(arrived, frame, _summary(arrived, frame), checked=False)
-    made = WantedColumns(arrived.columns, arrived.file.column, required_columns(arrived.item))
-    frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
+        if not lacks(frame, scan.item):
+            return InputRows(scan, frame, _summary(scan, frame), checked=False)
+    frame = rows_in_workers(session, scan.fileset.files, scan.fileset.form, scan.wanted)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        refuse_unread(arrived, frame, arrived.found.files)
-        return InputRows(arrived, frame, _summary(arrived, frame), checked=True)
+        refuse_unread(scan, frame, scan.fileset.files)
+        return InputRows(scan, frame, _summary(scan, frame), checked=True)
     except BaseException:
         frame.unpersist()
         raise
 
 
-def native_rows(session: SparkSession, arrived: Arrived, zone: str = "UTC") -> DataFrame:
-    """The rows of plain files of exact types as Spark reads them by itself: `c0 …` and their ticks.
-
-    Args:
-        session: reads them.
-        arrived: the input.
-        zone: that of dates, and of times that name none, in the tick column.
-    """
-    return _native(_stored(session, arrived.found), arrived, arrived.columns, zone)
+def native_rows(session: SparkSession, scan: Scan) -> DataFrame:
+    """The rows of plain files of exact types as Spark reads them by itself: `c0 …` and ticks."""
+    return _native(_stored(session, scan.fileset), scan, scan.columns)
 
 
-def _stored(session: SparkSession, found: FoundFiles) -> DataFrame:
+def _stored(session: SparkSession, found: FileSet) -> DataFrame:
     """The columns as they are stored."""
     if found.version is not None:
         reader = session.read.format("delta").option("versionAsOf", found.version)
@@ -191,31 +217,27 @@ def _nulls_among(column: Column, element: ItemType) -> Iterator[Column]:
 
 
 def _native(
-    stored: DataFrame,
-    arrived: Arrived,
-    columns: Mapping[str, ItemType],
-    zone: str,
-    *beside: Column,
+    stored: DataFrame, scan: Scan, columns: Mapping[str, ItemType], *beside: Column
 ) -> DataFrame:
     items = [
         F.col(quoted(name)).cast(spark_type(to)).alias(f"c{i}")
         for i, (name, to) in enumerate(columns.items())
     ]
-    number, moment = _tick_columns(arrived, zone)
+    number, moment = _tick_columns(scan)
     return stored.select(*items, number.alias(NUMBER), moment.alias(MOMENT), *beside)
 
 
-def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
+def _tick_columns(scan: Scan) -> tuple[Column, Column]:
     """The number of a row's tick and the moment in UTC that its tick column holds, one of them."""
-    nothing, column = F.lit(None), arrived.file.column
+    nothing, column = F.lit(None), scan.file.column
     if column is None:
         return nothing.cast("long"), nothing.cast("timestamp")
-    value, of = F.col(quoted(column)), (arrived.found.types or {})[column]
+    value, of = F.col(quoted(column)), (scan.fileset.types or {})[column]
     if is_integer(of):
         return value.cast("long"), nothing.cast("timestamp")
     moment = value.cast("timestamp")
-    is_wall = zone != "UTC" and of in (DATE, TIMESTAMP_NTZ)
-    return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
+    is_wall = scan.zone != "UTC" and of in (DATE, TIMESTAMP_NTZ)
+    return nothing.cast("long"), F.to_utc_timestamp(moment, scan.zone) if is_wall else moment
 
 
 def within(rows: DataFrame, ticks: TickRange | None, *, without_tick: bool = False) -> DataFrame:
@@ -248,11 +270,11 @@ def first_misfit(rows: DataFrame, tick: Column) -> Misfit | None:
     return None if found is None else Misfit(*found)
 
 
-def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]) -> None:
+def refuse_unread(scan: Scan, frame: DataFrame, files: Sequence[DataPlace]) -> None:
     """Refuses files that cannot be read, columns that are missing, rows that are of no tick.
 
     Args:
-        arrived: the input.
+        scan: the input.
         frame: what the workers have read of it.
         files: those that they have read.
     """
@@ -271,33 +293,41 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[DataPlace]
     unread, without_tick, names, too_early, rows, numbers, moments = told
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
-    if arrived.found.form.declared:
-        read: dict[DataPlace, dict[str, None]] = {}
-        for each in names:
-            read.setdefault(files[each[FILE]], {}).update(dict.fromkeys(each[NAMES].split("\n")))
-        require_read(arrived, arrived.columns, read)
-    if arrived.file.column is None:
-        return
-    tolerant = arrived.found.form.tolerant
-    if without_tick is not None or (numbers + moments < rows and not tolerant):
-        refuse_without_tick(
-            arrived.file, NO_TICK if without_tick is None else without_tick[PROBLEM]
-        )
-    if numbers and moments:
-        refuse_mixed(arrived.file, arrived.file)
-    if too_early is not None:
-        refuse_early(
-            arrived.file, FileRow(files[too_early[FILE]], too_early[ROW]), too_early[NUMBER], None
-        )
+    found = Findings(numbers=bool(numbers), moments=bool(moments), too_early=too_early)
+    for each in names:
+        found.note(files[each[FILE]], each[NAMES].split("\n"))
+    if without_tick is not None:
+        found.without_tick = without_tick[PROBLEM]
+    elif numbers + moments < rows and not scan.fileset.form.tolerant:
+        found.without_tick = NO_TICK
+    found.refuse(scan, files)
 
 
-def _summary(arrived: Arrived, frame: DataFrame) -> InputSummary:
+def read_in_workers(
+    session: SparkSession, scan: Scan, files: Sequence[DataPlace]
+) -> tuple[DataFrame, Counter[int]]:
+    """The rows (item, t) of some files that are of the ticks of a scan, and how many each has.
+
+    Raises:
+        DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
+    """
+    frame = rows_in_workers(session, files, scan.fileset.form, scan.wanted)
+    refuse_unread(scan, frame, files)
+    rows = within(frame, scan.ticks, without_tick=scan.fileset.form.tolerant)
+    misfit = first_misfit(rows, F.col(TICK))
+    if misfit is not None:
+        scan.refuse_misfit(misfit, files)
+    counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))
+    return rows.select(item_of(scan.item, scan.columns), TICK), counts
+
+
+def _summary(scan: Scan, frame: DataFrame) -> InputSummary:
     extremes = [f(c) for c in (NUMBER, MOMENT) for f in (F.min, F.max)]
     without_tick = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
     found = frame.agg(F.count(F.lit(1)), without_tick, *_as_longs(extremes)).collect()[0]
     rows, nulls, low, high, first, last = found
-    if nulls and arrived.file.column is not None:
-        refuse_without_tick(arrived.file, NO_TICK)
+    if nulls and scan.file.column is not None:
+        refuse_without_tick(scan.file, NO_TICK)
     numbers = None if low is None else (low, high)
     moments = None if first is None else (_moment(first), _moment(last))
     return InputSummary(rows, numbers, moments)
@@ -315,13 +345,13 @@ def _moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def _placed(session: SparkSession, arrived: Arrived) -> DataFrame:
+def _placed(session: SparkSession, scan: Scan) -> DataFrame:
     """The ticks of rows with their places in files, which only the files of a Delta table tell."""
-    names = [uri_of(path) for path in arrived.found.files]
+    names = [uri_of(path) for path in scan.fileset.files]
     numbers = F.create_map(*(F.lit(x) for n, name in enumerate(names) for x in (name, n)))
     place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
     row = F.col("_metadata.row_index").alias(ROW)
-    files = [spark_name(session, file) for file in arrived.found.files]
-    base = unpatterned(session, arrived.found.form.base)
+    files = [spark_name(session, file) for file in scan.fileset.files]
+    base = unpatterned(session, scan.fileset.form.base)
     stored = session.read.option("basePath", base).parquet(*files)
-    return _native(stored, arrived, {}, "UTC", place, row)
+    return _native(stored, scan, {}, place, row)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.files.arrived import Arrived
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.outputs import OutputFolders
@@ -24,7 +23,7 @@ from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import NoPast, Overlay
 from hydro_core.spark.executor.shell import attempt, run_ticks
-from hydro_core.spark.files.frames import InputRows, arrived_on, rows_of
+from hydro_core.spark.files.frames import InputRows, rows_of, scans_on
 from hydro_core.spark.files.outputs import RowCounts, counts_of, counts_of_files, written
 from hydro_core.spark.frames.few_rows import for_few_rows, together
 from hydro_core.spark.frames.materialize import checkpointed, released
@@ -73,25 +72,23 @@ class Inputs:
     ) -> None:
         with failures_as_errors():
             self.spark = _session(spark or shared_session(settings.spark))
-            self._arrived = arrived_on(self.spark, files, declared)
+            self._scans = scans_on(self.spark, files, declared)
         self.settings = settings
 
     @property
     def types(self) -> Mapping[str, ItemType]:
-        """The types of the items, by the inputs' names."""
-        return {arrived.file.name: arrived.item for arrived in self._arrived}
+        return {scan.file.name: scan.item for scan in self._scans}
 
     def rows(self, types: Mapping[str, ItemType], stack: ExitStack) -> list[InputRows]:
         """The rows of all inputs, released when the stack is left."""
-        size = sum(arrived.found.bytes for arrived in self._arrived)
+        size = sum(scan.fileset.bytes for scan in self._scans)
         if size < _SMALL:
             for_few_rows(self.spark)
         else:
             self._for_many_rows(size)
         found = []
-        for arrived in self._arrived:
-            item = types[arrived.file.name]
-            rows = rows_of(self.spark, Arrived(arrived.file, arrived.found, item))
+        for scan in self._scans:
+            rows = rows_of(self.spark, replace(scan, item=types[scan.file.name]))
             stack.callback(rows.release)
             found.append(rows)
         return found
@@ -150,7 +147,6 @@ class _Files:
 
     @property
     def plan(self) -> TickPlan:
-        """The plan that runs."""
         return self.work.plan
 
     @property
@@ -170,7 +166,7 @@ class _Files:
             first,
             last,
             work.spark,
-            {r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs},
+            {r.scan.file.name: together(r.items(work.cut).where(within)) for r in work.inputs},
             past=self.past,
             settings=work.settings,
             times=work.cut.calendar.times(first, last) if work.cut.calendar else {},

@@ -6,7 +6,7 @@ The workers read as `rows_of_file` does, a file a task and a piece of it at a ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir
+from contextlib import AbstractContextManager, chdir, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,17 @@ from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.pieces import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, Remote
 
 
-def read_in_workers(
+def rows_in_workers(
     session: SparkSession, files: Sequence[DataPlace], form: FileForm, wanted: WantedColumns
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""
     here = Path.cwd()
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Paths are relative to where the command runs; a worker may have started elsewhere.
-        with chdir(here):
+        with _where_asked(here, files):
             for number in _numbers(batches):
                 yield from rows_of_file(files[number], number, form, wanted)
 
@@ -46,7 +45,7 @@ def survey(
         for number in _numbers(batches):
             said, problem, cure = None, None, None
             try:
-                with chdir(here):
+                with _where_asked(here, files):
                     said = found(files[number])
             except InfrastructureError:
                 raise
@@ -59,6 +58,13 @@ def survey(
     schema = f"n long, said binary, {PROBLEM} string, {CURE} string"
     answers = _tasks(session, len(files)).mapInArrow(rows, schema).orderBy("n").collect()
     return [_answer(a) for a in answers]
+
+
+def _where_asked(here: Path, files: Sequence[DataPlace]) -> AbstractContextManager[None]:
+    """Within it a worker finds files by paths that are relative to where the command runs: it may
+    have started elsewhere. On another machine, which reads a store, there is no such place.
+    """
+    return nullcontext() if all(isinstance(file, Remote) for file in files) else chdir(here)
 
 
 def _answer(answer: Any) -> bytes | DataError:

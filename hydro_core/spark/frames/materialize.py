@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
@@ -25,6 +26,8 @@ _ONCE = re.compile(
 """Nodes whose rows Spark keeps, or sends through an exchange that it does not show."""
 
 _for_each_job: ContextVar[HeldRows | None] = ContextVar("for_each_job", default=None)
+_until_the_end: ContextVar[list[DataFrame] | None] = ContextVar("until_the_end", default=None)
+"""The frames whose rows stay with the executors, within `held_until_the_end`."""
 
 Materialize = Callable[[DataFrame], tuple[DataFrame, int]]
 """From a frame to one with the same rows and no plan behind it, and the number of its rows.
@@ -36,6 +39,7 @@ It runs a job.
 def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows stay with Spark's executors; for data of any size."""
     kept = _without_constraints(_with_own_columns(frame).localCheckpoint(eager=False))
+    _note(kept)
     return kept, kept.count()
 
 
@@ -78,6 +82,36 @@ def released(spark: SparkSession) -> Iterator[None]:
                 rows.unpersist(False)
 
 
+@contextmanager
+def held_until_the_end() -> Iterator[None]:
+    """What is computed once within, by `checkpointed` or `held`, is given up at the end.
+
+    Spark itself finds out that nobody needs it when the JVM has collected its garbage: until then
+    a range would have half of its memory at most, and the rows of those before it the rest.
+    """
+    frames: list[DataFrame] = []
+    token = _until_the_end.set(frames)
+    try:
+        yield
+    finally:
+        _until_the_end.reset(token)
+        with suppress(Py4JError, OSError):  # a JVM that has ended holds nothing
+            for frame in frames:
+                _rows_of(frame).unpersist(False)
+
+
+def _note(kept: DataFrame) -> None:
+    frames = _until_the_end.get()
+    if frames is not None:
+        frames.append(kept)
+
+
+def _rows_of(kept: DataFrame) -> Any:
+    """The RDD of a frame that is checkpointed."""
+    rows: Any = kept._jdf.queryExecution().logical()  # noqa: SLF001
+    return rows.rdd()
+
+
 def _kept(spark: SparkSession) -> dict[int, Any]:
     context = spark.sparkContext._jsc  # noqa: SLF001 - Spark offers Python no other way
     return {} if context is None else dict(context.getPersistentRDDs())
@@ -95,6 +129,8 @@ def held(frame: DataFrame) -> DataFrame:
     for_each_job = _for_each_job.get()
     if for_each_job is not None:
         for_each_job.add(kept, frame)
+    else:
+        _note(kept)
     return kept
 
 
@@ -122,7 +158,7 @@ class HeldRows:
     def add(self, kept: DataFrame, planned: DataFrame) -> None:
         """Notes a frame that no job has computed yet, and the one that it was made of."""
         self.of_each_job &= is_of_each_job(planned)
-        rows: Any = kept._jdf.queryExecution().logical().rdd()  # noqa: SLF001
+        rows = _rows_of(kept)
         # What is checkpointed forgets what it is made of, and could not be computed again.
         getattr(rows, "checkpointData_$eq")(self._none)
         self._numbers.append(rows.id())

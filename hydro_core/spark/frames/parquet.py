@@ -8,18 +8,23 @@ session may be the user's own; so they are set before each write, and footers ar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.stores import written_to
 from hydro_core.spark.session.session import PARQUET
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.places import entries_in
 from hydro_core.storage.remote import DataPlace
+
+_ROWS_OF_A_FILE = 5_000_000
+"""The most that are looked through at once where rows are looked up by this process: a file."""
 
 _SMALL_GROUP = MEBIBYTE
 """The bytes of a row group: those of some ten thousand rows."""
@@ -38,20 +43,50 @@ def write_parquet(
 
     Raises:
         DataError: the files have other columns or types than those (code `state`).
+        InfrastructureError: executors have written them to disks of their own (code `config`).
     """
     conf = frame.sparkSession.conf
     for option, value in PARQUET.items():
         if conf.get(option, None) != value:
             conf.set(option, value)
-    writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    seen = _Seen(frame, folder)
+    writer = seen.frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     if in_small_groups:
         writer = writer.option("parquet.block.size", str(_SMALL_GROUP))
+    writer = writer.option("maxRecordsPerFile", str(_ROWS_OF_A_FILE))
     writer.option("compression", "snappy").parquet(written_to(frame.sparkSession, folder))
     files = [file for file in entries_in(folder) if file.suffix == ".parquet"]
     footers = {file: pq.read_metadata(opened(file)) for file in files}
     for file, footer in footers.items():
         _refuse_others(file, footer.schema.to_arrow_schema(), declared)
+    seen.refuse_lost(sum(footer.num_rows for footer in footers.values()))
     return {file: footer.num_rows for file, footer in footers.items()}
+
+
+class _Seen:
+    """Counts what executors write to a directory of this machine: to that of another one they write
+    without an error, and nothing of it is here.
+    """
+
+    def __init__(self, frame: DataFrame, folder: DataPlace) -> None:
+        elsewhere = not str(frame.sparkSession.sparkContext.master).startswith("local")
+        self._folder = folder
+        self._rows = Observation() if elsewhere and isinstance(folder, Path) else None
+        self.frame = frame
+        if self._rows is not None:
+            self.frame = frame.observe(self._rows, F.count(F.lit(1)).alias("rows"))
+
+    def refuse_lost(self, there: int) -> None:
+        """Raises where more rows were written than are here."""
+        if self._rows is None or (rows := self._rows.get["rows"]) == there:
+            return
+        raise InfrastructureError.of(
+            "config",
+            f"executors have written {rows:,} rows below {self._folder.parent}, of which "
+            f"{there:,} are here: that directory is another one on their machines",
+            help="name a store as `data` in `[storage]`, or mount the directory at the same "
+            "path on all nodes",
+        )
 
 
 def _refuse_others(file: DataPlace, found: pa.Schema, declared: pa.Schema) -> None:
@@ -62,13 +97,11 @@ def _refuse_others(file: DataPlace, found: pa.Schema, declared: pa.Schema) -> No
         return
     differ = [n for n in (*wanted, *is_there) if is_there.get(n) != wanted.get(n)]
     name = differ[0] if differ else next(iter(wanted))
-    raise DataError(
-        Diagnostic(
-            "state",
-            f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
-            f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
-            help="take options of `spark.sql.parquet` out of Spark's configuration",
-        )
+    raise DataError.of(
+        "state",
+        f"Spark wrote the column `{name}` of {file.parent} as {is_there.get(name, 'nothing')}, "
+        f"and it is {wanted.get(name, 'not declared')}: nothing of it is committed",
+        help="take options of `spark.sql.parquet` out of Spark's configuration",
     )
 
 

@@ -21,7 +21,8 @@ from hydro_core.storage.remote import DataPlace, Remote
 
 _UNQUOTED = "/=@!$&'()*+,;:~-._"
 _MARK = "hydrotick.stores"
-"""The property of the JVM that names the stores whose jars it has."""
+"""The property of the JVM that names the stores whose jars it has; with an application behind it,
+those whose jars were sent to its executors."""
 
 
 def spark_name(session: SparkSession, place: DataPlace) -> str:
@@ -65,15 +66,24 @@ def reach(session: SparkSession, place: Remote, share: Path | None = None) -> No
     """Lets a session read and write in the bucket that a place is in."""
     context: Any = session.sparkContext
     jvm, conf = context._jvm, context._jsc.hadoopConfiguration()  # noqa: SLF001 - Spark has no other way
-    known = jvm.System.getProperty(_MARK) or ""
-    if place.kind not in known.split(","):
-        # Java's class loader of Spark takes jars while it runs; executors elsewhere are sent them.
+    for jar in _missing(jvm, _MARK, place.kind, share):
+        # Java's class loader of Spark takes jars while it runs.
         loader = jvm.Thread.currentThread().getContextClassLoader()
-        for jar in store_made_ready(share or default_share(), place.kind):
-            loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
-            if not context.master.startswith("local"):
-                context._jsc.addJar(str(jar))  # noqa: SLF001
-        jvm.System.setProperty(_MARK, ",".join(filter(None, (known, place.kind))))
+        loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+    if not context.master.startswith("local"):
+        # Executors elsewhere are sent them, by each application that they run for.
+        for jar in _missing(jvm, f"{_MARK}.{context.applicationId}", place.kind, share):
+            context._jsc.addJar(str(jar))  # noqa: SLF001
     for name, value in for_hadoop(place.kind, place.bucket, place.settings).items():
         if conf.get(name) != value:
             conf.set(name, value)
+
+
+def _missing(jvm: Any, mark: str, kind: str, share: Path | None) -> tuple[Path, ...]:
+    """The jars of a kind of store, where a property of the JVM does not name it; it does then."""
+    known = jvm.System.getProperty(mark) or ""
+    if kind in known.split(","):
+        return ()
+    jars = store_made_ready(share or default_share(), kind)
+    jvm.System.setProperty(mark, ",".join(filter(None, (known, kind))))
+    return jars

@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.catalog.io import SOURCE
-from hydro_core.errors import DataError, Diagnostic
-from hydro_core.files.landed import ArrowRows, misfit
+from hydro_core.errors import DataError
 from hydro_core.files.plain import plain_table
+from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
@@ -200,13 +200,11 @@ def _columns(name: str, item: ItemType, there: list[str]) -> list[str]:
         return wanted
     listed = ", ".join(f"`{column}`" for column in missing)
     has = ", ".join(f"`{column}`" for column in there)
-    raise DataError(
-        Diagnostic(
-            code="input",
-            message=f"the input `{name}` has no column {listed}; it has {has or 'none'}",
-            operator=SOURCE.name,
-            help="declare the columns that the data has, or rename them in the data",
-        )
+    raise DataError.of(
+        "input",
+        f"the input `{name}` has no column {listed}; it has {has or 'none'}",
+        operator=SOURCE.name,
+        help="declare the columns that the data has, or rename them in the data",
     )
 
 
@@ -231,13 +229,11 @@ def _fits(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
 
 
 def _unfit(name: str, item: ItemType, why: str) -> DataError:
-    return DataError(
-        Diagnostic(
-            code="input",
-            message=f"the input `{name}` does not hold items of type {item}: {why}",
-            operator=SOURCE.name,
-            help="declare the type that the data has, or convert the data before it lands",
-        )
+    return DataError.of(
+        "input",
+        f"the input `{name}` does not hold items of type {item}: {why}",
+        operator=SOURCE.name,
+        help="declare the type that the data has, or convert the data before it lands",
     )
 
 
@@ -254,11 +250,9 @@ def ticks_within(batches: Mapping[str, Batch], first: int, last: int) -> None:
         nulls = batch.rows[TICK].null_count
         if nulls or found["min"] < first or found["max"] > last:
             wrong = "no tick" if nulls else f"ticks from {found['min']} to {found['max']}"
-            raise DataError(
-                Diagnostic(
-                    code="input",
-                    message=f"the input `{name}` has rows of {wrong}, not of {first} to {last}",
-                    operator=SOURCE.name,
-                    help="give each range the rows of its own ticks",
-                )
+            raise DataError.of(
+                "input",
+                f"the input `{name}` has rows of {wrong}, not of {first} to {last}",
+                operator=SOURCE.name,
+                help="give each range the rows of its own ticks",
             )

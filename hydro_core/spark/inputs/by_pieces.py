@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.files.arrived import Arrived
-from hydro_core.files.reading import read_here
-from hydro_core.files.rows import WantedColumns
+from hydro_core.files.reading import read
+from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.storage.remote import DataPlace
-from hydro_core.ticks.tick_range import NONE, Numbers, TickRange
+from hydro_core.ticks.tick_range import NONE, Numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,30 +24,24 @@ _HERE = 64 * MEBIBYTE
 
 
 def read_by_pieces(
-    spark: Callable[[], SparkSession],
-    arrived: Arrived,
-    made: WantedColumns,
-    files: Sequence[DataPlace],
-    ticks: TickRange | None,
+    spark: Callable[[], SparkSession], scan: Scan, files: Sequence[DataPlace]
 ) -> tuple[pa.Table | DataFrame, Counter[int]]:
-    """The rows (item, t) of some files that are of the ticks, and how many each tick has.
+    """The rows (item, t) of some files that are of the ticks of a scan, and how many each has.
 
     Args:
         spark: gives the session, where there is much to read.
-        arrived: the input.
-        made: the columns of its items, and the tick column.
+        scan: the input, and the ticks.
         files: those that may have rows of the ticks.
-        ticks: which ones; None: all rows are of tick 0.
 
     Raises:
         DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
     """
     if sum(file.stat().st_size for file in files) > _HERE:
         # Whoever only looks at what has landed does without Spark.
-        from hydro_core.spark.inputs.by_workers import read_by_workers
+        from hydro_core.spark.files.frames import read_in_workers
 
-        return read_by_workers(spark(), arrived, made, files, ticks)
-    rows = read_here(arrived, made, ticks, files)
+        return read_in_workers(spark(), scan, files)
+    rows = read(scan, files)
     return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)
 
 

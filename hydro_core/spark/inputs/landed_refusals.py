@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow.compute as pc
 
-from hydro_core.errors import DataError, Diagnostic
-from hydro_core.files.arrived import Arrived
+from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile, refuse, require_columns, require_ticks
-from hydro_core.files.places import DELTA, FoundFiles
+from hydro_core.files.places import DELTA, FileSet
+from hydro_core.files.scan import Scan
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.storage.delta import delta_table
@@ -31,14 +31,14 @@ def as_changes(file: InputFile) -> Iterator[None]:
         refuse(file, str(problem), "give the start and end of each tick")
 
 
-def refuse_unfit(arrived: Arrived, before: InputRead | None) -> None:
+def refuse_unfit(scan: Scan, before: InputRead | None) -> None:
     """Refuses an input that cannot be what the ticks are read from."""
-    _refuse_another_kind(arrived.file, arrived.found, before)
-    require_columns(arrived.file, arrived.columns, arrived.found.names, arrived.found.lacking)
-    require_ticks(arrived.file, arrived.found.types)
+    _refuse_another_kind(scan.file, scan.fileset, before)
+    require_columns(scan.file, scan.columns, scan.fileset.names, scan.fileset.lacking)
+    require_ticks(scan.file, scan.fileset.types)
 
 
-def _refuse_another_kind(file: InputFile, found: FoundFiles, before: InputRead | None) -> None:
+def _refuse_another_kind(file: InputFile, found: FileSet, before: InputRead | None) -> None:
     """Refuses an input that was something else when the ticks before were read, in that place."""
     if before is None or before.location != file.path:
         return
@@ -52,17 +52,17 @@ def _refuse_another_kind(file: InputFile, found: FoundFiles, before: InputRead |
         )
 
 
-def has_rows_without_tick(arrived: Arrived, rows: ds.Dataset, column: str) -> bool:
+def has_rows_without_tick(scan: Scan, rows: ds.Dataset, column: str) -> bool:
     """Whether a row would never arrive, without a tick or of a negative one; statistics tell."""
-    if is_integer((arrived.found.types or {})[column]):
+    if is_integer((scan.fileset.types or {})[column]):
         return bool(rows.count_rows(filter=pc.field(column).is_null() | (pc.field(column) < 0)))
-    if arrived.found.version is None:
+    if scan.fileset.version is None:
         return bool(rows.count_rows(filter=pc.field(column).is_null()))
-    table = delta_table(arrived.file.place, arrived.found.version)
+    table = delta_table(scan.file.place, scan.fileset.version)
     count = f"null_count.{column}"
     return any(row[count] for row in data_files(table, count))
 
 
 def refuse_input(name: str, message: str, cure: str) -> NoReturn:
     """Raises an error of an input (code `input`)."""
-    raise DataError(Diagnostic("input", f"input `{name}`: {message}", help=cure))
+    raise DataError.of("input", f"input `{name}`: {message}", help=cure)

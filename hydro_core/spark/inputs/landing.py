@@ -9,30 +9,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
-from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import demands
 from hydro_core.files.pieces import damage_told
-from hydro_core.files.places import DELTA, FoundFiles
+from hydro_core.files.places import DELTA
 from hydro_core.files.plain import plain_table
-from hydro_core.files.rows import WantedColumns as Made
+from hydro_core.files.scan import Scan
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.arrivals.displaced import arriving, as_of, own_rows
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable, landings_of
-from hydro_core.spark.inputs.arrivals.seen import Seen
-from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
+from hydro_core.spark.inputs.arrivals.late_rows import arriving, as_of, own_rows
+from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_rows_without_tick, refuse_input
@@ -41,54 +39,12 @@ from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, tick_of_value
+from hydro_core.ticks.tick_range import NONE, Numbers, tick_of_value
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.displaced import Rows
-
-
-@dataclass(frozen=True, slots=True)
-class InputRange:
-    """An input at a range of ticks."""
-
-    arrived: Arrived
-    columns: Mapping[str, ItemType]
-    ticks: TickRange | None
-    read: InputRead
-
-    @property
-    def column(self) -> str | None:
-        """The column that tells the ticks; None: all is of tick 0."""
-        return self.arrived.file.column
-
-    @property
-    def name(self) -> str:
-        """The input's name."""
-        return self.arrived.file.name
-
-    @property
-    def found(self) -> FoundFiles:
-        """Where its rows lie."""
-        return self.arrived.found
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that are read: those of its items, and the one that tells the ticks."""
-        return list(dict.fromkeys([*self.columns, *([self.column] if self.column else [])]))
-
-    def where(self, rows: ds.Dataset) -> ds.Expression | None:
-        """What surely holds of the rows of the ticks; None: of all of them."""
-        if self.ticks is None or self.column is None:
-            return None
-        return self.ticks.within(self.column, rows.schema.field(self.column).type)
-
-    def numbers(self, rows: pa.Table | pa.RecordBatch) -> Numbers:
-        """The ticks of rows."""
-        if self.ticks is None or self.column is None:
-            return np.zeros(rows.num_rows, np.int64)
-        return self.ticks.numbers(rows[self.column])
+    from hydro_core.spark.inputs.arrivals.late_rows import Rows
 
 
 class InputBatches:
@@ -121,7 +77,7 @@ class InputBatches:
         self,
         first: int,
         last: int,
-        seen: Mapping[str, Seen] | None = None,
+        seen: Mapping[str, LandingView] | None = None,
     ) -> Mapping[str, Batch]:
         """The batches of a range, as the inputs were seen; late rows come with its first tick.
 
@@ -147,7 +103,7 @@ class InputBatches:
         source = self.landings.sources[name]
         source.refuse_missing()
         try:
-            found = source.arrived(None if version is None else Snapshot(DELTA, version)).found
+            found = source.scan(None if version is None else Snapshot(DELTA, version)).fileset
             if found.dataset is None:
                 return None
             with damage_told(found.files, found.form):
@@ -156,115 +112,111 @@ class InputBatches:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
-    def _batch(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
+    def _batch(self, seen: LandingView, ticks: tuple[int, int]) -> Batch:
         own = self._as_they_lie(seen, ticks)
         if seen.off.touch(*ticks):
-            own = _joined(own, own_rows(seen.source, seen.arrived, seen.off, ticks))
+            own = _joined(own, own_rows(seen.source, seen.scan, seen.off, ticks))
         batch = _joined(own, _arriving(seen, ticks))
-        too_early = 0 if ticks[0] else seen.source.too_early(seen.arrived)
+        too_early = 0 if ticks[0] else seen.source.too_early(seen.scan)
         seen.refuse_changed()
         if not seen.off.touch(*ticks):
             refuse_unlisted(seen, own.read, ticks)
         recorded = seen.recorded(batch.read, self._directory, first=ticks[0])
         return replace(batch, read=replace(recorded, early=too_early))
 
-    def _as_they_lie(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
+    def _as_they_lie(self, seen: LandingView, ticks: tuple[int, int]) -> Batch:
         """The rows of the range itself; none where not all of them are read with it."""
         source = seen.source
         file, item = source.file, source.item
-        part = range_of(source, seen.arrived, ticks)
+        scan = source.at(seen.scan, ticks)
         if (file.column is None and ticks[0] > 0) or seen.off.touch(*ticks):
             empty = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
             counts = dict.fromkeys(range(ticks[0], ticks[1] + 1), 0)
-            return batch_of(file.name, empty, item, 0, replace(part.read, rows=0, counts=counts))
+            return batch_of(
+                file.name, empty, item, 0, replace(input_read(scan), rows=0, counts=counts)
+            )
         with as_changes(file):
             try:
-                if _is_whole(part):
-                    return self._whole(part)
+                if _is_whole(scan):
+                    return self._whole(scan)
             except FileNotFoundError:
                 raise
             except UNREADABLE:
                 # Which file cannot be read, and why, its pieces tell.
                 pass
-            return self._by_pieces(part, source.zone)
+            return self._by_pieces(scan)
 
-    def _whole(self, part: InputRange) -> Batch:
+    def _whole(self, scan: Scan) -> Batch:
         """Arrow or Spark reads the rows by itself."""
-        ticks, item, rows = part.ticks, part.arrived.item, part.found.dataset
+        item, rows = scan.item, scan.fileset.dataset
         if rows is None:
             raise ValueError("Arrow does not read them by itself")
-        where = part.where(rows)
-        if not part.found.is_plain or rows.count_rows(filter=where) <= self._small:
-            table = plain_table(rows.to_table(columns=part.names or None, filter=where))
-            numbers = part.numbers(table)
-            return _small(part, table.filter(pa.array(numbers != NONE)), numbers)
-        if part.column is None:
+        where = scan.where(rows)
+        if not scan.fileset.is_plain or rows.count_rows(filter=where) <= self._small:
+            table = plain_table(rows.to_table(columns=scan.names or None, filter=where))
+            numbers = scan.numbers(table)
+            return _small(scan, table.filter(pa.array(numbers != NONE)), numbers)
+        if scan.file.column is None:
             counts = Counter({0: rows.count_rows()})
         else:
             counts = Counter[int]()
-            for batch in rows.to_batches(columns=[part.column], filter=where):
-                counts.update(count_ticks(part.numbers(batch)))
-        zone = "UTC" if ticks is None else ticks.zone
-        kept = within(native_rows(self._spark(), part.arrived, zone), ticks)
-        frame = kept.select(item_of(item, part.columns), TICK)
-        return Batch(frame, item, _counted(part, counts))
+            for batch in rows.to_batches(columns=[scan.file.column], filter=where):
+                counts.update(count_ticks(scan.numbers(batch)))
+        kept = within(native_rows(self._spark(), scan), scan.ticks)
+        frame = kept.select(item_of(item, scan.columns), TICK)
+        return Batch(frame, item, _counted(scan, counts))
 
-    def _by_pieces(self, part: InputRange, zone: str) -> Batch:
+    def _by_pieces(self, scan: Scan) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
-        files = _of_range(part)
-        required = required_columns(part.arrived.item)
-        made = Made(part.columns, part.arrived.file.column, required, zone)
-        rows, counts = read_by_pieces(self._spark, part.arrived, made, files, part.ticks)
-        return Batch(rows, part.arrived.item, _counted(part, counts))
+        rows, counts = read_by_pieces(self._spark, scan, _of_range(scan))
+        return Batch(rows, scan.item, _counted(scan, counts))
 
 
-def range_of(source: LandingSource, arrived: Arrived, ticks: tuple[int, int]) -> InputRange:
-    """An input at a range of ticks."""
-    file, found = source.file, arrived.found
-    told = None if file.column is None else source.ticks(*ticks)
-    read = InputRead(file.name, None, file.path, found.version, found.kind)
-    return InputRange(arrived, source.columns, told, read)
+def input_read(scan: Scan) -> InputRead:
+    """What the ledger is to keep of a reading, apart from what the rows tell."""
+    found = scan.fileset
+    return InputRead(scan.file.name, None, scan.file.path, found.version, found.kind)
 
 
-def _small(part: InputRange, table: pa.Table, numbers: Numbers) -> Batch:
+def _small(scan: Scan, table: pa.Table, numbers: Numbers) -> Batch:
     kept = numbers[numbers != NONE]
-    read = _counted(part, count_ticks(kept))
-    return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
+    read = _counted(scan, count_ticks(kept))
+    return batch_of(scan.file.name, table, scan.item, pa.array(kept), read)
 
 
-def _is_whole(part: InputRange) -> bool:
+def _is_whole(scan: Scan) -> bool:
     """Whether Arrow and Spark read the rows by themselves; else they are read piece by piece.
 
     So it is with nulls that may not be, and rows that are of no tick, of which the pieces tell.
     """
-    rows = part.found.dataset
-    if rows is None or not is_exact(part.arrived, part.columns):
+    rows = scan.fileset.dataset
+    if rows is None or not scan.is_exact:
         return False
-    if any(map(demands, part.columns.values())):
+    if any(map(demands, scan.columns.values())):
         return False
-    if part.column is not None and has_rows_without_tick(part.arrived, rows, part.column):
+    if scan.file.column is not None and has_rows_without_tick(scan, rows, scan.file.column):
         return False
-    return not _lacks(part, rows)
+    return not _lacks(scan, rows)
 
 
-def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
+def _lacks(scan: Scan, rows: ds.Dataset) -> bool:
     """Whether there are nulls that may not be."""
-    required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
+    required = [ds.field(name).is_null() for name in required_columns(scan.item)]
     if not required:
         return False
     some = reduce(or_, required)
-    where = part.where(rows)
+    where = scan.where(rows)
     if where is not None:
         some &= where
     return bool(rows.count_rows(filter=some))
 
 
-def _counted(part: InputRange, counts: Counter[int]) -> InputRead:
+def _counted(scan: Scan, counts: Counter[int]) -> InputRead:
     """What the ledger is to keep: how many rows there were, and the ticks that had none."""
-    ticks = range(1) if part.ticks is None else part.ticks.ticks
-    empty = () if part.ticks is None else tuple(tick for tick in ticks if not counts[tick])
+    ticks = range(1) if scan.ticks is None else scan.ticks.ticks
+    empty = () if scan.ticks is None else tuple(tick for tick in ticks if not counts[tick])
     known = {tick: counts[tick] for tick in ticks}
-    return replace(part.read, rows=counts.total(), empty=empty, counts=known)
+    return replace(input_read(scan), rows=counts.total(), empty=empty, counts=known)
 
 
 def _joined(batch: Batch, parts: Iterable[tuple[Rows, Counter[int]]]) -> Batch:
@@ -277,30 +229,30 @@ def _joined(batch: Batch, parts: Iterable[tuple[Rows, Counter[int]]]) -> Batch:
     return batch
 
 
-def _arriving(seen: Seen, ticks: tuple[int, int]) -> Iterator[tuple[Rows, Counter[int]]]:
+def _arriving(seen: LandingView, ticks: tuple[int, int]) -> Iterator[tuple[Rows, Counter[int]]]:
     """The late rows that arrive with some ticks."""
     rows = seen.arrivals.rows
     if rows is None or not ticks[0] <= seen.until <= ticks[1]:
-        yield from arriving(seen.source, seen.arrived, seen.off, ticks)
+        yield from arriving(seen.source, seen.scan, seen.off, ticks)
     else:
         late = sum(seen.arrivals.late.values())
         yield as_of(rows, seen.until), Counter({seen.until: late})
 
 
-def _of_range(part: InputRange) -> Sequence[DataPlace]:
+def _of_range(scan: Scan) -> Sequence[DataPlace]:
     """The files without those whose folder says that they are of other ticks."""
-    if part.ticks is None or part.found.kind != "Parquet":
-        return part.found.files
-    return [file for file in part.found.files if _may_hold(file, part)]
+    if scan.ticks is None or scan.fileset.kind != "Parquet":
+        return scan.fileset.files
+    return [file for file in scan.fileset.files if _may_hold(file, scan)]
 
 
-def _may_hold(file: DataPlace, part: InputRange) -> bool:
-    ticks = part.ticks
+def _may_hold(file: DataPlace, scan: Scan) -> bool:
+    ticks = scan.ticks
     if ticks is None:
         return True
     for folder in file.parent.parts:
         column, equals, value = folder.partition("=")
-        if equals and column == part.column:
+        if equals and column == scan.file.column:
             tick = None if value.isdecimal() else tick_of_value(unquote(value), ticks.calendar)
             return tick is None or tick in ticks.ticks
     return True

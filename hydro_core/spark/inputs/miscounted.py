@@ -19,7 +19,7 @@ from hydro_core.spark.store.input_reads import Counts, InputRead
 from hydro_core.spark.store.ledger import state_error
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 
 _CURE = (
     "nothing of it counts, and everything is as it was; run it again, and report it with the "
@@ -37,7 +37,7 @@ def counted(rows: pa.Table, ticks: Iterable[int]) -> dict[int, int]:
     return {tick: found[tick] for tick in ticks}
 
 
-def refuse_unlisted(seen: Seen, read: InputRead, ticks: tuple[int, int]) -> None:
+def refuse_unlisted(seen: LandingView, read: InputRead, ticks: tuple[int, int]) -> None:
     """Refuses what was read of files where their list says otherwise.
 
     Raises:

@@ -17,16 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.pieces import damage_told
 from hydro_core.files.places import DELTA
 from hydro_core.files.plain import plain_table
+from hydro_core.files.scan import Scan
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
-from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
-from hydro_core.spark.store.held import Held
+from hydro_core.spark.inputs.landing import InputBatches, input_read
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.ticks.tick_range import NONE
 from hydro_core.ticks.wanted import (
     CanonicalValues,
@@ -67,7 +67,7 @@ class SlicedBatches(InputBatches):
     A landing is looked at once: what lands in it later is not seen.
     """
 
-    held: Held | None = None
+    held: RowCache | None = None
     """Where rows are held between looks; None: files are read each time."""
 
     def wanted(
@@ -92,26 +92,28 @@ class SlicedBatches(InputBatches):
         """
         if self._has_none(wanted):
             return {}
-        part = self._part(wanted, last, version)
-        rows, item = _rows_of(part), part.arrived.item
+        scan = self._scan_of(wanted, last, version)
+        rows, item = _rows_of(scan), scan.item
         if rows is None:
-            _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
-            batch = self._by_pieces(part, self.landings.sources[wanted.name].zone)
+            _refuse_large(sum(file.stat().st_size for file in scan.fileset.files), most)
+            batch = self._by_pieces(scan)
         else:
             gathered = self._gathered_for(wanted, last, version)
-            where = _where(part, [wanted], rows)
+            where = _where(scan, [wanted], rows)
             if gathered is not None:
                 rows = ds.dataset(gathered)
             else:
                 if wanted.some is None:
-                    _refuse_large(_size(part, rows, where), most)
-                rows = self._quick(part, rows)
-            with damage_told(part.found.files, part.found.form):
-                table = plain_table(matching(rows, part.names, where, most.rows, wanted.some))
-            numbers = part.numbers(table)
+                    _refuse_large(_size(scan, rows, where), most)
+                rows = self._quick(scan, rows)
+            with damage_told(scan.fileset.files, scan.fileset.form):
+                table = plain_table(matching(rows, scan.names, where, most.rows, wanted.some))
+            numbers = scan.numbers(table)
             there = numbers != NONE
             ticks: Any = pa.array(numbers[there])
-            batch = batch_of(part.name, table.filter(pa.array(there)), item, ticks, part.read)
+            batch = batch_of(
+                scan.file.name, table.filter(pa.array(there)), item, ticks, input_read(scan)
+            )
         if not isinstance(batch.rows, pa.Table):
             raise TooManyError
         return wanted.among(items_by_tick(batch.rows, item))
@@ -130,15 +132,15 @@ class SlicedBatches(InputBatches):
         """
         if self._has_none(wanted[0]):
             return
-        part = self._part(wanted[0], last, version)
-        rows = _rows_of(part)
+        scan = self._scan_of(wanted[0], last, version)
+        rows = _rows_of(scan)
         if rows is None:
             return
-        where = _where(part, wanted, rows)
+        where = _where(scan, wanted, rows)
         try:
-            _refuse_large(_size(part, rows, where), most)
-            with damage_told(part.found.files, part.found.form):
-                table = matching(self._quick(part, rows), part.names, where, most.rows)
+            _refuse_large(_size(scan, rows, where), most)
+            with damage_told(scan.fileset.files, scan.fileset.form):
+                table = matching(self._quick(scan, rows), scan.names, where, most.rows)
         except (TooLargeError, TooManyError):
             return
         self._gathered.setdefault((wanted[0].name, version), []).append(
@@ -159,16 +161,16 @@ class SlicedBatches(InputBatches):
         nothing = [Counter[tuple[Hashable, ...]]() for _ in asked]
         if self._has_none(asked[0][0]):
             return nothing
-        part = self._part(asked[0][0], last, version)
-        rows, item = _rows_of(part), part.arrived.item
+        scan = self._scan_of(asked[0][0], last, version)
+        rows, item = _rows_of(scan), scan.item
         paths = {path for wanted, fields in asked for path in (*fields, *_asked_of(wanted))}
         names = [column_of(path, item) for path in sorted(paths)]
         columns = [name for name in names if name is not None]
         if rows is None or len(columns) < len(names):
             return nothing
-        where = _where(part, [wanted for wanted, _ in asked], rows)
-        with damage_told(part.found.files, part.found.form):
-            counted = counts_of(self._quick(part, rows), columns, where)
+        where = _where(scan, [wanted for wanted, _ in asked], rows)
+        with damage_told(scan.fileset.files, scan.fileset.form):
+            counted = counts_of(self._quick(scan, rows), columns, where)
         found = []
         for wanted, fields in asked:
             where = condition_of(wanted, counted.schema, item)
@@ -185,32 +187,32 @@ class SlicedBatches(InputBatches):
         """The bytes of the files that may have rows that are wanted."""
         if self._has_none(wanted):
             return 0
-        part = self._part(wanted, last, version)
-        rows = _rows_of(part)
+        scan = self._scan_of(wanted, last, version)
+        rows = _rows_of(scan)
         if rows is None:
-            return sum(file.stat().st_size for file in part.found.files)
-        return _size(part, rows, _where(part, [wanted], rows))
+            return sum(file.stat().st_size for file in scan.fileset.files)
+        return _size(scan, rows, _where(scan, [wanted], rows))
 
     def _has_none(self, wanted: WantedRows) -> bool:
         source = self.landings.sources[wanted.name]
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
-    def _part(self, wanted: WantedRows, last: int, version: int | None) -> InputRange:
+    def _scan_of(self, wanted: WantedRows, last: int, version: int | None) -> Scan:
         source, key = self.landings.sources[wanted.name], (wanted.name, version)
-        if key not in self._arrived:
-            arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
-            refuse_unfit(arrived, None)
-            self._arrived[key] = arrived
-        return range_of(source, self._arrived[key], (wanted.first, last))
+        if key not in self._scans:
+            scan = source.scan(None if version is None else Snapshot(DELTA, version))
+            refuse_unfit(scan, None)
+            self._scans[key] = scan
+        return source.at(self._scans[key], (wanted.first, last))
 
-    def _quick(self, part: InputRange, rows: ds.Dataset) -> ds.Dataset:
+    def _quick(self, scan: Scan, rows: ds.Dataset) -> ds.Dataset:
         """The rows of files, in memory where they are held."""
-        if self.held is None or part.found.kind != DELTA:
+        if self.held is None or scan.fileset.kind != DELTA:
             return rows
-        return self.held.rows(part.found.by_name, rows, part.names)
+        return self.held.rows(scan.fileset.by_name, rows, scan.names)
 
     @cached_property
-    def _arrived(self) -> dict[tuple[str, int | None], Arrived]:
+    def _scans(self) -> dict[tuple[str, int | None], Scan]:
         """What lies in landings, by the inputs and the versions that were asked for."""
         return {}
 
@@ -225,10 +227,10 @@ class SlicedBatches(InputBatches):
         return None
 
 
-def _rows_of(part: InputRange) -> ds.Dataset | None:
+def _rows_of(scan: Scan) -> ds.Dataset | None:
     """The rows of an input, where Arrow reads them as the language does."""
-    rows = part.found.dataset
-    return rows if rows is not None and is_exact(part.arrived, part.columns) else None
+    rows = scan.fileset.dataset
+    return rows if rows is not None and scan.is_exact else None
 
 
 def _asked_of(wanted: WantedRows) -> Iterator[FieldPath]:
@@ -236,21 +238,19 @@ def _asked_of(wanted: WantedRows) -> Iterator[FieldPath]:
     return (path for alternative in wanted.alternatives for path in alternative)
 
 
-def _where(
-    part: InputRange, wanted: Sequence[WantedRows], rows: ds.Dataset
-) -> ds.Expression | None:
+def _where(scan: Scan, wanted: Sequence[WantedRows], rows: ds.Dataset) -> ds.Expression | None:
     """What holds of the rows that somebody wants."""
-    told = [condition_of(one, rows.schema, part.arrived.item) for one in wanted]
+    told = [condition_of(one, rows.schema, scan.item) for one in wanted]
     known = [condition for condition in told if condition is not None]
     where = reduce(or_, known) if known and len(known) == len(told) else None
-    within = part.where(rows)
+    within = scan.where(rows)
     return within if where is None else where if within is None else within & where
 
 
-def _size(part: InputRange, rows: ds.Dataset, where: ds.Expression | None) -> int:
+def _size(scan: Scan, rows: ds.Dataset, where: ds.Expression | None) -> int:
     """The bytes of the files that may have rows for which the condition holds."""
     files: Any = rows.get_fragments(filter=where)
-    named = part.found.by_name
+    named = scan.fileset.by_name
     return sum(named(file.path).stat().st_size for file in files)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.plan.kinds import Kind
@@ -57,12 +58,10 @@ class Step:
     times: Times = field(default_factory=dict)
     clock: Callable[[], DataFrame] | None = None
     """The rows `t, tick, start, end` of the range where its ticks stand for others."""
-    additions: bool = False
-    """Of the output, a history, only the rows of the range are needed."""
-    in_changes: bool = False
-    """Somebody wants the changes of the output."""
-    changes_alone: bool = False
-    """Nobody wants more of it than these."""
+    form: Form = Form.VALUES
+    """How the output is told."""
+    alone: bool = False
+    """Nobody needs more of it: of a history only the rows of the range, else only the changes."""
     materialize: Materialize = checkpointed
     """How streams are computed once that several read."""
 

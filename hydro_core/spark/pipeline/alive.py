@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
-from hydro_core.plan.changes import changes_suffice
+from hydro_core.plan.demand import in_one_form
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.store.recent_rows import Alive
@@ -44,7 +44,7 @@ def alive_rows(
     if not slots or start is None or end is None:
         return {}
     added, most = asked
-    alone = changes_suffice(plan.graph, plan.in_changes, plan.kinds, added) & plan.in_changes
+    alone = in_one_form(plan, added)
     found = {}
     for slot, bound in slots:
         upto = bound.since(end) if alone.issuperset(slot.readers) else None

@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.files.transfer import Put, put
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.spark.pipeline.comparison import COMPARED
@@ -29,6 +28,9 @@ from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.store.ledger_lock import LOCK_FILE
 from hydro_core.spark.store.published import PUBLISHED
+from hydro_core.storage.delta import opened_table
+from hydro_core.storage.places import empty, entries_in, files_in
+from hydro_core.storage.remote import DataPlace, name_below
 
 _ATTEMPTS = 5
 _NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, STAGING, COMPARED, PUBLISHED)
@@ -39,7 +41,7 @@ OnTable = Callable[[str], None]
 """Called with the name of each table before it is copied."""
 
 
-def copy_pipeline(directory: Path, to: Path, step: OnTable = lambda _: None) -> Verified:
+def copy_pipeline(directory: DataPlace, to: Path, step: OnTable = lambda _: None) -> Verified:
     """Copies the pipeline in a directory to another, which is not there or is empty.
 
     Returns:
@@ -61,7 +63,7 @@ def copy_pipeline(directory: Path, to: Path, step: OnTable = lambda _: None) -> 
     return found
 
 
-def _refuse_place(directory: Path, to: Path) -> None:
+def _refuse_place(directory: DataPlace, to: Path) -> None:
     refuse_path(to)
     problem = None
     if directory == to or directory in to.parents:
@@ -69,14 +71,12 @@ def _refuse_place(directory: Path, to: Path) -> None:
     elif to.exists() and not (to.is_dir() and not any(to.iterdir())):
         problem = f"{to} is there already"
     if problem:
-        raise DataError(
-            Diagnostic(code="config", message=problem, help="name a directory that is not there")
-        )
+        raise DataError.of("config", problem, help="name a directory that is not there")
 
 
 def copy_into(
-    directory: Path,
-    to: Path,
+    directory: DataPlace,
+    to: DataPlace,
     step: OnTable = lambda _: None,
     put: Put = put,
 ) -> Verified:
@@ -101,9 +101,8 @@ def copy_into(
             raise state_error(f"no tick was committed in {directory}", "run some ticks first")
         if problem and ledger.last.sequence == sequence:
             break
-        shutil.rmtree(to, ignore_errors=True)
-        # Of a pipeline that may only be read, a copy is written.
-        to.mkdir(mode=directory.stat().st_mode | stat.S_IRWXU)
+        empty(to)
+        _make(to, directory)
         sequence = ledger.last.sequence
         for name, version in ledger.last.versions.items():
             step(name)
@@ -121,7 +120,14 @@ def copy_into(
     )
 
 
-def copy_table(table: Path, to: Path, version: int, put: Put = put) -> None:
+def _make(to: DataPlace, like: DataPlace) -> None:
+    if isinstance(to, Path):
+        # Of a pipeline that may only be read, a copy is written.
+        rights = like.stat().st_mode | stat.S_IRWXU if isinstance(like, Path) else 0o777
+        to.mkdir(mode=rights)
+
+
+def copy_table(table: DataPlace, to: DataPlace, version: int, put: Put = put) -> None:
     """Copies a Delta table up to a version: its log, and those files that the log adds and that are
     there.
     """
@@ -139,17 +145,17 @@ def copy_table(table: Path, to: Path, version: int, put: Put = put) -> None:
             put(table / name, to / name, fixed=True)
 
 
-def _held(table: Path, version: int) -> set[str]:
+def _held(table: DataPlace, version: int) -> set[str]:
     """The files of a version; those that earlier ones held as well, the log tells."""
     try:
-        files = data_files(DeltaTable(table, version=version), "path")
+        files = data_files(opened_table(table, version), "path")
     except DeltaError:
         return set()
     return {str(file["path"]) for file in files}
 
 
-def _log_until(table: Path, version: int) -> Iterator[Path]:
-    for file in sorted((table / _LOG).iterdir()):
+def _log_until(table: DataPlace, version: int) -> Iterator[DataPlace]:
+    for file in sorted(entries_in(table / _LOG)):
         number = file.name.partition(".")[0]
         if file.name == _CHECKPOINT:
             number = str(json.loads(file.read_bytes())["version"])
@@ -157,7 +163,7 @@ def _log_until(table: Path, version: int) -> Iterator[Path]:
             yield file
 
 
-def _added(entry: Path) -> Iterator[str]:
+def _added(entry: DataPlace) -> Iterator[str]:
     """The files that an entry of a log adds."""
     for line in entry.read_bytes().splitlines():
         action = json.loads(line)
@@ -165,13 +171,16 @@ def _added(entry: Path) -> Iterator[str]:
             yield unquote(action["add"]["path"])
 
 
-def _copy_others(directory: Path, to: Path, put: Put) -> None:
+def _copy_others(directory: DataPlace, to: DataPlace, put: Put) -> None:
     """What else belongs to the pipeline."""
-    for place in sorted(directory.iterdir()):
-        if place.name in _NOT_COPIED or place.name.startswith("."):
-            continue
-        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if file.is_file():
-                target = to / file.relative_to(directory)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                put(file, target)
+    for file in others_in(directory):
+        target = to / name_below(file, directory)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        put(file, target)
+
+
+def others_in(directory: DataPlace) -> Iterator[DataPlace]:
+    """The files of a pipeline that are of no table: deployments, lists of what has landed."""
+    for place in sorted(entries_in(directory)):
+        if place.name not in _NOT_COPIED and not place.name.startswith("."):
+            yield from sorted(files_in(place)) if place.is_dir() else [place]

@@ -15,8 +15,8 @@ from typing import Any
 
 from hydro_core.analysis.partition.keyed import PathSet, keyed_streams
 from hydro_core.analysis.partition.terms import is_exact
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import NodeId
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.inputs.arrivals.listing import LISTINGS
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -31,7 +31,7 @@ from hydro_core.spark.store.seams import seams
 from hydro_core.spark.store.standing import FORGOTTEN
 from hydro_core.spark.store.table import StoredTable
 from hydro_core.spark.store.ticks_of import rows_since
-from hydro_core.storage.places import files_in, remove_tree
+from hydro_core.storage.places import empty, files_in
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, at
 
@@ -145,13 +145,16 @@ def erase(pipeline: Pipeline) -> Commit | None:
         return None
     now = _recovered(pipeline)
     directory, moment = pipeline.directory, datetime.now(UTC)
+    pipeline.lock.refuse_lost()
     for scratch in (STAGING, COMPARED):
-        remove_tree(directory / scratch, ignore_errors=True)
+        empty(directory / scratch)
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
     pipeline.store.lookup_files.remove_all()
     versions = {}
     for name, table in pipeline.store.tables.items():
+        # What another has written since it took over is not seen here, and would go.
+        pipeline.lock.refuse_lost()
         versions[name] = erase_files(table)
         pipeline.step(f"erased {name}")
     recorded = replace(
@@ -170,6 +173,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     )
     pipeline.ledger.append(recorded)
     pipeline.step("noted")
+    pipeline.lock.refuse_lost()
     pipeline.published.erase()
     for name, version in versions.items():
         erase_log(directory / name, version)
@@ -217,7 +221,7 @@ def _of_all_ticks(
 
 def _counted(tables: Mapping[str, StoredTable]) -> Iterator[tuple[str, int]]:
     for name, table in tables.items():
-        yield name, table.rows if table.spec.mode is Mode.LAST else rows_since(table, 0)
+        yield name, table.rows if table.spec.form is Form.VALUES else rows_since(table, 0)
 
 
 def _erase_lists(directory: DataPlace, needed: set[str]) -> None:

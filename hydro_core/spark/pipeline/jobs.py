@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import finalize
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ from hydro_core.spark.executor.planned_rounds import (
 )
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
+from hydro_core.spark.frames.materialize import held_until_the_end
 from hydro_core.spark.frames.relation import ITEM, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
@@ -50,7 +52,7 @@ from hydro_core.spark.store.agreeing import KnownItems, Met
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.searched import StoredSearch
-from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
+from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
     Pending,
@@ -91,6 +93,7 @@ class RangeJobs:
         self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
         self._kept_as = object()
         """What the plan is known by among those that the process keeps."""
+        finalize(self, KEPT_PLANS.disown, self._kept_as)
 
     @cached_property
     def in_rounds(self) -> Mapping[InputPlace, StoredInput]:
@@ -121,6 +124,7 @@ class RangeJobs:
             for name, nodes in reached.items()
         }
 
+    @held_until_the_end()
     def compute(
         self,
         run: RangeRequest,
@@ -196,7 +200,7 @@ class RangeJobs:
         for slot in self._whole_results:
             table = self.tables.state[slot.id].name
             if slot.id not in {*found, *alive} and self.store.tables[table].rows <= SUMMED_ROWS:
-                found[slot.id] = self.store.arrow(table, *ticks_read(slot, run.first))
+                found[slot.id] = self.store.arrow(table, *slot.ticks_read(run.first))
         some = {
             name: as_it_is(rows, self.plan.slot(name), self.tables.state[name], run.first, few)
             for name, rows in found.items()
@@ -299,7 +303,7 @@ class _Range:
     def _search(self, name: str, found: Lookups, known: KnownItems) -> pa.Table:
         """What a round of a cycle looks up."""
         slot, few = self.plan.slot(name), self.settings.spark.few_rows
-        ticks = ticks_read(slot, self.run.first)
+        ticks = slot.ticks_read(self.run.first)
         met = Met(Needed(found), slot.item, known, ticks)
         rows = self.of.store.met(self.of.tables.state[name].name, met)
         if rows.num_rows > few:

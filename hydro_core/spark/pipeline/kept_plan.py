@@ -11,8 +11,8 @@ that one says what there is to say.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
@@ -203,16 +203,22 @@ class KeptPlan:
             self._leaves.done()
 
 
+PlanKey = tuple[object, ...]
+"""What a plan is known by: first whose it is, then what else it depends on."""
+
+
 class KeptPlans:
-    """The plans that a process keeps: those that were used last."""
+    """The plans that a process keeps: those that were used last, of owners that are there."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._plans: OrderedDict[Hashable, KeptPlan | None] = OrderedDict()
+        self._plans: OrderedDict[PlanKey, KeptPlan | None] = OrderedDict()
         self._lock = Lock()
+        self._gone: deque[object] = deque()
+        """Owners that are gone, whose plans are to be dropped."""
 
     def run(
-        self, key: Hashable, made: Callable[[], KeptPlan], given: Callable[[], TickRows]
+        self, key: PlanKey, made: Callable[[], KeptPlan], given: Callable[[], TickRows]
     ) -> Mapping[str, pa.Table] | None:
         """What the tables get by the plan known by the key, made if it is not there.
 
@@ -229,8 +235,9 @@ class KeptPlans:
             self.drop(key)
             raise
 
-    def of(self, key: Hashable, made: Callable[[], KeptPlan]) -> KeptPlan | None:
+    def of(self, key: PlanKey, made: Callable[[], KeptPlan]) -> KeptPlan | None:
         """The plan known by the key, made if it is not there; None where it cannot be kept."""
+        self._drop_of_gone()
         with self._lock:
             if key in self._plans:
                 self._plans.move_to_end(key)
@@ -243,10 +250,30 @@ class KeptPlans:
                 self._plans.popitem(last=False)
         return found
 
-    def drop(self, key: Hashable) -> None:
+    def drop(self, key: PlanKey) -> None:
         """Forgets a plan; it is made again when it is asked for."""
         with self._lock:
             self._plans.pop(key, None)
+
+    def disown(self, owner: object) -> None:
+        """Notes that nobody asks for the plans of an owner any more.
+
+        It is called wherever garbage is collected, so it takes no lock: the plans are dropped when
+        the next one is asked for.
+        """
+        self._gone.append(owner)
+
+    def __len__(self) -> int:
+        """How many it keeps."""
+        self._drop_of_gone()
+        return len(self._plans)
+
+    def _drop_of_gone(self) -> None:
+        with self._lock:
+            while self._gone:
+                owner = self._gone.popleft()
+                for key in [key for key in self._plans if key[0] is owner]:
+                    del self._plans[key]
 
 
 KEPT_PLANS = KeptPlans(16)

@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from hydro_core.errors import DataError, Diagnostic, TransientError
+from hydro_core.errors import DataError, TransientError
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
@@ -232,11 +232,11 @@ class Pipeline:
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             self.lock.refuse_lost()
-            keep = timedelta(hours=keep_hours)
+            keep, kept = timedelta(hours=keep_hours), self.lock.kept_after(self.step)
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
-            return self._note(recorded, now.last, self.store.vacuum(keep_hours, self.step))
+            return self._note(recorded, now.last, self.store.vacuum(keep_hours, kept))
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.
@@ -298,12 +298,10 @@ class Pipeline:
 
     def _output(self, name: str) -> TableSpec:
         if name not in self.output_tables:
-            raise DataError(
-                Diagnostic(
-                    code="name",
-                    message=f"there is no output `{name}`",
-                    help=f"the outputs are {', '.join(f'`{n}`' for n in self.output_tables)}",
-                )
+            raise DataError.of(
+                "name",
+                f"there is no output `{name}`",
+                help=f"the outputs are {', '.join(f'`{n}`' for n in self.output_tables)}",
             )
         return self.output_tables[name]
 
@@ -377,12 +375,12 @@ def _counted(batch: Batch, ticks: tuple[int, int]) -> Batch:
 
 def _not_next(message: str, cure: str) -> TransientError:
     """What is next has changed since the tick was asked for: another process was faster."""
-    return TransientError(Diagnostic("state", message, help=cure))
+    return TransientError.of("state", message, help=cure)
 
 
 def _negative(hours: int) -> DataError:
     cure = "give a number of hours, 0 or more: what was replaced within them is kept"
-    return DataError(Diagnostic("config", f"files cannot be kept for {hours} hours", help=cure))
+    return DataError.of("config", f"files cannot be kept for {hours} hours", help=cure)
 
 
 def _ticks(first: int, last: int) -> str:
@@ -391,10 +389,8 @@ def _ticks(first: int, last: int) -> str:
 
 def _no_such_input(name: str, sources: Mapping[str, Node]) -> DataError:
     listed = ", ".join(f"`{source}`" for source in sources)
-    return DataError(
-        Diagnostic(
-            code="input",
-            message=f"there is data for `{name}`, which is no input of the program",
-            help=f"its inputs are {listed}" if listed else "it has no inputs",
-        )
+    return DataError.of(
+        "input",
+        f"there is data for `{name}`, which is no input of the program",
+        help=f"its inputs are {listed}" if listed else "it has no inputs",
     )

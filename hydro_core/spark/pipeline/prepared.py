@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, Ledger
+from hydro_core.spark.store.shown_rows import ShownRows, shown_of
 from hydro_core.spark.store.store import OnStep, Store
 from hydro_core.spark.store.write import WrittenRows
 
@@ -69,12 +70,10 @@ class Prepared:
 
     @property
     def ticks(self) -> range:
-        """The ticks of the range."""
         return range(self.run.first, self.run.last + 1)
 
     @property
     def inputs(self) -> tuple[InputRead, ...]:
-        """What was read."""
         return self.run.inputs
 
     @property
@@ -99,20 +98,28 @@ class Prepared:
         """
         return self._store.row_count(table)
 
-    def read_back(self, table: str) -> pa.Table:
-        """The rows of the range as a table holds them, by its name; `write` comes before."""
-        return self._store.arrow(table, self.run.first, self.run.last)
+    def read_back(self, table: str) -> Iterator[pa.Table]:
+        """The rows of the range as a table holds them, by its name; `write` comes before.
 
-    def read_before(self, table: str) -> pa.Table:
+        They are read piece by piece where executors wrote them; there is at least one piece.
+        """
+        return self._pieces(table, self.run.first, self.run.last)
+
+    def read_before(self, table: str) -> Iterator[pa.Table]:
         """The rows of the ticks before the range as a table holds them, by its name."""
-        return self._store.arrow(table, 0, self.run.first - 1)
+        return self._pieces(table, 0, self.run.first - 1)
 
-    def shown(self, output: str) -> pa.Table:
+    def shown(self, output: str) -> ShownRows:
         """The rows that an output has at the ticks of the range; `write` comes before."""
         written = self.outputs[output]
-        if not written.spec.is_log:
-            return written.arrow()
-        return self._store.rows(written.spec.name, self.run.first, self.run.last)
+        if written.spec.is_log:
+            return ShownRows(self._store.rows(written.spec.name, self.run.first, self.run.last))
+        return shown_of(written)
+
+    def _pieces(self, table: str, first: int, last: int) -> Iterator[pa.Table]:
+        if self.written[table].table is not None:
+            return iter((self._store.arrow(table, first, last),))
+        return self._store.pieces(table, first, last)
 
     def write(self) -> None:
         """Puts the rows into the tables, ahead of the ledger: readable, not yet of the past.

@@ -34,7 +34,7 @@ from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.seams import SEAMS
 from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
 from hydro_core.spark.store.ticks_of import rows_since
-from hydro_core.storage.places import remove_tree
+from hydro_core.storage.places import empty, remove_tree
 from hydro_core.storage.remote import DataPlace
 
 STAGING = "_beside"
@@ -237,8 +237,10 @@ class Rework:
 
     def _end(self) -> None:
         self._decided = True
-        remove_tree(self.staging.directory, ignore_errors=True)
-        self.serving.lock.release()
+        try:
+            remove_tree(self.staging.directory, ignore_errors=True)
+        finally:
+            self.serving.lock.release()
 
 
 def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) -> Rework:
@@ -369,7 +371,7 @@ def _locked(pipeline: Pipeline, work: str) -> Iterator[None]:
 
 def _emptied(pipeline: Pipeline) -> DataPlace:
     directory = pipeline.directory / STAGING
-    remove_tree(directory, ignore_errors=True)
+    empty(directory)
     return directory
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.catalog.forms import Form
+from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger import Commit, state_error
@@ -109,12 +109,10 @@ def _spec(pipeline: Pipeline, name: str) -> TableSpec:
         return states[state]
     near = did_you_mean(name, [*outputs, *states])
     there = f"the outputs are {_listed(outputs)}; the states are {_listed(states)}"
-    raise DataError(
-        Diagnostic(
-            "name",
-            f"there is neither an output nor a state `{name}`",
-            help=f"{near} {there}" if near else there,
-        )
+    raise DataError.of(
+        "name",
+        f"there is neither an output nor a state `{name}`",
+        help=f"{near} {there}" if near else there,
     )
 
 
@@ -131,7 +129,7 @@ def _of_state(pipeline: Pipeline, spec: TableSpec, tick: int, now: Commit) -> pa
     slot = next(slot for slot in pipeline.plan.slots if slot.id == spec.of)
     if spec.bound is not None and store.tables[spec.name].summed_to() > tick:
         raise _not_kept(spec, "rows that had left by a later tick were taken out")
-    if slot.mode is Mode.LAST:
+    if slot.form is Form.VALUES:
         if tick != now.last:
             raise _not_kept(spec, "it holds what the last committed tick left")
         return store.arrow(spec.name, tick, tick)

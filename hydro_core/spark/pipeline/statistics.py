@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger, state_error
 from hydro_core.spark.store.standing import reading, standing_counts
 from hydro_core.storage.remote import DataPlace
@@ -106,8 +106,8 @@ def _added_stream(commit: Commit, table: str) -> str | None:
     """The stream whose items a table holds, one row each; None where its rows are others."""
     record = commit.tables.get(table, {})
     if record.get("role") != "state" or record.get("mode") not in {
-        Mode.APPEND.value,
-        Mode.LAST.value,
+        Form.GROWTH.stored,
+        Form.VALUES.stored,
     }:
         return None
     return str(record["of"])

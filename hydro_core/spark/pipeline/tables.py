@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from hydro_core.errors import DataError, Diagnostic, ProgramError
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.semantic_hash import hash_of
 from hydro_core.plan.tick_plan import TickPlan
@@ -56,13 +56,10 @@ def _distinct(tables: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
     for name, spec in tables.items():
         other = owners.setdefault(spec.name.casefold(), name)
         if other is not name:
-            raise ProgramError(
-                Diagnostic(
-                    code="name",
-                    message=f"the tables of `{other}` and `{name}` would be one directory, "
-                    f"`{spec.name}`",
-                    help="give one of them another name",
-                )
+            raise ProgramError.of(
+                "name",
+                f"the tables of `{other}` and `{name}` would be one directory, `{spec.name}`",
+                help="give one of them another name",
             )
     return tables
 

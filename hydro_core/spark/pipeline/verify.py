@@ -160,7 +160,7 @@ class _Table:
             table = opened_table(self.path, version)
             least = f"min.{self._tick}"
             files = data_files(table, "path", "size_bytes", "num_records", least)
-            summed = summed_to(table, self.path, (file[least] for file in files))
+            summed = summed_to(table, self.path, (file[least] for file in files), whole=True)
         except DeltaError as error:
             yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
             return

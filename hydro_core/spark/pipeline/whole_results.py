@@ -21,12 +21,12 @@ from hydro_core.catalog.classes import (
     Product,
     Running,
 )
+from hydro_core.catalog.forms import Form
 from hydro_core.ir.walk import behind
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
-from hydro_core.spark.store.store import ticks_read
 
 KEPT_ROWS = 2_000
 """Changes of which no more are found are handed to Spark as they are: to sum them up is no gain."""
@@ -44,8 +44,8 @@ def as_it_is(rows: pa.Table, slot: StateSlot, spec: TableSpec, first: int, few: 
         first: the first tick of the range.
         few: so many rows are few.
     """
-    if slot.mode is Mode.CHANGES and min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS:
-        return summed(without_cancelled(rows), spec, ticks_read(slot, first)[1])
+    if slot.form is Form.CHANGES and min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS:
+        return summed(without_cancelled(rows), spec, slot.ticks_read(first)[1])
     return rows
 
 
@@ -59,7 +59,7 @@ def whole_results(plan: TickPlan) -> Iterator[StateSlot]:
     for slot in plan.slots:
         readers = [plan.graph[reader] for reader in slot.readers]
         if (
-            slot.mode is Mode.CHANGES
+            slot.form is Form.CHANGES
             and not slot.ordered
             and all(isinstance(node.cls, Running) and node.id not in back for node in readers)
         ):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.plan.empty import surely_empty
-from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.catalog.forms import Form
+from hydro_core.catalog.spec import State
+from hydro_core.ir.graph import NodeId
+from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.store.schema import TableSpec
@@ -67,6 +69,28 @@ def as_they_came(
 
 
 def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
-    if slot.mode is Mode.LAST:
+    if slot.form is Form.VALUES:
         rows = rows.filter(pc.field(TICK) == last)
     return rows.select([TICK, ITEM])
+
+
+def surely_empty(plan: TickPlan, inputs: Collection[str]) -> frozenset[NodeId]:
+    """The nodes that give nothing where these inputs are empty: a day without new airlines needs no
+    job that finds out how many there are.
+
+    Those with an input that is not, with a past, or in a cycle are left out: so are operators of
+    which one empty input would do, since others may fail on what the other one has.
+    """
+    graph = plan.graph
+    found = {graph.sources[name].id for name in inputs}
+    for component in plan.components:
+        for name in component.nodes if component.how == "once" else ():
+            node = graph[name]
+            if (
+                node.inputs
+                and node.spec.zero
+                and node.spec.state is State.NONE
+                and all(stream.node in found for stream in node.inputs)
+            ):
+                found.add(name)
+    return frozenset(found)

@@ -8,7 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 
-from hydro_core.errors import Diagnostic, EngineEndedError
+from hydro_core.errors import EngineEndedError
 
 _SECONDS = 5
 """A connection is gone some moments before its process is."""
@@ -18,14 +18,11 @@ def ended_jvm(error: BaseException) -> EngineEndedError | None:
     """The error that says so, if an error is due to the end of Spark's JVM."""
     if not _may_be(error) or not _has_ended():
         return None
-    told = EngineEndedError(
-        Diagnostic(
-            code="runtime",
-            message="Spark's JVM ended in the middle of its work: it was killed, "
-            "or ran out of memory",
-            help="run it again, what was committed stands; if it ends again, give it more memory "
-            "(HYDROTICK_SPARK_MEMORY), or compute fewer ticks together",
-        )
+    told = EngineEndedError.of(
+        "runtime",
+        "Spark's JVM ended in the middle of its work: it was killed, or ran out of memory",
+        help="run it again, what was committed stands; if it ends again, give it more memory "
+        "(HYDROTICK_SPARK_MEMORY), or compute fewer ticks together",
     )
     told.__cause__ = error
     return told

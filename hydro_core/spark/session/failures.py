@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
+from hydro_core.errors import DataError, InfrastructureError, Span
 from hydro_core.files.unreadable import CUT_OFF
 from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
@@ -81,7 +81,7 @@ class Failure:
         tick = "" if self.tick is None else f" in tick {self.tick}"
         helps = self.cure or cure(self.kind, self.reason)
         message = f"{where}{tick}: {self.message}"
-        return DataError(Diagnostic("runtime", message, self.span, operator, help=helps))
+        return DataError.of("runtime", message, self.span, operator, help=helps)
 
     @property
     def message(self) -> str:
@@ -230,8 +230,8 @@ def _own_words(error: BaseException) -> DataError:
     said = shortened(re.sub(r" SQLSTATE: .*", "", cause) or type(error).__name__)
     if _DATA_STATE.search(cause):
         return _data_error("runtime", f"the tick failed: {said}", cure("ValueError", ""))
-    return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}", help=_SPARK))
+    return InfrastructureError.of("runtime", f"Spark failed: {said}", help=_SPARK)
 
 
 def _data_error(code: Literal["input", "runtime"], message: str, helps: str) -> DataError:
-    return DataError(Diagnostic(code, message, help=helps))
+    return DataError.of(code, message, help=helps)

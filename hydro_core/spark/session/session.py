@@ -47,6 +47,7 @@ _LATE_OPTIMIZATION = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 
+_JARS = "spark.jars"
 _JAVA_FLAGS = "spark.driver.extraJavaOptions"
 
 _IN_UTC = "-Duser.timezone=UTC"
@@ -192,14 +193,20 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
         # An archive may have classes of what a JVM starts with, not of what it is given then.
         options["spark.driver.extraClassPath"] = os.pathsep.join(str(jar) for jar in jars)
     elif jars:
-        options["spark.jars"] = ",".join(str(jar) for jar in jars)
+        options[_JARS] = ",".join(str(jar) for jar in jars)
     if settings.shuffle_partitions is not None:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     if settings.master.startswith("local"):
         options |= _EMBEDDED
     if not _is_one_process(settings.master):
         options["spark.executor.extraJavaOptions"] = _IN_UTC
-    return options | _driver_options(settings) | dict(settings.extra)
+    return _with_jars(options | _driver_options(settings), dict(settings.extra))
+
+
+def _with_jars(options: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    """The options and what wins over them; the jars of both are there."""
+    jars = [of[_JARS] for of in (options, extra) if of.get(_JARS)]
+    return {**options, **extra, **({_JARS: ",".join(jars)} if jars else {})}
 
 
 def _is_one_process(master: str) -> bool:

@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import files_as_dataset, write_parquet_file
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.seams import last_seam
 from hydro_core.spark.store.store import Store
@@ -84,7 +84,7 @@ def has_changes_since(
     table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]
 ) -> bool:
     """Whether the table's rows tell what it held after the tick."""
-    if table.spec.mode is Mode.LAST:
+    if table.spec.form is Form.VALUES:
         return tick == last
     return summed_to.get(table.spec.name, -1) <= tick
 

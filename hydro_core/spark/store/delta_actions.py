@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -56,21 +56,36 @@ def last_entry(table: DeltaTable, place: DataPlace) -> Mapping[str, Any]:
     return next((info for info in said if info is not None), {})
 
 
-def summed_to(table: DeltaTable, place: DataPlace, firsts: Iterable[int | None]) -> int:
+def summed_to(
+    table: DeltaTable, place: DataPlace, firsts: Iterable[int | None], *, whole: bool = False
+) -> int:
     """The last tick that a log may not tell apart from those before it; -1: none.
 
     Args:
         table: the log.
         place: where it is.
         firsts: the first ticks of its files, as far as they are known.
+        whole: in a store, all of the log is read: it may be the copy of one in a directory.
     """
-    if isinstance(place, Remote):
-        told = table.transaction_version(SUMMED_TO)
-        recorded = [] if told is None else [int(told)]
-    else:
-        recorded = [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
+    told = table.transaction_version(SUMMED_TO)
+    recorded = [] if told is None else [int(told)]
+    if not isinstance(place, Remote):
+        recorded += [int(entry[SUMMED_TO]) for entry in table.history() if SUMMED_TO in entry]
+    elif whole:
+        recorded += _said_in_entries(place, table.version())
     known = [first for first in firsts if first is not None]
     return max([*recorded, min(known, default=0) - 1])
+
+
+def _said_in_entries(place: Remote, version: int) -> Iterator[int]:
+    for entry in (place / "_delta_log").iterdir():
+        number = entry.name.partition(".")[0]
+        if entry.suffix != ".json" or not number.isdecimal() or int(number) > version:
+            continue
+        for line in entry.read_bytes().splitlines():
+            said = json.loads(line).get("commitInfo") or {}
+            if SUMMED_TO in said:
+                yield int(said[SUMMED_TO])
 
 
 def named_types(schema: pa.Schema) -> list[tuple[str, str]]:

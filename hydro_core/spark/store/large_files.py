@@ -16,7 +16,7 @@ from hydro_core.files.parquet import files_as_dataset
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import without_cancelled
-from hydro_core.spark.store.held import Held
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, ItemType, children
@@ -34,7 +34,7 @@ def met_in(
     files: Sequence[DataPlace],
     schema: pa.Schema,
     met: Met,
-    held: Held,
+    held: RowCache,
     *,
     summed: bool = False,
 ) -> Iterator[pa.Table]:
@@ -59,7 +59,7 @@ def met_in(
 
 
 def met_in_files(
-    named: Mapping[str, DataPlace], files: ds.Dataset, met: Met, held: Held
+    named: Mapping[str, DataPlace], files: ds.Dataset, met: Met, held: RowCache
 ) -> Iterator[pa.Table]:
     """The rows (item, t, …) that are met, of each file that has some.
 

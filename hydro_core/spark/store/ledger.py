@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
+from hydro_core.catalog.forms import Form
+from hydro_core.errors import DataError, HydroError, TransientError
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.machine.faults import fault_of
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta_actions import data_files, stored_file
 from hydro_core.spark.store.input_reads import InputRead
@@ -32,23 +32,25 @@ from hydro_core.spark.store.ledger_rows import (
     commit_fields,
     ledger_rows,
     programs_of,
+    went_back,
     without_zones,
 )
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
-    checkpoint_interval,
     created_table,
     entry_of,
     is_table,
+    log_configuration,
     opened_table,
+    without_old_entries,
 )
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
 
 LEDGER = "_ledger"
-_APPLICATION = "hydrotick"
-_WRITER = "hydrotick.writer"
+APPLICATION = "hydrotick"
+WRITER = "hydrotick.writer"
 """The application by which the log of a ledger in a store has the number of whoever wrote last."""
 _FILES_BEFORE_COMPACTION = _CHECKPOINTED = 100
 RESTORE = (
@@ -87,7 +89,6 @@ class Commit:
 
     @property
     def ticks(self) -> range:
-        """The ticks of this commit."""
         return range(self.first, self.last + 1)
 
     @property
@@ -97,7 +98,7 @@ class Commit:
 
     def replaces(self, table: str) -> bool:
         """Whether a tick replaces all rows of a table, by its name."""
-        return self.tables.get(table, {}).get("mode") == Mode.LAST.value
+        return self.tables.get(table, {}).get("mode") == Form.VALUES.stored
 
 
 class Ledger:
@@ -120,7 +121,7 @@ class Ledger:
     @property
     def exists(self) -> bool:
         """Whether there is a ledger; there is one before any other table of the pipeline."""
-        return is_table(self._path)
+        return (self._table is not None and isinstance(self._path, Remote)) or is_table(self._path)
 
     @property
     def version(self) -> int:
@@ -137,7 +138,7 @@ class Ledger:
             self._created_beside(self.directory)
         else:
             try:
-                often = checkpoint_interval(self._path, _CHECKPOINTED)
+                often = log_configuration(self._path, _CHECKPOINTED)
                 created_table(self._path, LEDGER_SCHEMA, LEDGER, often)
             except DeltaError as error:
                 if not self.exists:  # as below
@@ -165,7 +166,7 @@ class Ledger:
                 [],
                 "append",
                 table.schema(),
-                commit_properties=CommitProperties(app_transactions=[Transaction(_WRITER, number)]),
+                commit_properties=CommitProperties(app_transactions=[Transaction(WRITER, number)]),
             )
         except DeltaError as error:
             raise _unreadable(self._path, error) from error
@@ -200,8 +201,7 @@ class Ledger:
         if self._identity != self._first_entry():
             self._table = self._last = None
             self._replaced()
-            self._open()
-            return self._last
+            return self.last
         known = table.version()
         # An entry of the log follows another, and the oldest ones are removed first.
         if self._entry(known).is_file() and not self._entry(known + 1).is_file():
@@ -211,7 +211,9 @@ class Ledger:
         except DeltaError as error:
             raise _unreadable(self._path, error) from error
         if table.version() != known:
-            self._last = self._read_last(table)
+            before, self._last = self._last, self._read_last(table)
+            if went_back(before, self._last):  # a copy is in its place
+                self._replaced()
         return self._last
 
     def commits(self, since: int = 0) -> tuple[Commit, ...]:
@@ -225,8 +227,8 @@ class Ledger:
 
     def commit_of(self, tick: int) -> Commit | None:
         """The commit that made `tick`, the latest where it was made again."""
-        if self.last is not None and tick in self.last.ticks:
-            return self.last
+        if (last := self.last) is not None and tick in last.ticks:
+            return last
         found = [commit for commit in self.commits(since=tick) if tick in commit.ticks]
         return found[-1] if found else None
 
@@ -241,8 +243,7 @@ class Ledger:
         last = self.last
         if last is None or last.inputs:
             return () if last is None else last.inputs
-        # The last row may be of maintenance, which reads no input; ticks that were taken back
-        # are beyond it.
+        # The last row may be of maintenance, which reads none; ticks taken back are beyond it.
         found = [c for c in self.commits(since=last.last) if c.inputs and c.last == last.last]
         return found[-1].inputs if found else ()
 
@@ -265,9 +266,9 @@ class Ledger:
             if self.writer() is not None:  # it was read before another began
                 raise overtaken(self.directory, _ticks(commit))
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
-        # This handle has seen the row before; one of another writer since then conflicts.
+        # The row before has been seen; one of another writer since then conflicts.
         properties = CommitProperties(
-            app_transactions=[Transaction(_APPLICATION, commit.sequence), *self._right(commit)],
+            app_transactions=[Transaction(APPLICATION, commit.sequence), *self._right(commit)],
             custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
         )
         try:
@@ -280,7 +281,6 @@ class Ledger:
                 commit_properties=properties,
             )
         except CommitFailedError as error:
-            # It may be there, and the answer that it is got lost.
             if not self._is_there(commit):
                 raise overtaken(self.directory, _ticks(commit)) from error
         except (DeltaError, OSError):
@@ -297,12 +297,12 @@ class Ledger:
         number, table = self.writer(), self._table
         if number is None or table is None:
             return []
-        known = table.transaction_version(_WRITER)
+        known = table.transaction_version(WRITER)
         if known is not None and known > number:
             raise overtaken(self.directory, _ticks(commit))
-        return [Transaction(_WRITER, number)]
+        return [Transaction(WRITER, number)]
 
-    def _is_there(self, commit: Commit) -> bool:
+    def _is_there(self, commit: Commit) -> bool:  # though the answer that it is got lost
         if not isinstance(self.directory, Remote):
             return False
         self._table = self._last = None
@@ -315,6 +315,7 @@ class Ledger:
             return
         try:
             table.optimize.compact()
+            without_old_entries(self._path, table)
         except DeltaError:  # the commit itself stands, and the next time will do
             self._table = None
 
@@ -368,7 +369,7 @@ class Ledger:
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
     """The error that says what is wrong with the stored state, and the cure."""
-    return DataError(Diagnostic(code="state", message=message, help=help))
+    return DataError.of("state", message, help=help)
 
 
 def _unreadable(path: DataPlace, error: Exception) -> HydroError:
@@ -388,11 +389,9 @@ def _ticks(commit: Commit) -> str:
 
 def overtaken(directory: DataPlace, what: str = "this ran") -> TransientError:
     """The error of who finds that another has written to a pipeline, or a table, meanwhile."""
-    return TransientError(
-        Diagnostic(
-            "state",
-            f"another writer committed to the pipeline in {directory} while {what}; "
-            "nothing of this run counts",
-            help="let one process at a time run the ticks of a pipeline, then start this one again",
-        )
+    return TransientError.of(
+        "state",
+        f"another writer committed to the pipeline in {directory} while {what}; "
+        "nothing of this run counts",
+        help="let one process at a time run the ticks of a pipeline, then start this one again",
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from hydro_core.errors import Diagnostic, TransientError
+from hydro_core.errors import TransientError
 from hydro_core.machine.processes import FileLock, has_ended, host_of, number_of, this_process
 from hydro_core.storage.lease import Lease, LeaseFile
 from hydro_core.storage.remote import DataPlace, Remote
@@ -58,8 +58,17 @@ class WriterLock:
         Raises:
             TransientError: it is so (code `state`).
         """
-        if isinstance(self._lock, Lease) and self._lock.is_lost:
+        if isinstance(self._lock, Lease) and not self._lock.is_kept():
             raise _taken_over(self._directory)
+
+    def kept_after(self, step: Callable[[str], None]) -> Callable[[str], None]:
+        """The same step; where another has taken over by then, it raises as `refuse_lost` does."""
+
+        def kept(name: str) -> None:
+            step(name)
+            self.refuse_lost()
+
+        return kept
 
     @contextmanager
     def at_work(self, on: str) -> Iterator[None]:
@@ -132,23 +141,19 @@ def _who(holder: Mapping[str, Any]) -> str:
 
 
 def _taken_over(directory: DataPlace) -> TransientError:
-    return TransientError(
-        Diagnostic(
-            code="state",
-            message=f"another writer has taken over the pipeline in {directory} from this one, "
-            "which did not say for long that it is at work; nothing of this run counts",
-            help="start it again; if that happens often, see what keeps this machine, or the "
-            "way to the store, from answering",
-        )
+    return TransientError.of(
+        "state",
+        f"another writer has taken over the pipeline in {directory} from this one, "
+        "which did not say for long that it is at work; nothing of this run counts",
+        help="start it again; if that happens often, see what keeps this machine, or the "
+        "way to the store, from answering",
     )
 
 
 def _another_writer(directory: DataPlace, holder: Mapping[str, Any]) -> TransientError:
     who = f": {_who(holder)}" if holder else ""
-    return TransientError(
-        Diagnostic(
-            code="state",
-            message=f"another writer is at work on the pipeline in {directory}{who}",
-            help="wait until it has ended, or end it; its lock goes with it",
-        )
+    return TransientError.of(
+        "state",
+        f"another writer is at work on the pipeline in {directory}{who}",
+        help="wait until it has ended, or end it; its lock goes with it",
     )

@@ -33,9 +33,15 @@ from hydro_core.spark.store.net_changes import (
     net_changes,
 )
 from hydro_core.spark.store.schema import TableSpec, stored
-from hydro_core.storage.delta import created_table, is_table, opened_table
-from hydro_core.storage.places import remove_tree
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.delta import (
+    created_table,
+    is_table,
+    log_configuration,
+    opened_table,
+    without_old_entries,
+)
+from hydro_core.storage.places import empty
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
@@ -50,8 +56,15 @@ _COMPARED_AT_MOST = 5_000_000
 """So many rows are compared with others here; more are written anew."""
 _SMALL_FILE = 1 << 20
 _SMALL_FILES = 16
+_OFTEN = 10
 _OP, _DELETE, _INSERT = "hydrotick_op", "delete", "insert"
 _CHANGES = "_change_data"
+
+
+def _configuration(place: DataPlace) -> dict[str, str | None]:
+    """A directory's log is kept as Delta does it."""
+    of_store = log_configuration(place, _OFTEN) if isinstance(place, Remote) else {}
+    return {**_CONFIGURATION, **of_store}
 
 
 def published_path(directory: DataPlace, spec: TableSpec) -> DataPlace:
@@ -73,12 +86,10 @@ class PublishedTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the table."""
         return pa.schema([(name, arrow_type(item)) for name, item in self.columns])
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns."""
         return [name for name, _ in self.columns]
 
     def opened(self) -> DeltaTable | None:
@@ -228,9 +239,9 @@ class PublishedTable:
         """Writes all of it anew, in one version; it is made where it is not there."""
         table = self.opened()
         if table is None:
-            remove_tree(self.path, ignore_errors=True)
+            empty(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            table = created_table(self.path, self.schema, configuration=_CONFIGURATION)
+            table = created_table(self.path, self.schema, configuration=_configuration(self.path))
         self._write(table, rows, commit, "overwrite")
 
     def _write(
@@ -262,12 +273,14 @@ class PublishedTable:
         if sum(size < _SMALL_FILE for size in sizes.to_pylist()) >= _SMALL_FILES:
             with suppress(DeltaError):  # what was written stands, and the next time will do
                 table.optimize.compact()
+                without_old_entries(self.path, table)
 
     def compact(self, keep_hours: int) -> None:
         """Joins its files, and removes those that no version of the last hours holds."""
         table = self.opened()
         if table is not None:
             table.optimize.compact()
+            without_old_entries(self.path, table)
             table.vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
 
     def erase(self) -> None:
@@ -276,7 +289,7 @@ class PublishedTable:
         if table is None:
             return
         table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
-        remove_tree(self.path / _CHANGES, ignore_errors=True)
+        empty(self.path / _CHANGES)
         erase_log(self.path, opened_table(self.path).version())
 
     def _read(self, table: DeltaTable, where: ds.Expression | None) -> pa.Table:

@@ -18,10 +18,11 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.io import SINK
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.names import readable
@@ -53,8 +54,8 @@ class TableSpec:
     """The slot's id, or the output's name."""
     item: ItemType
     ordered: bool
-    mode: Mode
-    """APPEND: each tick adds its rows; LAST: it replaces them all; CHANGES: it adds changes."""
+    form: Form
+    """GROWTH: each tick adds its rows; VALUES: it replaces them all; CHANGES: it adds changes."""
     kind: Kind
     """How the rows are to be read: those of the tick itself, or those up to it."""
     semantic_hash: str
@@ -82,7 +83,7 @@ class TableSpec:
     @property
     def is_log(self) -> bool:
         """Whether its rows are changes, which are to be summed up."""
-        return self.mode is Mode.CHANGES
+        return self.form is Form.CHANGES
 
     @property
     def count_column(self) -> str:
@@ -103,7 +104,6 @@ class TableSpec:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The schema of the stored table."""
         return pa.schema([(name, arrow_type(stored(item))) for name, item in self.columns])
 
     @property
@@ -114,7 +114,6 @@ class TableSpec:
 
     @property
     def spark_schema(self) -> spark.StructType:
-        """The schema of the stored table, for Spark."""
         fields = [(name, spark_type(stored(item))) for name, item in self.columns]
         return spark.StructType([spark.StructField(name, data) for name, data in fields])
 
@@ -130,7 +129,7 @@ class TableSpec:
             "of": self.of,
             "item": stored_ddl(self.item),
             "ordered": self.ordered,
-            "mode": self.mode.value,
+            "mode": self.form.stored,
             "kind": self.kind.name,
             "meaning": self.semantic_hash,
         }
@@ -144,7 +143,7 @@ def recorded_table(name: str, record: Mapping[str, Any]) -> TableSpec:
         of=record["of"],
         item=parse_stored(record["item"]),
         ordered=record["ordered"],
-        mode=Mode(record["mode"]),
+        form=Form.of_stored(record["mode"]),
         kind=Kind[record["kind"]],
         semantic_hash=record["meaning"],
     )
@@ -158,7 +157,7 @@ def state_table(slot: StateSlot) -> TableSpec:
         of=slot.id,
         item=slot.item,
         ordered=slot.ordered,
-        mode=slot.mode,
+        form=slot.form,
         kind=slot.kind,
         semantic_hash=slot.semantic_hash,
         bound=slot.bound,
@@ -186,7 +185,7 @@ def output_table(
         of=name,
         item=stream.item,
         ordered=stream.order is Order.TOTAL,
-        mode=Mode.CHANGES if kind is Kind.G else Mode.APPEND,
+        form=Form.CHANGES if kind is Kind.G else Form.GROWTH,
         kind=kind,
         semantic_hash=semantic_hash,
     )
@@ -235,11 +234,9 @@ def _refuse_clashes(spec: TableSpec) -> None:
             if what
             else f"a table cannot tell its columns `{other}` and `{name}` apart"
         )
-        raise ProgramError(
-            Diagnostic(
-                code="type",
-                message=f"the output `{spec.of}` cannot be stored: {problem}",
-                operator=SINK.name,
-                help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
-            )
+        raise ProgramError.of(
+            "type",
+            f"the output `{spec.of}` cannot be stored: {problem}",
+            operator=SINK.name,
+            help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
         )

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,21 +19,22 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.files.parquet import files_as_dataset, opened_parquet
-from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.files.parquet import opened_parquet
+from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel
-from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
 from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
+from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
-from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.table_rows import existing_files, pieces_of, rows_of, told_of
 from hydro_core.spark.store.write import WrittenRows
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -191,7 +190,7 @@ class Store:
         name, rows = table.spec.name, table.rows
         if rows > _SUMMED_AT_MOST or rows < _WORTH_SUMMING * self.row_count(name):
             return False
-        log = _rows(table, _existing(table, 0, ALWAYS))
+        log = rows_of(table, existing_files(table, 0, ALWAYS))
         table.sum_up(summed(log, table.spec, tick), tick)
         return True
 
@@ -223,7 +222,7 @@ class Store:
         if spec.has_unknown or has_few_rows(spark):
             # Spark takes 5 to 8 ms to open a file, and this process a tenth of that.
             return framed(spark, spec, self.arrow(name, first, last))
-        files = _existing(table, first, last)
+        files = existing_files(table, first, last)
         if not files:
             return None
         # Spark need not ask Delta for what is known here: its log, files and statistics.
@@ -242,8 +241,8 @@ class Store:
         None where more than `most` rows would be looked at.
         """
         table = self.tables[name]
-        files = _existing(table, 0, last)
-        with _told(table):
+        files = existing_files(table, 0, last)
+        with told_of(table):
             if sum(map(alive.rows, files)) > most:
                 return None
             rows = read_alive(files, table.spec.arrow_schema, alive)
@@ -253,7 +252,14 @@ class Store:
         """The stored rows of the ticks `first` to `last`."""
         table = self.tables[name]
         tick = ds.field(table.spec.tick)
-        return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
+        return rows_of(table, existing_files(table, first, last), (tick >= first) & (tick <= last))
+
+    def pieces(self, name: str, first: int, last: int) -> Iterator[pa.Table]:
+        """The same, a piece at a time, at least one: they may be more than is held at once."""
+        table = self.tables[name]
+        tick = ds.field(table.spec.tick)
+        files = existing_files(table, first, last)
+        return pieces_of(table, files, (tick >= first) & (tick <= last))
 
     def met(self, name: str, met: Met) -> pa.Table:
         """The rows of a table of state that a range can meet.
@@ -262,12 +268,12 @@ class Store:
         large ones that is what is compared.
         """
         table = self.tables[name]
-        files = [] if met.ticks is None else _existing(table, *met.ticks)
+        files = [] if met.ticks is None else existing_files(table, *met.ticks)
         schema = table.spec.arrow_schema
         summed = table.spec.is_log and may_cancel(schema, files, met)
         looked_up, rest = self.lookup_files.met(files, schema, met, summed=summed)
-        with _told(table):
-            gone_through = met_in([f.path for f in rest], schema, met, HELD, summed=summed)
+        with told_of(table):
+            gone_through = met_in([f.path for f in rest], schema, met, ROW_CACHE, summed=summed)
             return pa.concat_tables([looked_up, *gone_through])
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
@@ -284,8 +290,9 @@ class Store:
             return table.rows
         count = table.spec.count_column
         return sum(
-            pc.sum(opened_parquet(file.path).read(columns=[count])[count]).as_py() or 0
+            pc.sum(batch[count]).as_py() or 0
             for file in table.files()
+            for batch in opened_parquet(file.path).iter_batches(columns=[count])
         )
 
     def size(self, name: str) -> int:
@@ -321,25 +328,17 @@ class CommittedPast:
         """The same rows as a table, which is empty if there are none."""
         if slot.id in self._found:
             return self._found[slot.id]
-        return self._store.arrow(self._names[slot.id], *ticks_read(slot, self._first))
+        return self._store.arrow(self._names[slot.id], *slot.ticks_read(self._first))
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows of the slot, as its mode says; None if there are none.
+        """The committed rows of the slot, as its form says; None if there are none.
 
         Of a log these are all changes.
         """
         name = self._names[slot.id]
         if slot.id in self._found:
             return framed(self._spark, self._store.tables[name].spec, self._found[slot.id])
-        return self._store.frame(self._spark, name, *ticks_read(slot, self._first))
-
-
-def ticks_read(slot: StateSlot, first: int) -> tuple[int, int]:
-    """The first and the last tick of which a range that starts at `first` reads a slot's rows."""
-    last = first - 1
-    if slot.mode is Mode.LAST:
-        return max(last, 0), last
-    return 0 if slot.keep is None else max(first - slot.keep, 0), last
+        return self._store.frame(self._spark, name, *slot.ticks_read(self._first))
 
 
 def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:
@@ -347,50 +346,6 @@ def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | 
     if not rows.num_rows:
         return None
     return together(table_frame(spark, rows, spec.spark_schema))
-
-
-def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
-    """The files that may hold rows of these ticks; of a store whoever reads tells what is missing.
-
-    Raises:
-        DataError: one of them is not there (code `state`).
-    """
-    files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
-    for file in files:
-        if isinstance(file.path, Path) and not file.path.exists():
-            raise state_error(
-                f"the table {table.path} has lost its file {file.path.name}",
-                RESTORE,
-            )
-    return files
-
-
-def _rows(
-    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
-) -> pa.Table:
-    with _told(table):
-        return _dataset(table, files).to_table(filter=where)
-
-
-def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
-    return files_as_dataset((file.path for file in files), table.spec.arrow_schema)
-
-
-@contextmanager
-def _told(table: StoredTable) -> Iterator[None]:
-    """A file that cannot be read becomes an error of the table.
-
-    Raises:
-        DataError: a file is broken (code `state`).
-    """
-    try:
-        yield
-    except (pa.ArrowInvalid, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # the disk failed, not the file
-            raise
-        first_line = str(error).partition("\n")[0]
-        problem = f"a file of the table {table.path} cannot be read: {first_line}"
-        raise state_error(problem, RESTORE) from error
 
 
 def _missing(table: StoredTable, version: int) -> Exception:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace
 
@@ -68,7 +68,7 @@ def format_of(directory: DataPlace) -> StoredFormat:
     except (OSError, ValueError, KeyError, TypeError) as problem:
         message = f"{directory / NOTE} cannot be read: {problem}"
         cure = "restore it from a copy of the directory"
-        raise DataError(Diagnostic("state", message, help=cure)) from None
+        raise DataError.of("state", message, help=cure) from None
 
 
 def refuse_newer(directory: DataPlace) -> None:
@@ -83,7 +83,7 @@ def refuse_newer(directory: DataPlace) -> None:
         message = f"{directory} is stored in format {found.number}, which {made} has written; "
         message += f"this is hydrotick {this_version()}, which reads formats up to {FORMAT}"
         cure = f"run the flow with {made} or a later one; nothing was changed"
-        raise DataError(Diagnostic("state", message, help=cure))
+        raise DataError.of("state", message, help=cure)
 
 
 def note_format(directory: DataPlace, number: int = FORMAT) -> None:

@@ -23,10 +23,10 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import copy_parquet, has_int96
 from hydro_core.machine.faults import fault_of
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.delta_actions import (
     LoggedFile,
     added,
@@ -42,11 +42,12 @@ from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
-    checkpoint_interval,
     created_table,
     entry_of,
     is_table,
+    log_configuration,
     opened_table,
+    without_old_entries,
 )
 from hydro_core.storage.places import are_there, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
@@ -121,7 +122,7 @@ class StoredTable:
 
     def create(self) -> None:
         """Makes the table, without rows."""
-        often = checkpoint_interval(self.path, self._checkpoint_interval)
+        often = log_configuration(self.path, self._checkpoint_interval)
         try:
             self._table = created_table(self.path, self.spec.arrow_schema, configuration=often)
         except DeltaError as error:
@@ -166,8 +167,8 @@ class StoredTable:
             raise self._removed(version) from error
 
     def append(self, rows: pa.Table) -> None:
-        """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
-        if rows.num_rows == 0 and (self.spec.mode is not Mode.LAST or not self.files()):
+        """Adds the rows, or puts them in the place of all others, as the form of the table says."""
+        if rows.num_rows == 0 and (self.spec.form is not Form.VALUES or not self.files()):
             return
         table = self._open()
         with self._one_version(table):
@@ -176,7 +177,7 @@ class StoredTable:
     def append_files(self, files: Iterable[DataPlace], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
         adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
-        if not adds and self.spec.mode is not Mode.LAST:
+        if not adds and self.spec.form is not Form.VALUES:
             return
         table = self._open()
         with self._one_version(table):
@@ -252,6 +253,7 @@ class StoredTable:
             if self._of_tier(tier) >= least:
                 with self._one_version(table):
                     table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
+                without_old_entries(self.path, table)
 
     def _of_tier(self, size: int) -> int:
         return sum(2 * file.size < size for file in self.files())
@@ -357,7 +359,7 @@ class StoredTable:
 
     @property
     def _mode(self) -> Literal["append", "overwrite"]:
-        return "overwrite" if self.spec.mode is Mode.LAST else "append"
+        return "overwrite" if self.spec.form is Form.VALUES else "append"
 
     def _open(self) -> DeltaTable:
         if self._table is None:

@@ -35,6 +35,9 @@ from hydro_core.types.item import Row, Tuple
 _JOBS = 2
 """Jobs at once: each has parts in which a single core is at work, or none."""
 
+_FEW_PARTITIONS = 8
+"""What so many partitions give at most is held at once."""
+
 _ROWS_OF_A_PARTITION = 1 << 33
 """`monotonically_increasing_id` counts within a partition up to here."""
 
@@ -151,9 +154,15 @@ def few_written(
 
 
 def few_rows(frame: DataFrame, bound: int) -> pa.Table | None:
-    """The rows, or None where there are more than `bound`: one job, without a shuffle."""
-    rows = first_rows(frame, bound).toArrow()
-    return rows if rows.num_rows <= bound else None
+    """The rows, or None where there are more than `bound`: one job, on few cores without a shuffle.
+
+    Of more, each partition gives so many; where these are many, a task counts them first.
+    """
+    rows = first_rows(frame, bound)
+    if frame.sparkSession.sparkContext.defaultParallelism > _FEW_PARTITIONS:
+        rows = rows.limit(bound + 1)
+    found = rows.toArrow()
+    return found if found.num_rows <= bound else None
 
 
 def first_rows(frame: DataFrame, bound: int) -> DataFrame:

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.errors import DataError
-from hydro_core.files.arrived import arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
@@ -28,8 +28,8 @@ CALENDAR = Calendar(DAY)
 
 
 def by_run(path: Path, schema: str) -> list[list[Any]]:
-    arrived = arrive([InputFile("x", str(path), "day")], {"x": parse_ddl(schema)})
-    inputs = [read_all(one) for one in arrived]
+    scan = scans_of([InputFile("x", str(path), "day")], {"x": parse_ddl(schema)})
+    inputs = [read_all(one) for one in scan]
     ticks = tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
     return [list(tick.batches["x"]) for tick in ticks]
 

@@ -15,11 +15,11 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.files.arrived import arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.parquet import has_int96
 from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.every import Every
@@ -63,8 +63,8 @@ Write = Callable[[Path], Path]
 
 
 def by_run(path: Path, optional: frozenset[str], item: Any = ITEM) -> list[list[Any]]:
-    arrived = arrive([InputFile("x", str(path), "day", optional)], {"x": item})
-    inputs = [read_all(one) for one in arrived]
+    scan = scans_of([InputFile("x", str(path), "day", optional)], {"x": item})
+    inputs = [read_all(one) for one in scan]
     found = [
         tick.batches["x"] for tick in tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
     ]

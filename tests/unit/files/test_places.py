@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.files.inputs import InputFile
-from hydro_core.files.places import FoundFiles, find
+from hydro_core.files.places import FileSet, find
 from hydro_core.types.ddl import parse_ddl
 
 MOMENTS = pa.table({"at": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))})
 NUMBERS = pa.table({"n": pa.array([1], pa.int64())})
 
 
-def _found(path: Path) -> FoundFiles:
+def _found(path: Path) -> FileSet:
     return find(InputFile("rows", str(path)), {})
 
 

@@ -13,10 +13,10 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.files.scan import Scan, scans_of
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl, to_ddl
@@ -33,13 +33,13 @@ def ticks_of(
     start: str | None = None,
 ) -> list[TickInput]:
     declared = {name: parse_ddl(text) for name, text in (schemas or {}).items()}
-    inputs = [read_all(arrived) for arrived in arrived_of(*files, declared=declared)]
+    inputs = [read_all(scan) for scan in arrived_of(*files, declared=declared)]
     parsed = parse_time(start) if start else None
     return list(tick_inputs(inputs, cut(inputs, Every.parse(every), parsed)))
 
 
-def arrived_of(*files: str, declared: Mapping[str, ItemType] | None = None) -> list[Arrived]:
-    return arrive([InputFile.parse(file) for file in files], declared or {})
+def arrived_of(*files: str, declared: Mapping[str, ItemType] | None = None) -> list[Scan]:
+    return scans_of([InputFile.parse(file) for file in files], declared or {})
 
 
 def batches(ticks: Sequence[TickInput]) -> list[Mapping[str, Any]]:
@@ -71,8 +71,8 @@ def test_without_a_column_everything_is_in_tick_0(parquet: str) -> None:
 
 
 def test_an_undeclared_input_has_the_columns_and_types_of_its_data(parquet: str) -> None:
-    (arrived,) = arrived_of(f"o={parquet}:day")
-    assert to_ddl(arrived.item) == "day date, k string, v integer"
+    (scan,) = arrived_of(f"o={parquet}:day")
+    assert to_ddl(scan.item) == "day date, k string, v integer"
     assert ticks_of(f"o={parquet}:day")[2].batches["o"] == [{"day": DAYS[1], "k": "", "v": 2}]
 
 
@@ -207,8 +207,8 @@ def test_csv_is_typed_by_the_schema(tmp_path: Path) -> None:
 def test_csv_without_a_schema(tmp_path: Path) -> None:
     path = tmp_path / "o.csv.gz"
     path.write_bytes(gzip.compress(b"a,b,c\n1,2.5,x\n"))
-    (arrived,) = arrived_of(f"o={path}")
-    assert to_ddl(arrived.item) == "a long, b double, c string"
+    (scan,) = arrived_of(f"o={path}")
+    assert to_ddl(scan.item) == "a long, b double, c string"
 
 
 def test_a_csv_value_that_does_not_fit(tmp_path: Path) -> None:
@@ -249,8 +249,8 @@ def test_folders_globs_and_delta_tables(tmp_path: Path) -> None:
         (folder / f"month={month}").mkdir(parents=True)
         pyarrow.parquet.write_table(TABLE, folder / f"month={month}" / "x.parquet")
     (folder / "_SUCCESS").write_text("")
-    (arrived,) = arrived_of(f"o={folder}")
-    assert to_ddl(arrived.item) == "day date, k string, v integer, month integer"
+    (scan,) = arrived_of(f"o={folder}")
+    assert to_ddl(scan.item) == "day date, k string, v integer, month integer"
     assert len(ticks_of(f"o={folder}/*=1/*.parquet")[0].batches["o"]) == 3
 
 

@@ -13,11 +13,11 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.files.arrived import arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.places import find
 from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.files.scan import scans_of
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -102,7 +102,7 @@ def test_a_delta_table_with_a_feature_that_is_not_read_is_told_by_its_name(
     write_deltalake(path, pa.table({"n": [1, 2]}))
     _demand(tmp_path / "_delta_log" / f"{0:020}.json", features)
     readings = (
-        lambda: arrive([InputFile("rows", path)], {}),
+        lambda: scans_of([InputFile("rows", path)], {}),
         lambda: find(InputFile("rows", path), {}),
         lambda: find(InputFile("rows", path), {}, version=0),
     )
@@ -128,8 +128,8 @@ def _demand(entry: Path, features: list[str]) -> None:
 
 def _read(file: Path, item: ItemType | None = None) -> list[Any]:
     """The rows of a file, all of tick 0."""
-    arrived = arrive([InputFile("rows", str(file))], {"rows": item} if item else {})
-    inputs = [read_all(one) for one in arrived]
+    scan = scans_of([InputFile("rows", str(file))], {"rows": item} if item else {})
+    inputs = [read_all(one) for one in scan]
     (tick,) = tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
     return list(tick.batches["rows"])
 

@@ -6,8 +6,8 @@ import pytest
 
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node
-from hydro_core.ir.verify import BrokenGraphError, verify
 from hydro_core.lang.resolve import parse
+from hydro_core.optimize.optimizer import BrokenGraphError, verify
 
 GOOD = parse("p = a -> partition(lambda x: 'x', ['x'])\np[x] -> union(b) -> null()\nnull() -> out")
 

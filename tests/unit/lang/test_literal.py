@@ -7,7 +7,7 @@ import pytest
 from hydro_core import Flow
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
-from hydro_core.lang.literal import function_text, left_names
+from hydro_core.lang.print import function_text, left_names
 
 N = 5
 MARK = "a\nwhere N = 6"

@@ -19,6 +19,9 @@ from hydrotick.project.settings import ProjectSettings, project_settings
 from hydrotick.project.settings_file import settings_of_tables
 
 FREE = {
+    "spark.driver.bindAddress",
+    "spark.driver.host",
+    "spark.jars",
     "spark.sql.autoBroadcastJoinThreshold",
     "spark.sql.codegen.cache.maxEntries",
     "spark.sql.ui.retainedExecutions",

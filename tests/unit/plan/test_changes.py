@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import State
 from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 
 A = 'a = source("k string, v long")\n'
 TOTALS = A + 'x = a -> persist() -> aggregate(by="k", n=count(), total=sum("v"))\n'
@@ -18,8 +19,8 @@ def planned(text: str) -> TickPlan:
     return plan(compiled.typed)
 
 
-def modes(found: TickPlan) -> dict[str, Mode]:
-    return {slot.id: slot.mode for slot in found.slots}
+def modes(found: TickPlan) -> dict[str, Form]:
+    return {slot.id: slot.form for slot in found.slots}
 
 
 def test_a_result_that_goes_on_from_the_tick_before_is_running() -> None:
@@ -27,7 +28,7 @@ def test_a_result_that_goes_on_from_the_tick_before_is_running() -> None:
     assert {c.how for c in found.components} == {"once"}
     assert found.graph["x"].spec.state is State.RESULT
     assert found.kinds["x"] is Kind.G
-    assert modes(found) == {"x": Mode.CHANGES}
+    assert modes(found) == {"x": Form.CHANGES}
     assert not found.notes
 
 
@@ -61,22 +62,22 @@ def test_a_sum_tells_its_changes_if_all_parts_do() -> None:
 
 def test_changes_that_are_told_need_no_past() -> None:
     found = planned(TOTALS + "x -> map(lambda r: r.total) -> changes() -> out")
-    assert modes(found) == {"x": Mode.CHANGES}
+    assert modes(found) == {"x": Form.CHANGES}
 
 
 def test_the_tick_before_of_what_tells_its_changes_is_a_log() -> None:
     found = planned(TOTALS + "x -> map(lambda r: r.total) -> prev() -> out")
-    assert set(modes(found).values()) == {Mode.CHANGES}
+    assert set(modes(found).values()) == {Form.CHANGES}
 
 
 def test_a_stream_may_be_stored_as_a_log_and_as_a_history() -> None:
     found = planned(TOTALS + "x -> out\nx -> persist() -> ever")
-    assert modes(found) == {"x changes": Mode.CHANGES, "x": Mode.APPEND}
+    assert modes(found) == {"x changes": Form.CHANGES, "x": Form.GROWTH}
 
 
 def test_commands_tell_what_they_change() -> None:
     found = planned(A + 'a -> sort() -> map(lambda r: ("persist", r.k)) -> persist_mut() -> out')
-    assert set(modes(found).values()) == {Mode.CHANGES}
+    assert set(modes(found).values()) == {Form.CHANGES}
     assert "out" in found.in_changes
 
 
@@ -95,11 +96,11 @@ MEDIANS = A + 'x = a -> persist() -> aggregate(by="k", m=median("v"))\n'
 def test_results_by_key_of_a_history_tell_their_changes() -> None:
     found = planned(MEDIANS + "x -> out\nx -> delta() -> new\nx -> changes() -> changed")
     assert {"x", "out"} <= found.in_changes
-    assert modes(found) == {"a": Mode.APPEND}
+    assert modes(found) == {"a": Form.GROWTH}
 
 
 def test_the_tick_before_of_results_by_key_is_a_log() -> None:
-    assert modes(planned(MEDIANS + "x -> prev() -> out"))["x"] is Mode.CHANGES
+    assert modes(planned(MEDIANS + "x -> prev() -> out"))["x"] is Form.CHANGES
 
 
 def test_what_follows_results_by_key_goes_on() -> None:

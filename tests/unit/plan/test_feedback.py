@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.plan.feedback import seen_in
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.ddl import parse_ddl
 
 SCHEMAS = {"a": "(string, long)", "b": "(string, long)", "i": "k int, v int", "r": "k int, v long"}
@@ -176,7 +177,7 @@ def test_what_is_first_seen_is_an_event_whatever_it_is_seen_in() -> None:
 
 def test_what_is_first_seen_stores_what_single_ticks_store() -> None:
     [slot] = planned(FIRST).slots
-    assert (str(slot.stream), slot.mode) == ("x", Mode.APPEND)
+    assert (str(slot.stream), slot.form) == ("x", Form.GROWTH)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hydro_core.catalog.forms import Form
 from hydro_core.compile import compile_text
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
-from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.ddl import parse_ddl
 
 PAIR = parse_ddl("(string, long)")
@@ -45,7 +46,7 @@ def test_a_union_of_unlike_kinds_is_general() -> None:
 
 def test_a_stream_is_stored_once() -> None:
     [slot] = planned("a -> persist() -> x; a -> old() -> y; a -> prev() -> z").slots
-    assert slot.mode is Mode.APPEND
+    assert slot.form is Form.GROWTH
     assert len(slot.readers) == 3
     assert slot.keep is None
 

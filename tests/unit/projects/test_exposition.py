@@ -6,8 +6,7 @@ import re
 
 import yaml
 
-from hydrotick.cli.exposition import MetricFamily, as_text
-from hydrotick.cli.metrics import FLOW_METRICS, _of_worker
+from hydrotick.cli.metrics import FLOW_METRICS, MetricFamily, _of_worker, as_text
 from tests.pages.blocks import ALL
 
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'

@@ -17,8 +17,8 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import Ticks
 from hydrotick.project.logs import log, log_bug, open_logs
 from hydrotick.project.settings import project_settings
-from hydrotick.runner.logged import logged
 from hydrotick.runner.report import TickReport
+from hydrotick.runner.tick_request import logged
 
 WINDOW = Ticks(datetime(2026, 1, 1, tzinfo=UTC), "1d").calendar.window
 

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from hydrotick.cli import progress
-from hydrotick.cli.progress import Progress
+from hydrotick.cli import backfill
+from hydrotick.cli.backfill import Progress
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(backfill.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -49,7 +49,7 @@ def test_plain_lines_where_there_is_no_terminal(clock: list[float]) -> None:
 
 
 def test_one_line_on_a_terminal(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SECONDS", 600)
+    monkeypatch.setattr(backfill, "_SECONDS", 600)
     to = Terminal()
     shown = Progress(4000, to)
     with shown.shown():

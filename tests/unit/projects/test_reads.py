@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import ProgramError
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.project.discover import DiscoveredFlows, found_in
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydrotick.project.serving import Deployments
@@ -133,7 +133,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> tupl
 def test_a_log_of_changes_is_read_by_who_reads_how_often_a_row_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...] | None
 ) -> None:
-    deployments, second = deployed(tmp_path, monkeypatch, Mode.CHANGES.value)
+    deployments, second = deployed(tmp_path, monkeypatch, Form.CHANGES.stored)
     with pytest.raises(ProgramError, match="the output `y` of `first` takes rows back"):
         deployments.output_of(second, "x", columns)
     table = tmp_path / "pipelines" / "first" / "outputs" / "y"
@@ -144,6 +144,6 @@ def test_a_log_of_changes_is_read_by_who_reads_how_often_a_row_comes(
 def test_rows_that_stay_are_read_whatever_columns_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...] | None
 ) -> None:
-    deployments, second = deployed(tmp_path, monkeypatch, Mode.APPEND.value)
+    deployments, second = deployed(tmp_path, monkeypatch, Form.GROWTH.stored)
     table = tmp_path / "pipelines" / "first" / "outputs" / "y"
     assert deployments.output_of(second, "x", columns) == (table, 3)

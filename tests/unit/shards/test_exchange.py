@@ -14,11 +14,10 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.running import read_ticks, run_items
-from hydro_core.shards.exchange import _cheapest_first
+from hydro_core.shards.exchange import Traffic, _cheapest_first
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
 from hydro_core.shards.together import Together, as_written
-from hydro_core.shards.traffic import Traffic
 
 INPUTS = """
 orders = source("user long, item long, amount long")

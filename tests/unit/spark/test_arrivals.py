@@ -17,9 +17,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.inputs.arrivals import source
+from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.arrivals.look import Arrivals
-from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead, read_of, row_of
 from hydro_core.ticks.calendar import Calendar
@@ -62,7 +62,7 @@ class Place:
         seen = self.inputs.landings.look(first, before)
         return self.inputs.read(first, last, seen)["x"].read
 
-    def seen(self, read: InputRead, until: int = UNTIL) -> Seen:
+    def seen(self, read: InputRead, until: int = UNTIL) -> LandingView:
         return self.inputs.landings.look(until, [read])["x"]
 
 
@@ -246,7 +246,7 @@ def test_nothing_is_read_where_nothing_came(
     for kind in KINDS:
         place = opened(tmp_path / kind, kind)
         read = place.read(0, UNTIL - 1)
-        monkeypatch.setattr(source, "read_here", _no_reading)
+        monkeypatch.setattr(source, "read", _no_reading)
         assert place.seen(read).arrivals == Arrivals()
         monkeypatch.undo()
 
@@ -259,7 +259,7 @@ def test_files_of_open_ticks_alone_are_not_read(
     place = opened(tmp_path, kind)
     read = place.read(0, UNTIL - 1)
     place.add([(UNTIL, "own", 1), (LAST, "own", 2)])
-    monkeypatch.setattr(source, "read_here", _no_reading)
+    monkeypatch.setattr(source, "read", _no_reading)
     assert place.seen(read).arrivals == Arrivals()
 
 

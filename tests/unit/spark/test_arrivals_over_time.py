@@ -14,8 +14,8 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import look_again
-from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.store.input_reads import InputRead
 from tests.unit.spark.test_arrivals import UNTIL, Delta, Files, Row, opened
 
@@ -58,7 +58,7 @@ class Story:
         """What is there of committed ticks."""
         return Counter({row: n for row, n in self.place.rows.items() if row[0] < self.until})
 
-    def seen(self) -> Seen:
+    def seen(self) -> LandingView:
         reads = [] if self.read is None else [self.read]
         return self.place.inputs.landings.look(self.until, reads)["x"]
 
@@ -134,7 +134,7 @@ class Story:
         self.arrived |= batch
         self.until = last + 1
 
-    def _batch(self, seen: Seen, first: int, last: int) -> dict[int, Bag]:
+    def _batch(self, seen: LandingView, first: int, last: int) -> dict[int, Bag]:
         """What some ticks read, as ranges of one or two."""
         found: dict[int, Bag] = {}
         reads: list[InputRead] = []
@@ -152,7 +152,7 @@ class Story:
         self.read = reads[-1]
         return found
 
-    def _judge(self, seen: Seen) -> None:
+    def _judge(self, seen: LandingView) -> None:
         """Ticks that have lost rows are told, and no others."""
         lost = {row[0] for row in self.had - self.lies}
         told = {t for c in seen.changed for t in range(c.first, c.last + 1)}
@@ -210,7 +210,7 @@ class Story:
         assert missed == self.had - lies
         return None
 
-    def _replay_of(self, seen: Seen, kept: InputRead) -> None:
+    def _replay_of(self, seen: LandingView, kept: InputRead) -> None:
         """Of a table the version that was read last: what went since is there still."""
         found = self._batch(seen, 0, self.until - 1)
         self.read = kept

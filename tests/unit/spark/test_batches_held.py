@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from hydro_core.spark.store.held import Held
+from hydro_core.spark.store.row_cache import RowCache
 
 COLUMNS = ("user", "tick")
 
@@ -25,7 +25,7 @@ def files(path: Path) -> ds.Dataset:
     return found
 
 
-class Counting(Held):
+class Counting(RowCache):
     """Counts the files that it reads."""
 
     read = 0

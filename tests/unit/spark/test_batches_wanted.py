@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.wanted import SlicedBatches
-from hydro_core.spark.store.held import Held
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, WantedRows
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import canonical
@@ -53,7 +53,7 @@ def batches(request: pytest.FixtureRequest, tmp_path: Path) -> SlicedBatches:
     items = {"rows": parse_ddl("user string, amount long")}
     found = SlicedBatches({"rows": LandingTable(path, "tick")}, items, no_spark)
     if request.param.startswith("held"):
-        found.held = Held(MEBIBYTE)
+        found.held = RowCache(MEBIBYTE)
     return found
 
 

@@ -17,9 +17,9 @@ from hydro_core.plan.lookups import Needed
 from hydro_core.spark.store import cancelled, key_hashes, lookup_files
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
-from hydro_core.spark.store.held import Held
 from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.lookup_files import LookupFiles
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.spark.store.table import DataFile
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
@@ -112,7 +112,7 @@ def test_what_is_met_comes_to_the_same(
     monkeypatch.setattr(lookup_files, "INDEXED_ROWS", 1 if large else 1 << 15)
     tables = [as_table(a_log(rng, rng.choice([1, 20, 2000]))) for _ in range(3)]
     files = [file_of(tmp_path, table) for table in tables]
-    by, held, left_out = LookupFiles(tmp_path, 1 << 30), Held(1 << 26), 0
+    by, held, left_out = LookupFiles(tmp_path, 1 << 30), RowCache(1 << 26), 0
     for _ in range(3):
         keys = [rng.choice([None, *range(KEYS)]) for _ in range(3)]
         wanted = met(rng.choice([BY_KEY, BY_TAIL]), keys)

@@ -13,9 +13,9 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.files.arrived import arrive
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all
+from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.inputs.wanted import SlicedBatches
@@ -79,7 +79,7 @@ def _no_session() -> Any:
 
 
 def _run(path: Path, declared: Mapping[str, Any]) -> object:
-    return [read_all(one) for one in arrive([InputFile("x", str(path), "day")], declared)]
+    return [read_all(one) for one in scans_of([InputFile("x", str(path), "day")], declared)]
 
 
 WHOLE: dict[str, Read] = {

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Needed
-from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.pipeline.searched_tables import leading_rows
 from hydro_core.spark.store import extremes, lookup_files
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.extremes import Leading, extreme_items
-from hydro_core.spark.store.leading_rows import leading_rows
 from hydro_core.spark.store.lookup_files import LOOKUPS, LookupFiles
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.table import StoredTable
@@ -97,7 +97,7 @@ class Logged:
     def __init__(self, place: Path, item: ItemType, log: Sequence[Change], files: int) -> None:
         self.item, self.place = item, place
         (place / "state").mkdir(parents=True)
-        spec = TableSpec("totals", "state", "x", item, False, Mode.CHANGES, Kind.E, "")
+        spec = TableSpec("totals", "state", "x", item, False, Form.CHANGES, Kind.E, "")
         self.table = StoredTable(place, spec, checkpoint_interval=100)
         self.table.create()
         size = -(-len(log) // files)

@@ -14,8 +14,8 @@ import pytest
 from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.lookups import Lookup, Needed
 from hydro_core.spark.store.agreeing import Met
-from hydro_core.spark.store.held import Held
 from hydro_core.spark.store.large_files import met_in_files
+from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -61,7 +61,7 @@ def test_the_same_rows_are_met_as_in_memory(seed: int, tmp_path: Path) -> None:
     others = [(rng.choice([None, *range(30)]), rng.choice([None, 0, 1])) for _ in range(3)]
     wanted = met(rng.choice([BY_KEY, BY_BOTH]), others, last_tick=rng.random() < 0.3)
     rows = [wanted.of(table).combine_chunks() for table in tables]
-    held = Held(rng.choice([0, 500, 1 << 20]))
+    held = RowCache(rng.choice([0, 500, 1 << 20]))
     for _ in range(2):
         found = list(met_in_files(named(tmp_path), files, wanted, held))
         assert [r.to_pylist() for r in found] == [r.to_pylist() for r in rows if r.num_rows]
@@ -83,5 +83,7 @@ def test_of_other_row_groups_only_what_is_compared_is_read(tmp_path: Path) -> No
     file.write_bytes(content)
     with pytest.raises((OSError, pa.ArrowInvalid)):
         files.to_table()
-    [found] = met_in_files(named(tmp_path), files, met(BY_KEY, [(75, 0), (31, 0)]), Held(1 << 20))
+    [found] = met_in_files(
+        named(tmp_path), files, met(BY_KEY, [(75, 0), (31, 0)]), RowCache(1 << 20)
+    )
     assert [row["item"]["name"] for row in found.to_pylist()] == ["name 31", "name 75"]

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store import lookup_files
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.checked_file import CheckedFile
@@ -308,7 +308,7 @@ def test_little_of_a_large_file_is_looked_at(tmp_path: Path) -> None:
 def test_rows_that_are_looked_up_are_not_gone_through(tmp_path: Path) -> None:
     rng = random.Random(9)
     files = [some(tmp_path, rng, 400), some(tmp_path, rng, 300)]
-    spec = TableSpec("state/table", "state", "table", ROW, False, Mode.APPEND, Kind.E, "")
+    spec = TableSpec("state/table", "state", "table", ROW, False, Form.GROWTH, Kind.E, "")
     table = StoredTable(tmp_path, spec, checkpoint_interval=10)
     table.files = lambda: files  # type: ignore[method-assign]
     by = LookupFiles(tmp_path, 1)

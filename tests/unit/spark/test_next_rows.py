@@ -10,7 +10,7 @@ import pytest
 from hydro_core.plan.found_rows import FoundRows, Lookup, RowsUpToNext
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.store.agreeing import Met
-from hydro_core.spark.store.next_rows import COMPARED, up_to_next
+from hydro_core.spark.store.searched import COMPARED, up_to_next
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 

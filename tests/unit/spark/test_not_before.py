@@ -12,8 +12,7 @@ import pytest
 
 from hydro_core.plan.found_rows import FoundRows, Lookup, NotBefore, RowsBefore, RowsSinceLate
 from hydro_core.spark.store.agreeing import Agreeing
-from hydro_core.spark.store.late_items import late_items
-from hydro_core.spark.store.rows_before import rows_before
+from hydro_core.spark.store.searched import late_items, rows_before
 from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl

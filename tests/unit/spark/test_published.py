@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from hydro_core.plan.tick_plan import Mode
+from hydro_core.catalog.forms import Form
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.net_changes import difference
 from hydro_core.spark.store.published import PublishedTable
@@ -50,7 +50,7 @@ class Noted:
 
 def spec_of(columns: tuple[str, ...]) -> TableSpec:
     item = parse_ddl(", ".join(f"{name} {COLUMNS[name]}" for name in columns))
-    return TableSpec("outputs/x", "output", "x", item, False, Mode.CHANGES, Kind.G, "")
+    return TableSpec("outputs/x", "output", "x", item, False, Form.CHANGES, Kind.G, "")
 
 
 def row(rng: Random, columns: tuple[str, ...]) -> dict[str, Any]:

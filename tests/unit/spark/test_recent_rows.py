@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.bound import TimeBound
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.schema import TableSpec
@@ -25,7 +25,7 @@ BOUND = TimeBound("at", 2 * 86_400_000_000)
 
 def stored(directory: Path, time: str = "timestamp") -> StoredTable:
     item = parse_ddl(f"k string, at {time}")
-    spec = TableSpec("state/a", "state", "a", item, False, Mode.APPEND, Kind.E, "", BOUND)
+    spec = TableSpec("state/a", "state", "a", item, False, Form.GROWTH, Kind.E, "", BOUND)
     table = StoredTable(directory, spec, checkpoint_interval=100)
     table.create()
     return table

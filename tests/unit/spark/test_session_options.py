@@ -50,3 +50,13 @@ def test_jars_of_another_version_do_not_count(tmp_path: Path) -> None:
 def jar(share: Path, name: str) -> None:
     (share / "jars").mkdir(parents=True)
     (share / "jars" / name).touch()
+
+
+def test_further_jars_stand_beside_those_of_delta() -> None:
+    settings = SparkSettings(
+        master="spark://host:7077",
+        extra=(("spark.driver.host", "10.0.0.7"), ("spark.jars", "/opt/gcs.jar")),
+    )
+    options = session_options(settings, (Path("/delta/one.jar"), Path("/delta/two.jar")))
+    assert options["spark.jars"] == "/delta/one.jar,/delta/two.jar,/opt/gcs.jar"
+    assert options["spark.driver.host"] == "10.0.0.7"

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
 from hydro_core.types.arrow import to_arrow
@@ -29,7 +29,7 @@ NAN = float("nan")
 )
 def test_what_came_and_went_is_not_there(of: str, one: Any, same: Any, other: Any) -> None:
     item = parse_ddl(of)
-    spec = TableSpec("state/a", "state", "a", item, False, Mode.CHANGES, Kind.E, "")
+    spec = TableSpec("state/a", "state", "a", item, False, Form.CHANGES, Kind.E, "")
     items: Any = to_arrow([one, same, other], item)
     log = pa.table({"t": [0, 1, 1], "item": items, "n": [1, -1, 1]}).cast(spec.arrow_schema)
     found = summed(log, spec, 1)

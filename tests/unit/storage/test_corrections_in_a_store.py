@@ -120,8 +120,11 @@ def run_out(place: Remote) -> None:
         file.store.write(file.name, replace(note, until=0.0).encoded())
 
 
-def test_ticks_are_computed_again(server: StoreServer, corrected: dict[str, list[str]]) -> None:
-    place = served(server.at("pipelines/small"))
+@pytest.mark.parametrize("of", ["quick_server", "moto_server"])
+def test_ticks_are_computed_again(
+    request: pytest.FixtureRequest, corrected: dict[str, list[str]], of: str
+) -> None:
+    place = served(request.getfixturevalue(of).at("pipelines/small"))
     assert isinstance(place, Remote)
     assert contents(place) != corrected
     correct(opened(place), 2)

@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.spark.inputs.arrivals import source
+from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
+from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.arrivals.look import Arrivals
-from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import InputRead
 from tests.support.store_server import Mirror, StoreServer
@@ -61,7 +61,7 @@ class InStore:
         seen = self.inputs.landings.look(first, before)
         return self.inputs.read(first, last, seen)["x"].read
 
-    def seen(self, read: InputRead, until: int = UNTIL) -> Seen:
+    def seen(self, read: InputRead, until: int = UNTIL) -> LandingView:
         self.sync()
         return self.inputs.landings.look(until, [read])["x"]
 
@@ -179,7 +179,7 @@ def test_a_look_at_what_is_unchanged_reads_no_file(
     def no_reading(*_: object) -> NoReturn:
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr(source, "read_here", no_reading)
+    monkeypatch.setattr(source, "read", no_reading)
     assert place.seen(read).arrivals == Arrivals()
     assert len(server.asked) <= 6
 

@@ -1,21 +1,28 @@
-"""A store answers the same questions in the same way, in a bucket and in a directory."""
+"""What a store answers."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from hydro_core.errors import InfrastructureError
+from hydro_core.storage.arrow import let_go_of, opened_in_store
 from hydro_core.storage.settings import StorageSettings
-from hydro_core.storage.store import FileStore, bucket_store, directory_store
+from hydro_core.storage.store import FileStore, bucket_store
 from tests.support.store_server import BUCKET, SECRET, StoreServer, with_credentials
 
 
-@pytest.fixture(params=["bucket", "directory"])
-def store(request: pytest.FixtureRequest, server: StoreServer, tmp_path: Path) -> FileStore:
-    if request.param == "directory":
-        return directory_store(tmp_path)
+@pytest.fixture(params=["quick", "moto"])
+def server(request: pytest.FixtureRequest) -> StoreServer:
+    """The two servers of tests, which are to answer alike."""
+    found: StoreServer = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
+@pytest.fixture
+def store(server: StoreServer) -> FileStore:
     return server.at("x").store
 
 
@@ -64,17 +71,6 @@ def test_files_are_copied_and_removed(store: FileStore) -> None:
     assert not list(store.list())
     with pytest.raises(FileNotFoundError, match="b/1 is not there"):
         store.read("b/1")
-
-
-def test_only_a_directory_has_links(server: StoreServer, tmp_path: Path) -> None:
-    here = directory_store(tmp_path)
-    here.write("one", b"x")
-    here.link("one", "below/two")
-    assert (tmp_path / "below" / "two").stat().st_ino == (tmp_path / "one").stat().st_ino
-    there = server.at("x").store
-    assert (here.can_link, there.can_link) == (True, False)
-    with pytest.raises(ValueError, match="no links"):
-        there.link("one", "two")
 
 
 def test_more_files_than_a_list_has_are_listed(server: StoreServer) -> None:
@@ -182,3 +178,12 @@ def test_keys_of_a_profile(
     with pytest.raises(InfrastructureError, match="is no file of profiles") as caught:
         bucket_store("s3", "s3", BUCKET, settings)
     assert SECRET not in str(caught.value)
+
+
+def test_a_process_waits_until_files_are_let_go_of(quick_server: StoreServer) -> None:
+    place = quick_server.at("one")
+    place.write_bytes(b"1")
+    held = [opened_in_store(place)]
+    assert not let_go_of(0.01)
+    threading.Timer(0.05, held.clear).start()
+    assert let_go_of(5.0)

@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydro_core.spark.inputs.arrivals.difference import Mask, joined, unmatched
 from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
+from hydro_core.spark.inputs.arrivals.row_bags import Mask, joined, unmatched
 from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.spark.store.ledger import RESTORE, state_error
 from hydro_core.storage.arrow import opened

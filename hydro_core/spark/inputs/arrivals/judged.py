@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.files.arrived import Arrived
+from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.from_arrow import table_frame
@@ -30,9 +30,9 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     off_rows,
     within,
 )
-from hydro_core.spark.inputs.arrivals.difference import Mask, unmatched
-from hydro_core.spark.inputs.arrivals.displaced import present, rows_of
+from hydro_core.spark.inputs.arrivals.late_rows import present, rows_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Hashed
+from hydro_core.spark.inputs.arrivals.row_bags import Mask, unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.storage.remote import DataPlace
@@ -51,12 +51,12 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class CameFile:
+class NewFile:
     """A file that came, with what tells it from others, and the first and last tick that it may
     hold; with `replaces` it came in the place of others.
     """
 
-    at: Arrived
+    at: Scan
     path: DataPlace
     identity: tuple[str, int, int]
     ends: tuple[int | None, int | None]
@@ -67,7 +67,7 @@ class CameFile:
 class LandingChanges:
     """What came to a landing and what went, of committed ticks."""
 
-    came: tuple[CameFile, ...] = ()
+    came: tuple[NewFile, ...] = ()
     gone: Hashed = NO_ROWS
     """Rows of files that are there no more."""
     lost: tuple[OffFile, ...] = ()
@@ -132,12 +132,12 @@ class Judge:
 
     Args:
         source: the input.
-        arrived: what is there.
+        scan: what is there.
         until: the first tick that is not committed.
     """
 
-    def __init__(self, source: LandingSource, arrived: Arrived, until: int) -> None:
-        self._source, self._arrived, self._until = source, arrived, until
+    def __init__(self, source: LandingSource, scan: Scan, until: int) -> None:
+        self._source, self._scan, self._until = source, scan, until
 
     def judged(self, changes: LandingChanges, known: Deviations) -> Arrivals:
         """What is late, and what is missed by now, after what was known before."""
@@ -169,7 +169,7 @@ class Judge:
                 continue
             found.files.append(file)
 
-    def _is_compared(self, found: _Found, changes: LandingChanges, file: CameFile) -> bool:
+    def _is_compared(self, found: _Found, changes: LandingChanges, file: NewFile) -> bool:
         """Whether rows of a file may be some that were there before."""
         if file.replaces:
             return True
@@ -179,7 +179,7 @@ class Judge:
         ticks = (found.gone.ticks, changes.gone.ticks)
         return any(bool(((t >= first) & (t <= last)).any()) for t in ticks)
 
-    def _compare(self, found: _Found, came: Sequence[CameFile], gone: Hashed) -> None:
+    def _compare(self, found: _Found, came: Sequence[NewFile], gone: Hashed) -> None:
         """Rows of files that came against those that went, now or before."""
         size = sum(file.path.stat().st_size for file in came)
         if size > _COMPARED and not (len(gone) and all(file.replaces for file in came)):
@@ -187,7 +187,7 @@ class Judge:
             came = []
         ends = (0, self._until - 1)
         tables = [self._source.rows(file.at, [file.path], ends) for file in came]
-        rows = pa.concat_tables(tables or [self._source.rows(self._arrived, [], ends)])
+        rows = pa.concat_tables(tables or [self._source.rows(self._scan, [], ends)])
         sizes = [table.num_rows for table in tables]
         of = np.repeat(np.arange(len(came)), sizes)
         replaces = np.repeat([file.replaces for file in came], sizes).astype(np.bool_)
@@ -222,9 +222,9 @@ class Judge:
         # What was to arrive with the next tick has been read by none.
         found.gone = found.gone.plus(left.where(~was_late), late.where(late.arrived < self._until))
 
-    def _take(self, found: _Found, came: Sequence[CameFile]) -> None:
+    def _take(self, found: _Found, came: Sequence[NewFile]) -> None:
         """All rows of committed ticks of files that hold nothing that was there before."""
-        by_place: dict[int, list[CameFile]] = {}
+        by_place: dict[int, list[NewFile]] = {}
         for file in came:
             by_place.setdefault(id(file.at), []).append(file)
         for files in by_place.values():
@@ -244,7 +244,7 @@ class Judge:
                 of = counts if number == 0 else {}
                 found.files.append(self._late_file(file, min(counts), max(counts), of))
 
-    def _late_file(self, file: CameFile, first: int, last: int, rows: Mapping[int, int]) -> OffFile:
+    def _late_file(self, file: NewFile, first: int, last: int, rows: Mapping[int, int]) -> OffFile:
         name, size, written = file.identity
         of = dict(sorted(rows.items()))
         return OffFile(name, first, last, "late", size, written, self._until, of)
@@ -258,7 +258,7 @@ class Judge:
         found.late = found.late.plus(off_rows(Hashed(ticks[late], hashes[late]), self._until))
 
     def _waits(
-        self, file: CameFile, first: int | None = None, last: int | None = None
+        self, file: NewFile, first: int | None = None, last: int | None = None
     ) -> Iterator[OffFile]:
         """A file of which nobody knows which rows were there before."""
         low = first if first is not None else max(0, file.ends[0] or 0)
@@ -273,7 +273,7 @@ class Judge:
         away = [file for file in found.files if file.state == "gone"]
         settled = is_settled(found.waiting, found.gone, away)
         if settled.any():
-            rows, _ = rows_of(self._source, self._arrived, found.waiting.where(settled))
+            rows, _ = rows_of(self._source, self._scan, found.waiting.where(settled))
             found.waiting = found.waiting.where(~settled)
             ticks = rows[TICK].to_numpy()
             everything = np.ones(len(ticks), np.bool_)
@@ -282,8 +282,8 @@ class Judge:
             if _waits_for(found, file):
                 continue
             found.files.remove(file)
-            paths = present(self._source, self._arrived, [file.path])
-            waited, counts = self._source.many(self._arrived, paths, (file.first, file.last))
+            paths = present(self._source, self._scan, [file.path])
+            waited, counts = self._source.many(self._scan, paths, (file.first, file.last))
             if counts.total():
                 found.rows.append(waited)
                 found.counts.update(counts)
@@ -301,7 +301,7 @@ class Judge:
         return Arrivals(late, _together(found.rows), off.changed, names, off)
 
 
-def _returns(found: _Found, file: CameFile) -> bool:
+def _returns(found: _Found, file: NewFile) -> bool:
     """Whether a file is one that was gone; then it is not, any more."""
     for one in found.files:
         if one.state == "gone" and one.path and one.identity == file.identity:

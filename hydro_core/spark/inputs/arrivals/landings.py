@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 from hydro_core.files.inputs import InputFile
 from hydro_core.spark.inputs.arrivals.judged import Arrivals
-from hydro_core.spark.inputs.arrivals.look import KnownLanding, known_of
-from hydro_core.spark.inputs.arrivals.seen import Seen, again, as_read, looked_at, seen
+from hydro_core.spark.inputs.arrivals.landing_diff import KnownLanding, known_of
+from hydro_core.spark.inputs.arrivals.landing_view import (
+    LandingView,
+    again,
+    as_read,
+    looked_at,
+    seen,
+)
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
 from hydro_core.spark.store.input_reads import InputRead
@@ -50,10 +56,10 @@ class Landings:
         self,
         until: int,
         before: Sequence[InputRead] = (),
-        as_of: Mapping[str, Seen] | None = None,
+        as_of: Mapping[str, LandingView] | None = None,
         *,
         to_tell: bool = False,
-    ) -> Mapping[str, Seen]:
+    ) -> Mapping[str, LandingView]:
         """What lies in the landings, and what of it came for committed ticks; nothing is changed.
 
         Args:
@@ -73,7 +79,7 @@ class Landings:
             with as_changes(source.file):
                 read = known.get(name)
                 found[name] = seen(source, read, until, self.directory, at, to_tell=to_tell)
-            refuse_unfit(found[name].arrived, known.get(name))
+            refuse_unfit(found[name].scan, known.get(name))
         return found
 
     def as_read(
@@ -81,7 +87,7 @@ class Landings:
         reads: Sequence[InputRead],
         until: int,
         dormant: Mapping[str, tuple[InputRead, int]] = MappingProxyType({}),
-    ) -> Mapping[str, Seen]:
+    ) -> Mapping[str, LandingView]:
         """The landings as the committed ticks have read them, as far as that is there: every row
         arrives with the tick with which it arrived, and none that came since.
 
@@ -111,11 +117,11 @@ class Landings:
                     found[name] = replace(one, arrivals=Arrivals(deviations=off))
                 else:
                     found[name] = looked_at(source, None, 0)
-            refuse_unfit(found[name].arrived, read)
+            refuse_unfit(found[name].scan, read)
         return found
 
 
-def look_again(seen: Mapping[str, Seen], first: int) -> Mapping[str, Seen]:
+def look_again(seen: Mapping[str, LandingView], first: int) -> Mapping[str, LandingView]:
     """The landings as they were seen, before committed ticks are computed again.
 
     What came for ticks before these arrives with the first of them: what is late by now, and what

@@ -101,7 +101,6 @@ class Listing:
 
     @property
     def files(self) -> list[DataPlace]:
-        """The files."""
         return [self.base / path for path in self.entries]
 
     def changed(self, files: Iterable[DataPlace]) -> DataPlace | None:

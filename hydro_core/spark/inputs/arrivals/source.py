@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, InfrastructureError
-from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_without_tick
 from hydro_core.files.kinds import base_of
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.files.pieces import pieces
 from hydro_core.files.places import find
-from hydro_core.files.reading import read_here
-from hydro_core.files.rows import WantedColumns
+from hydro_core.files.reading import read
+from hydro_core.files.scan import Scan
 from hydro_core.files.tolerant import number_told
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.frames.column_names import ITEM, TICK
@@ -36,7 +35,7 @@ from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
 from hydro_core.types.arrow import arrow_type
-from hydro_core.types.columns import declared_columns, required_columns
+from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
@@ -77,7 +76,6 @@ class LandingSource:
 
     @property
     def columns(self) -> Mapping[str, ItemType]:
-        """The columns that the items are made of."""
         return declared_columns(self.item) or {}
 
     @property
@@ -104,12 +102,12 @@ class LandingSource:
         if not self.is_there:
             refuse_input(self.file.name, f"{self.file.path} is not there", "land its data first")
 
-    def arrived(self, of: Snapshot | None = None) -> Arrived:
+    def scan(self, of: Snapshot | None = None) -> Scan:
         """What lies there, now or as it was seen."""
         files = None if of is None or of.listing is None else set(of.listing.files)
         version = self.committed if of is None else of.version
         found = find(self.file, self.columns, version=version, only=files)
-        return Arrived(self.file, found, self.item)
+        return Scan(self.file, found, self.item, self.zone)
 
     def latest(self) -> int | datetime | None:
         """The last tick, or the last moment, that a row is of; None: there are no rows.
@@ -120,39 +118,39 @@ class LandingSource:
         column = self.file.column
         if column is None or not self.is_there:
             return None
-        arrived = self.arrived()
-        refuse_unfit(arrived, None)
-        values = _tick_values(arrived, column)
-        if arrived.found.form.tolerant:
+        scan = self.scan()
+        refuse_unfit(scan, None)
+        values = _tick_values(scan, column)
+        if scan.fileset.form.tolerant:
             # What tells no tick is a wrong row, which says nothing of what has landed.
             values = [v for v in map(number_told, values) if self.tick_of(v) is not None]
         try:
             moments = [moment_of(value, self.zone) for value in values]
         except ValueProblem as problem:
             refuse_without_tick(self.file, str(problem))
-        if arrived.found.form.tolerant and not all(isinstance(m, int) for m in moments):
+        if scan.fileset.form.tolerant and not all(isinstance(m, int) for m in moments):
             moments = [moment for moment in moments if not isinstance(moment, int)]
         if len({isinstance(moment, int) for moment in moments}) > 1:
             refuse_mixed(self.file, self.file)
         return max(moments, default=None)
 
-    def too_early(self, arrived: Arrived) -> int:
+    def too_early(self, scan: Scan) -> int:
         """How many rows are of no tick, since they are from before the first one."""
         column = self.file.column
         if column is None or self.numbered is not None:
             return 0
-        ticks, rows = self.ticks(0, None), arrived.found.dataset
-        if rows is None or not is_exact(arrived, {}):
-            found = sum((Counter(values) for values in _pieces_of(arrived, column)), Counter())
+        ticks, rows = self.ticks(0, None), scan.fileset.dataset
+        if rows is None or not scan.tells_ticks:
+            found = sum((Counter(values) for values in _pieces_of(scan, column)), Counter())
             told = ((self.tick_of(value), count) for value, count in found.items())
             return sum(count for tick, count in told if tick is not None and tick < 0)
         where = ticks.before(column, rows.schema.field(column).type)
         batches = rows.to_batches(columns=[column], filter=where)
         return sum(int((ticks.numbers(batch[column]) == NONE).sum()) for batch in batches)
 
-    def snapshot(self, arrived: Arrived) -> Snapshot:
+    def snapshot(self, scan: Scan) -> Snapshot:
         """What is there now; of files without what is kept of each."""
-        found = arrived.found
+        found = scan.fileset
         if found.version is not None:
             return Snapshot(found.kind, found.version, found.table)
         return Snapshot(found.kind, listing=listing_of(found.files, self.base, self.read_as))
@@ -161,56 +159,56 @@ class LandingSource:
         """Some ticks, as the tick column tells them."""
         return TickRange(first, last, self.calendar, self.numbered)
 
-    def rows(self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds) -> pa.Table:
+    def rows(self, scan: Scan, files: Sequence[DataPlace], ticks: TickBounds) -> pa.Table:
         """The rows (item, t) of some files that are of some ticks, or of all."""
         if not self._has(files, ticks):
             nothing: Any = pa.array([], arrow_type(self.item))
             return pa.table({ITEM: nothing, TICK: pa.array([], pa.int64())})
-        read = read_here(arrived, self._made, self._within(ticks), files)
-        return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
+        found = read(self.at(scan, ticks), files)
+        return pa.table({ITEM: found.items, TICK: pa.array(found.numbers)})
 
     def many(
-        self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds
+        self, scan: Scan, files: Sequence[DataPlace], ticks: TickBounds
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
         if not self._has(files, ticks):
-            return self.rows(arrived, [], ticks), Counter()
-        return read_by_pieces(self.spark, arrived, self._made, files, self._within(ticks))
+            return self.rows(scan, [], ticks), Counter()
+        return read_by_pieces(self.spark, self.at(scan, ticks), files)
 
-    def hashed(self, arrived: Arrived, files: Sequence[DataPlace], ticks: TickBounds) -> Hashed:
+    def hashed(self, scan: Scan, files: Sequence[DataPlace], ticks: TickBounds) -> Hashed:
         """The hashes of the same rows."""
-        table = self.rows(arrived, files, ticks)
+        table = self.rows(scan, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
 
-    def described(self, arrived: Arrived, now: Listing, before: Listing | None) -> Listing:
+    def described(self, scan: Scan, now: Listing, before: Listing | None) -> Listing:
         """A list of files with what is kept of each."""
 
         def hashed(file: DataPlace) -> Hashed | None:
             try:
-                return self.hashed(arrived, [file], None)
+                return self.hashed(scan, [file], None)
             except InfrastructureError:
                 raise
             except DataError:
                 # What is wrong with the rows of later ticks is told when these run.
                 return None
 
-        return now.described(before, lambda file: self.bounds(arrived, file), hashed)
+        return now.described(before, lambda file: self.bounds(scan, file), hashed)
 
-    def bounds(self, arrived: Arrived, file: DataPlace) -> tuple[int | None, int | None]:
+    def bounds(self, scan: Scan, file: DataPlace) -> tuple[int | None, int | None]:
         """The first and the last tick that a file may hold, as far as that is told outside of its
         rows: by the log, the names of folders, or Parquet's statistics.
         """
         column = self.file.column
         if column is None:
             return 0, 0
-        constant = arrived.found.form.constants.get(file, {}).get(column)
+        constant = scan.fileset.form.constants.get(file, {}).get(column)
         if constant is not None:
             return self._ticks(constant.as_py(), constant.as_py())
         for folder in file.parent.parts:
             name, equals, value = folder.partition("=")
             if equals and name == column:
                 return self._ticks(value, value)
-        if arrived.found.form.kind != "Parquet":
+        if scan.fileset.form.kind != "Parquet":
             return None, None
         return self._ticks(*_statistics(file, column))
 
@@ -246,25 +244,21 @@ class LandingSource:
         """Whether some of the files may have rows of the ticks: without a column, all is of 0."""
         return bool(files) and (self.file.column is not None or ticks is None or ticks[0] == 0)
 
-    def _within(self, ticks: TickBounds) -> TickRange | None:
-        """Some ticks, or all; None: no column tells them."""
+    def at(self, scan: Scan, ticks: TickBounds) -> Scan:
+        """A scan of the rows of some ticks, or of all; without a column they are of tick 0."""
         if self.file.column is None:
-            return None
-        return self.ticks(0, None) if ticks is None else self.ticks(*ticks)
-
-    @property
-    def _made(self) -> WantedColumns:
-        return WantedColumns(self.columns, self.file.column, required_columns(self.item), self.zone)
+            return scan.within(None)
+        return scan.within(self.ticks(*((0, None) if ticks is None else ticks)))
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)
 
 
-def _tick_values(arrived: Arrived, column: str) -> list[Any]:
+def _tick_values(scan: Scan, column: str) -> list[Any]:
     """Values of the tick column, with the last one among them."""
-    rows = arrived.found.dataset
-    if rows is not None and is_exact(arrived, {}):
-        told = _told_by_statistics(arrived, column)
+    rows = scan.fileset.dataset
+    if rows is not None and scan.tells_ticks:
+        told = _told_by_statistics(scan, column)
         if told is not None:
             return told
         try:
@@ -275,18 +269,18 @@ def _tick_values(arrived: Arrived, column: str) -> list[Any]:
         except UNREADABLE:
             # Which file cannot be read, and why, its pieces tell.
             pass
-    return [value for values in _pieces_of(arrived, column) for value in _distinct(values)]
+    return [value for values in _pieces_of(scan, column) for value in _distinct(values)]
 
 
-def _told_by_statistics(arrived: Arrived, column: str) -> list[Any] | None:
+def _told_by_statistics(scan: Scan, column: str) -> list[Any] | None:
     """The greatest value of each file in a store, by its footer, which is held: to look whether
     rows of a tick have landed is not to read them all. None: a footer does not tell.
     """
     found = []
-    for file in arrived.found.files:
-        if not isinstance(file, Remote) or arrived.found.form.kind != "Parquet":
+    for file in scan.fileset.files:
+        if not isinstance(file, Remote) or scan.fileset.form.kind != "Parquet":
             return None
-        constant = arrived.found.form.constants.get(file, {}).get(column)
+        constant = scan.fileset.form.constants.get(file, {}).get(column)
         greatest = _statistics(file, column)[1] if constant is None else constant.as_py()
         # Of texts, a footer may have the beginning alone.
         if greatest is None or isinstance(greatest, str | bytes):
@@ -295,10 +289,10 @@ def _told_by_statistics(arrived: Arrived, column: str) -> list[Any] | None:
     return found
 
 
-def _pieces_of(arrived: Arrived, column: str) -> Iterator[Sequence[Any]]:
+def _pieces_of(scan: Scan, column: str) -> Iterator[Sequence[Any]]:
     """The values of a column, piece by piece of the files."""
-    for file in arrived.found.files:
-        for piece in pieces(file, arrived.found.form):
+    for file in scan.fileset.files:
+        for piece in pieces(file, scan.fileset.form):
             if column in piece.names:
                 yield piece.values(column)
 

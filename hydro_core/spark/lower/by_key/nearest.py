@@ -11,14 +11,22 @@ How the result changes: with x and y the sides after a tick and Δx and Δy thei
 
 of which the first two cancel out but for the keys of Δy. A right row that was there before the tick
 and one that is there after it stand in the same order, so one pass finds both.
+
+Places in an order as columns that are compared, and how far they are apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal as DecimalValue
+from math import floor
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 
+from hydro_core.catalog.nearest import TIMES, place_type
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
@@ -32,14 +40,13 @@ from hydro_core.spark.lower.items.columns import (
     named,
     null,
 )
-from hydro_core.spark.lower.items.places import ComparedPlaces, places_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_by_lookups, changes_of
 from hydro_core.spark.lower.relations.conditions import Keys
 from hydro_core.spark.lower.relations.cover import key_struct
 from hydro_core.spark.lower.relations.product import product, ticks_of
 from hydro_core.spark.lower.relations.rows import gathered, united
-from hydro_core.types.item import ItemType, Row
+from hydro_core.types.item import DATE, DOUBLE, UNKNOWN, Decimal, ItemType, Row, is_integer
 
 SIDE, AT, RIGHT, KEY = "side", "at", "y", "k"
 NOW, BEFORE = "now", "before"
@@ -235,3 +242,69 @@ def _paired(step: Step, x: tuple[Column, ItemType], y: tuple[Column, ItemType]) 
         (field.name, convert(*named(column, item, name), field.type))
         for field, ((column, item), name) in zip(step.item.fields, sources, strict=True)
     )
+
+
+_DAY = 24 * 3600 * 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPlaces:
+    """The places of the rows of two sides, which are compared as items of one type.
+
+    A time is a long of microseconds.
+    """
+
+    columns: tuple[str, str]
+    items: tuple[ItemType, ItemType]
+    type: ItemType
+
+    def at(self, row: Column) -> Column:
+        """The place of a left row."""
+        return self._place(row, 0)
+
+    def since(self, row: Column) -> Column:
+        """The place of a right row."""
+        return self._place(row, 1)
+
+    def _place(self, row: Column, side: int) -> Column:
+        column, of = named(row, self.items[side], self.columns[side])
+        if of == DATE:
+            return F.unix_date(column).cast("long") * F.lit(_DAY)
+        if of in TIMES:
+            return F.unix_micros(column.cast("timestamp"))
+        found = convert(column, of, self.type)
+        # both zeros are one place
+        return found + F.lit(0.0) if self.type == DOUBLE else found
+
+    def distance(self, one: Column, other: Column) -> Column:
+        """How far two places are from each other; NaN, which is beyond all, from what is none."""
+        if self.type == DOUBLE:
+            apart = F.when(F.isnan(one) | F.isnan(other), F.lit(float("nan")))
+            return F.when(one == other, 0.0).otherwise(apart.otherwise(F.abs(one - other)))
+        if is_integer(self.type):
+            one, other = (place.cast("decimal(20,0)") for place in (one, other))
+        return F.abs(one - other)
+
+    def is_within(self, distance: Column, within: Any) -> Column:
+        """Whether a distance is no longer than another, exactly."""
+        match self.type:
+            case Decimal(_, scale):
+                unit = 10**scale
+                most = F.lit(DecimalValue(floor(DecimalValue(within) * unit)) / unit)
+            case _ if isinstance(within, timedelta):
+                most = F.lit(within // timedelta(microseconds=1))
+            case _ if is_integer(self.type):
+                most = F.lit(DecimalValue(min(floor(within), 10**20)))
+            case _:
+                most = F.lit(float(within))
+        return distance <= most
+
+
+def places_of(step: Step) -> ComparedPlaces:
+    """The places that a join of two sides compares."""
+    names = (step.arg("at"), step.arg("since"))
+    left, right = (side.item for side in step.inputs)
+    types = [
+        named(F.lit(None), item, name)[1] for item, name in zip((left, right), names, strict=True)
+    ]
+    return ComparedPlaces(names, (left, right), place_type(*types) or UNKNOWN)

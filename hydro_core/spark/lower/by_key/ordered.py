@@ -125,7 +125,6 @@ class KeyWindows:
 
     @property
     def spark(self) -> SparkSession:
-        """The session."""
         return self.step.spark
 
     def of(self, function: Column, window: WindowSpec) -> Column:

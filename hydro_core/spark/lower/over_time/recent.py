@@ -75,7 +75,7 @@ def _stored(step: Step, bound: TimeBound) -> DataFrame | None:
     ends = _ends(step)
     at = F.col(f"{ITEM}.{quoted(bound.column)}")
     found = step.past.where(at > _moment(step, bound, ends[0]))
-    return found.where(at <= _moment(step, bound, ends[-1])) if step.changes_alone else found
+    return found.where(at <= _moment(step, bound, ends[-1])) if step.alone else found
 
 
 def _moment(step: Step, bound: TimeBound, end: int) -> Column:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
@@ -61,10 +62,10 @@ def rows_or_changes(
         rows: makes it.
         changes: makes its changes (item, t, n).
     """
-    if not step.in_changes:
+    if step.form is not Form.CHANGES:
         return rows()
     made = as_changes(step.item, changes())
-    return _telling(step, made if step.changes_alone else rows(), made)
+    return _telling(step, made if step.alone else rows(), made)
 
 
 def changes_by_lookups(
@@ -74,10 +75,10 @@ def changes_by_lookups(
 
     Where nothing was before all rows come in the range, so they tell the changes themselves.
     """
-    if step.first or not step.in_changes:
+    if step.first or step.form is not Form.CHANGES:
         return rows_or_changes(step, rows, changes)
     there = as_kind(rows(), Kind.G, 0)
-    if not step.changes_alone:
+    if not step.alone:
         there = there.with_(frame=held(there.frame))
     came = held(coming_and_going(there.frame.select(ITEM, TICK, UNTIL), 0, step.last))
     return _telling(step, there, as_changes(step.item, came))
@@ -85,7 +86,7 @@ def changes_by_lookups(
 
 def _telling(step: Step, rows: Relation, changes: Relation) -> Relation:
     """The rows with their changes; none of them where nobody looks at more than these."""
-    if step.changes_alone:
+    if step.alone:
         frame = changes.frame.select(ITEM, TICK, F.col(TICK).alias(UNTIL)).where(F.lit(False))
         rows = Relation(Kind.G, frame, step.item)
     return as_kind(rows, Kind.G, step.first).with_(changes=changes.with_(carried=(COUNT,)))
@@ -100,7 +101,7 @@ def handed_on(step: Step) -> Lowered:
     """What an operator gives that does the same with the changes of its inputs as with them."""
     inputs = tuple(changes_of(relation, step.first) for relation in step.inputs)
     changes = lower(step.with_(inputs=inputs, kind=Kind.E))
-    rows = changes if step.changes_alone else lower(step)
+    rows = changes if step.alone else lower(step)
     if isinstance(rows, Relation) and isinstance(changes, Relation):
         return _telling(step, rows, changes)
     if isinstance(rows, Relation) or isinstance(changes, Relation):

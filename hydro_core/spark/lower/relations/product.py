@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 
+from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
@@ -28,7 +29,6 @@ class Range:
 
     @property
     def is_tick(self) -> bool:
-        """Whether it is a single tick."""
         return self.first == self.last
 
 
@@ -114,4 +114,4 @@ def pairs(
 
 def ticks_of(step: Step) -> Range:
     """The range of the step."""
-    return Range(step.first, step.last, step.additions)
+    return Range(step.first, step.last, step.form is Form.GROWTH and step.alone)

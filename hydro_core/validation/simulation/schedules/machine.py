@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
-from hydro_core.errors import DataError, Diagnostic, Span
+from hydro_core.errors import DataError, Span
 from hydro_core.lang.rules.bodies import Body, check_head
 from hydro_core.lang.rules.cycles import recursive_groups
 from hydro_core.lang.rules.expressions import constant_of
@@ -222,7 +222,7 @@ def _called(
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
         message = f"an expression of the rule fails: {type(problem).__name__}: {problem}"
         cure = "test what it needs in the body, before it: `x != 0, y = n // x`"
-        raise DataError(Diagnostic("runtime", message, span, help=cure)) from None
+        raise DataError.of("runtime", message, span, help=cure) from None
 
 
 def _true(rule: DedalusRule) -> RuleExpression:
@@ -299,4 +299,4 @@ class _Place:
 
     def fail(self, reason: str, cure: str) -> NoReturn:
         """Says that it does."""
-        raise DataError(Diagnostic("runtime", reason, self.span, help=cure))
+        raise DataError.of("runtime", reason, self.span, help=cure)

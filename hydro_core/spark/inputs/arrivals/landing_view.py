@@ -1,0 +1,178 @@
+"""An input as it was looked at before a tick: what is read of it, and what came for earlier ticks.
+
+What is read is what was seen, whatever lands meanwhile: that is for the next look.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from hydro_core.errors import InfrastructureError
+from hydro_core.files.scan import Scan
+from hydro_core.spark.inputs.arrivals.deviations import Deviations
+from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
+from hydro_core.spark.inputs.arrivals.landing_diff import (
+    KnownLanding,
+    LandingDiff,
+    accepted_of,
+    known_of,
+)
+from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
+from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+from hydro_core.storage.remote import DataPlace
+
+
+@dataclass(frozen=True, slots=True)
+class LandingView:
+    """An input as it was seen when `until` was the first tick that was not committed."""
+
+    source: LandingSource
+    until: int
+    scan: Scan
+    now: Snapshot
+    arrivals: Arrivals = NOTHING_NEW
+    """What came for earlier ticks since the input was read last."""
+    undecided: Arrivals = NOTHING_NEW
+    """What of it came since somebody accepted what was there; else all of it."""
+    gain: int | None = None
+    """How many rows more than before its ticks have, where they are computed again; None: that is
+    not known, or they are not.
+    """
+
+    @property
+    def off(self) -> Deviations:
+        """Where what is read differs from what lies there."""
+        return self.arrivals.deviations
+
+    @property
+    def changed(self) -> tuple[ChangedRange, ...]:
+        """The ticks whose rows are not what they were when they were read."""
+        return self.arrivals.changed
+
+    def recorded(self, read: InputRead, directory: DataPlace | None, *, first: int) -> InputRead:
+        """What the ledger is to keep of a reading that begins with the tick `first`."""
+        listing = self.now.listing
+        return replace(
+            read,
+            table=self.now.table,
+            listing=None if listing is None or directory is None else listing.saved(directory),
+            late=self.off.late_at(first),
+            changed=self.changed,
+            deviations=None if directory is None else self.off.saved(directory),
+        )
+
+    def accepted(self, read: InputRead, directory: DataPlace) -> InputRead:
+        """What the ledger is to keep where what is there now is accepted."""
+        listing = self.now.listing
+        return replace(
+            read,
+            changed=(),
+            counts=None,
+            accepted_version=self.now.version,
+            accepted_listing=None if listing is None else listing.saved(directory),
+            accepted_deviations=self.off.accept().saved(directory),
+        )
+
+    def refuse_changed(self) -> None:
+        """Raises if a file is not what it was when it was seen: rows of it may have been read.
+
+        Raises:
+            InfrastructureError: which one; another try finds it as it is by then.
+        """
+        listing = self.now.listing
+        file = None if listing is None else listing.changed(self.scan.fileset.files)
+        if file is not None:
+            raise InfrastructureError.of(
+                "runtime",
+                f"input `{self.source.file.name}`: {file} was written or removed while it was read",
+                help="write files elsewhere and move them in when they are whole; "
+                "then run it again",
+            )
+
+
+def again(one: LandingView, first: int) -> LandingView:
+    """An input as it was seen, before committed ticks are computed again.
+
+    Args:
+        one: the input as it was seen by all that had been read of it.
+        first: the first tick that is computed again.
+    """
+    off = one.off.again_from(first)
+    more = one.off.gain_from(first)
+    late = sum(one.arrivals.late.values())
+    arrivals = Arrivals(late=off.late_at(first), changed=off.changed, deviations=off)
+    gain = None if more is None else more + late
+    return replace(one, until=first, arrivals=arrivals, undecided=NOTHING_NEW, gain=gain)
+
+
+def as_read(source: LandingSource, known: KnownLanding, until: int) -> LandingView:
+    """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
+    the version that was read, files as they are now, without what came since. So is a table whose
+    files of then were joined and removed, and one of which rows had gone by that version: they may
+    be back.
+    """
+    scan = None
+    with suppress(FileNotFoundError):
+        if known.snapshot.version is not None and not known.off.misses:
+            scan = source.scan(known.snapshot)
+    if scan is not None and all(file.exists() for file in scan.fileset.files):
+        now = replace(known.snapshot, table=scan.fileset.table)
+        off = in_columns_of(source, scan, known.off)
+        found = Arrivals(changed=off.changed, deviations=off)
+        return LandingView(source, until, scan, now, found)
+    return looked_at(source, known, until)
+
+
+def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> LandingView:
+    """An input as it is now, with what came for the ticks before `until`."""
+    scan = source.scan()
+    now = source.snapshot(scan)
+    if now.listing is not None:
+        before = None if known is None else known.snapshot.listing
+        now = replace(now, listing=source.described(scan, now.listing, before))
+    if known is None:
+        return LandingView(source, until, scan, now)
+    return LandingView(
+        source, until, scan, now, LandingDiff(source, (scan, now), until).since(known)
+    )
+
+
+def seen(
+    source: LandingSource,
+    read: InputRead | None,
+    until: int,
+    directory: DataPlace | None,
+    as_of: Snapshot | None = None,
+    *,
+    to_tell: bool = False,
+) -> LandingView:
+    """Looks at an input.
+
+    Args:
+        source: the input.
+        read: what was read of it for the ticks before; None: nothing is known of that.
+        until: the first tick that is not committed.
+        directory: the pipeline's, which has the lists of files; None: files are not compared.
+        as_of: what was seen before and is looked at again; None: what is there now.
+        to_tell: it is only told of, so that files need not be described for the ledger.
+    """
+    scan = source.scan(as_of)
+    now = as_of or source.snapshot(scan)
+    known = None if read is None or directory is None else known_of(source, read, directory)
+    if not to_tell and as_of is None and now.listing is not None and directory is not None:
+        old = None if known is None else known.snapshot.listing
+        now = replace(now, listing=source.described(scan, now.listing, old))
+    if read is None or known is None or directory is None or until == 0:
+        return LandingView(source, until, scan, now)
+    look = LandingDiff(source, (scan, now), until)
+    accepted = accepted_of(source, read, directory)
+    if accepted is None:
+        found = look.since(known)
+        return LandingView(source, until, scan, now, found, found)
+    undecided = look.since(accepted)
+    # What was accepted is late, too; its rows are read when they arrive.
+    late = undecided.deviations.late_at(until)
+    found = replace(undecided, late=late, rows=None)
+    return LandingView(source, until, scan, now, found, undecided)

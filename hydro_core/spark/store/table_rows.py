@@ -1,0 +1,72 @@
+"""Rows of stored tables, as Arrow reads their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from hydro_core.files.parquet import files_as_dataset, in_pieces
+from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.spark.store.table import DataFile, StoredTable
+
+
+def existing_files(table: StoredTable, first: int, last: int) -> list[DataFile]:
+    """The files that may hold rows of these ticks; of a store whoever reads tells what is missing.
+
+    Raises:
+        DataError: one of them is not there (code `state`).
+    """
+    files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
+    for file in files:
+        if isinstance(file.path, Path) and not file.path.exists():
+            raise state_error(
+                f"the table {table.path} has lost its file {file.path.name}",
+                RESTORE,
+            )
+    return files
+
+
+def rows_of(
+    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
+) -> pa.Table:
+    """The rows of files of a table for which a condition holds."""
+    with told_of(table):
+        return _dataset(table, files).to_table(filter=where)
+
+
+def pieces_of(
+    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
+) -> Iterator[pa.Table]:
+    """The same a piece at a time; at least one, which tells the columns."""
+    with told_of(table):
+        rows, some = _dataset(table, files), False
+        for piece in in_pieces(rows, where=where):
+            some = True
+            yield piece
+        if not some:
+            yield rows.schema.empty_table()
+
+
+def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
+    return files_as_dataset((file.path for file in files), table.spec.arrow_schema)
+
+
+@contextmanager
+def told_of(table: StoredTable) -> Iterator[None]:
+    """A file that cannot be read becomes an error of the table.
+
+    Raises:
+        DataError: a file is broken (code `state`).
+    """
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # the disk failed, not the file
+            raise
+        first_line = str(error).partition("\n")[0]
+        problem = f"a file of the table {table.path} cannot be read: {first_line}"
+        raise state_error(problem, RESTORE) from error

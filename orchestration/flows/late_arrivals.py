@@ -1,0 +1,118 @@
+"""What is told of rows that came late, and of committed ticks whose rows were changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.ticks.calendar import Calendar, span
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+
+_NAMED = 5
+"""Of more ticks than this, a sentence names the first ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTicks:
+    """Committed ticks, by their keys, whose rows in a landing are not what they were.
+
+    So many rows were `removed`, and `added` in their place; None: that cannot be told.
+    """
+
+    first: str
+    last: str
+    removed: int | None = None
+    added: int | None = None
+
+    def __str__(self) -> str:
+        ticks = span([self.first, self.last])
+        if self.removed is None:
+            return f"{ticks} (rewritten; which rows cannot be told)"
+        added = f", {self.added:,} added" if self.added else ""
+        return f"{ticks} ({self.removed:,} removed{added})"
+
+
+@dataclass(frozen=True, slots=True)
+class LateArrivals:
+    """What an input got for committed ticks: late rows by the ticks' keys, and changed ticks; and
+    how many of its rows are from before the `start`, and so of no tick.
+    """
+
+    late: Mapping[str, int] = field(default_factory=dict)
+    changed: tuple[ChangedTicks, ...] = ()
+    early: int = 0
+
+    @property
+    def rows(self) -> int:
+        return sum(self.late.values())
+
+    @property
+    def first(self) -> str:
+        """The first tick that is concerned; empty where none is."""
+        return min([*self.late, *(change.first for change in self.changed)], default="")
+
+    @property
+    def says_late(self) -> str:
+        """The late rows, in words."""
+        if len(self.late) == 1:
+            return f"{self.rows:,} row(s) of {next(iter(self.late))}"
+        return f"{self.rows:,} rows of {_listed(f'{k} ({n:,})' for k, n in self.late.items())}"
+
+    @property
+    def says_changed(self) -> str:
+        """The changed ticks, in words."""
+        return _listed(map(str, self.changed))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the UI shows of it."""
+        return {
+            **({"late rows": self.rows, "late rows are of": self.says_late} if self.late else {}),
+            **({"changed ticks": self.says_changed} if self.changed else {}),
+            **({"rows before the start": self.early} if self.early else {}),
+        }
+
+
+UNCHANGED = LateArrivals()
+
+
+def noticed(
+    calendar: Calendar, late: Mapping[int, int], changed: Iterable[ChangedRange], early: int = 0
+) -> LateArrivals:
+    """What was noticed, with the ticks by their keys."""
+
+    def key(tick: int) -> str:
+        return calendar.window(tick).key
+
+    return LateArrivals(
+        {key(tick): rows for tick, rows in sorted(late.items())},
+        tuple(ChangedTicks(key(c.first), key(c.last), c.removed, c.added) for c in changed),
+        early,
+    )
+
+
+def noticed_at(
+    calendar: Calendar, reads: Iterable[InputRead], *, is_first: bool
+) -> dict[str, LateArrivals]:
+    """What a tick has noticed of each input, of those where it has.
+
+    Args:
+        reads: what its commit has read.
+        is_first: whether it is the first tick of its commit: that is where late rows arrive.
+    """
+    found = {
+        read.name: noticed(calendar, read.late, read.changed, read.early)
+        if is_first
+        else noticed(calendar, {}, read.changed)
+        for read in reads
+    }
+    return {name: one for name, one in found.items() if one != UNCHANGED}
+
+
+def _listed(parts: Iterable[str]) -> str:
+    listed = list(parts)
+    more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

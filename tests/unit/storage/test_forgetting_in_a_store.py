@@ -1,0 +1,121 @@
+"""A person is forgotten in a store: at whatever request it ends, a further run gives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from hydro_core.errors import HydroError, TransientError
+from hydro_core.machine.faults import faults_as_errors
+from hydro_core.spark.pipeline.forgetting import by_key, erase, rows_there, take_out
+from hydro_core.spark.pipeline.verify import verify
+from hydro_core.storage.places import files_in
+from hydro_core.storage.remote import DataPlace
+from tests.support.store_server import StoreServer
+from tests.unit.storage.test_commits_in_a_store import run_out
+from tests.unit.storage.test_corrections_in_a_store import LAST, contents, opened, served, tick
+
+PERSON = "first2"
+"""Who has rows of one tick, in all tables."""
+
+
+def forget(place: DataPlace) -> None:
+    """As the command does it where the tables have the column, without what has landed."""
+    pipeline = opened(place)
+    with faults_as_errors(f"the pipeline in {place}"), pipeline.lock.at_work("a deletion of rows"):
+        found = by_key(pipeline, {"x": ("k",)}, PERSON)
+        assert found.obstacles == ()
+        if any(rows_there(pipeline, found).values()):
+            take_out(pipeline, found, pipeline.ledger.last_reads(), {})
+        erase(pipeline)
+
+
+def having(place: DataPlace) -> Sequence[str]:
+    """The files that have the value, read as what they are, and as bytes."""
+    found = []
+    for file in files_in(place):
+        content = file.read_bytes()
+        rows = pq.ParquetFile(BytesIO(content)).read() if file.suffix == ".parquet" else None
+        if PERSON.encode() in content or (rows is not None and PERSON in str(rows.to_pylist())):
+            found.append(str(file))
+    return found
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
+    """What a directory has after it."""
+    place = served(tmp_path_factory.mktemp("here") / "pipeline")
+    forget(place)
+    assert having(place) == []
+    return contents(place)
+
+
+def test_it_leaves_what_a_directory_has(
+    server: StoreServer, without: Mapping[str, list[str]]
+) -> None:
+    place = served(server.at("pipelines/small"))
+    assert having(place)
+    forget(place)
+    assert contents(place) == without
+    assert having(place) == []
+    assert verify(place).problems == ()
+    tick(opened(place), LAST + 1, "next")
+    assert verify(place).problems == ()
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["refused", "done and refused"])
+@pytest.mark.parametrize("at", [60, pytest.param(0, marks=pytest.mark.slow)])
+def test_cut_off_at_a_request_it_is_ended_by_the_next(
+    server: StoreServer, without: Mapping[str, list[str]], at: int, lost: bool
+) -> None:
+    before: Mapping[str, list[str]] = {}
+    for first_failing in range(1, 600, 1 if lost else 3) if at == 0 else (at,):
+        place = server.at(f"pipelines/{lost}/{first_failing}")
+        served(place)
+        before = before or contents(place)
+
+        def fault(
+            number: int, *_: str, n: int = first_failing
+        ) -> tuple[int, str] | tuple[int, str, bool] | None:
+            if lost:
+                return (403, "AccessDenied", True) if number == n else None
+            return (403, "AccessDenied") if number >= n else None
+
+        with server.failing(fault), suppress(HydroError):
+            forget(place)
+        asked = len(server.asked)
+        run_out(server, place)
+        opened(place).store.check(opened(place).ledger.refresh())
+        assert contents(place) in (before, without), first_failing
+        forget(place)
+        assert contents(place) == without, first_failing
+        assert having(place) == [], first_failing
+        assert verify(place).problems == (), first_failing
+        if asked < first_failing:
+            return
+    assert at
+
+
+def test_who_was_taken_over_from_removes_nothing(server: StoreServer, tmp_path: Path) -> None:
+    """Another has committed rows that the first, which stood still, does not know of."""
+    place = served(server.at("pipelines/small"))
+    pipeline = opened(place)
+
+    def another(name: str) -> None:
+        if name == "dropped what is retired":
+            run_out(server, server.at("pipelines/small"))
+            tick(opened(place), LAST + 1, "next")
+
+    pipeline.step = another
+    with (
+        pytest.raises(TransientError, match="another writer has taken over"),
+        pipeline.lock.at_work("a deletion of rows"),
+    ):
+        erase(pipeline)
+    assert verify(place).problems == ()
+    assert opened(place).ledger.last_tick == LAST + 1
