@@ -26,6 +26,7 @@
 | `tpch.load` | all rows of TPC-H as one tick with PySpark that writes the same by hand |
 | `cluster` | large ticks on two workers with embedded Spark, and the memory of their driver |
 | `object_store` | requests of a tick for a landing in a bucket after 10 and 1,000 files |
+| `store_ticks` | requests and bytes of a tick's tables in a bucket after 10 and 1,000 ticks |
 | `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
 | `closure` | the closure of a growing graph by rules with DuckDB from scratch; schedules a second |
@@ -70,6 +71,7 @@ BENCHMARKS = (
     "tpch.load",
     "cluster",
     "object_store",
+    "store_ticks",
     "ordered",
     "nexmark",
     "closure",

@@ -43,6 +43,35 @@ STATE = {
         "SELECT l_orderkey, l_suppkey, l_extendedprice, l_discount FROM lineitem",
     ),
     "q06": (),
+    "q09": (
+        "SELECT p_partkey, p_name, p_version FROM part",
+        "SELECT s_suppkey, s_nationkey, s_version FROM supplier",
+        "SELECT ps_partkey, ps_suppkey, ps_supplycost, ps_version FROM partsupp",
+        "SELECT o_orderkey, o_orderdate FROM orders",
+        "SELECT n_nationkey, n_name, n_version FROM nation",
+        """SELECT l_orderkey, l_partkey, l_suppkey, l_quantity, l_extendedprice, l_discount
+           FROM lineitem""",
+    ),
+    "q13": (
+        "SELECT c_custkey, c_version FROM customer",
+        """SELECT o_orderkey, o_custkey FROM orders
+           WHERE o_comment NOT LIKE '%special%requests%'""",
+        """SELECT c_custkey, count(o_orderkey) AS c_count FROM customer
+           LEFT JOIN orders ON o_custkey = c_custkey AND o_comment NOT LIKE '%special%requests%'
+           GROUP BY c_custkey""",
+    ),
+    "q17": (
+        "SELECT l_partkey, l_quantity, l_extendedprice FROM lineitem",
+        "SELECT p_partkey, p_brand, p_container, p_version FROM part",
+        """SELECT l_partkey, sum(l_quantity) AS total, count(l_quantity) AS lines
+           FROM lineitem GROUP BY l_partkey""",
+    ),
+    "q18": (
+        "SELECT o_orderkey, o_custkey, o_orderdate, o_totalprice FROM orders",
+        "SELECT c_custkey, c_name, c_version FROM customer",
+        "SELECT l_orderkey, l_quantity FROM lineitem",
+        "SELECT l_orderkey, sum(l_quantity) AS quantity FROM lineitem GROUP BY l_orderkey",
+    ),
 }
 """What a tick needs of history beside the result, which is stored as state and as output."""
 GOAL = 2.0

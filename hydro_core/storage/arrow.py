@@ -7,10 +7,14 @@ bytes: a file that is there unchanged is not asked for again.
 
 from __future__ import annotations
 
+import atexit
+import gc
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -48,6 +52,8 @@ class _Ends:
 
 
 _ENDS = _Ends(_HELD)
+_IN_USE: WeakSet[_WithEnd] = WeakSet()
+"""The files that somebody has open."""
 
 
 class _WithEnd(RemoteFile):
@@ -79,7 +85,25 @@ def opened(place: DataPlace) -> Any:
 
 def opened_in_store(place: Remote) -> pa.NativeFile:
     """The bytes of a file in a store."""
-    return pa.PythonFile(_WithEnd(place), mode="r")
+    file = _WithEnd(place)
+    _IN_USE.add(file)
+    return pa.PythonFile(file, mode="r")
+
+
+def let_go_of(seconds: float = 0.3) -> bool:
+    """Waits until no thread of Arrow's has a file of a store any more; gives whether that is so.
+
+    Arrow reads ahead, and lets go of files when it comes to it. A thread of it that wants Python
+    for that while the process ends, ends the process with an error.
+    """
+    until = time.monotonic() + seconds
+    while _IN_USE and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.005)
+    return not _IN_USE
+
+
+atexit.register(let_go_of)
 
 
 def names_of(files: Sequence[DataPlace]) -> list[str]:

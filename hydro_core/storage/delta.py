@@ -93,12 +93,23 @@ def created_table(
     )
 
 
-def checkpoint_interval(place: DataPlace, entries: int) -> dict[str, str | None]:
-    """How often a table's log is summed up: after so many entries, in a store after fewer, since
-    whoever opens the table asks for each entry after that.
+def log_configuration(place: DataPlace, entries: int) -> dict[str, str | None]:
+    """How a table's log is kept: it is summed up after so many entries, in a store after fewer,
+    since whoever opens the table asks for each entry after that.
+
+    In a store no commit looks for entries that are too old, since it would list all of the log:
+    `without_old_entries` does it now and then.
     """
-    often = min(entries, _OFTEN) if isinstance(place, Remote) else entries
-    return {"delta.checkpointInterval": str(often)}
+    if not isinstance(place, Remote):
+        return {"delta.checkpointInterval": str(entries)}
+    often = str(min(entries, _OFTEN))
+    return {"delta.checkpointInterval": often, "delta.enableExpiredLogCleanup": "false"}
+
+
+def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
+    """Removes the entries of a table's log in a store that are older than it keeps them."""
+    if isinstance(place, Remote):
+        table.cleanup_metadata()
 
 
 def entry_of(place: DataPlace, version: int) -> DataPlace:
@@ -108,7 +119,10 @@ def entry_of(place: DataPlace, version: int) -> DataPlace:
 
 def is_table(place: DataPlace) -> bool:
     """Whether there is anything at the place of a table."""
-    return (place / "_delta_log").is_dir() if isinstance(place, Remote) else place.exists()
+    if not isinstance(place, Remote):
+        return place.exists()
+    # To look for a folder is to list it; a log that is long has been summed up.
+    return (place / "_delta_log/_last_checkpoint").is_file() or (place / "_delta_log").is_dir()
 
 
 def _url(place: Remote) -> str:

@@ -82,11 +82,12 @@ def write_pieces(file: DataPlace, pieces: Iterable[bytes]) -> int:
     """Writes a file of which the pieces come one by one, and gives its size; in a store it is there
     as a whole, or not at all.
     """
+    rest = iter(pieces)
+    # Where there is nothing to read, nothing is made.
+    first = bytearray(next(rest, b""))
     if isinstance(file, Path):
         with file.open("wb") as target:
-            return sum(map(target.write, pieces))
-    rest = iter(pieces)
-    first = bytearray()
+            return sum(map(target.write, chain([bytes(first)], rest)))
     for piece in rest:
         first += piece
         if len(first) > _HELD:

@@ -197,7 +197,8 @@ def _lines(asked: Restorable, runner: TickRunner) -> list[str]:
     lines = []
     for flow in asked.flows:
         now, then = _last(flow, runner.directory(flow)), _last(flow, asked.source(flow))
-        lines.append(f"{flow.name}: up to tick {then}, the copy{made}; now it is up to {now}")
+        is_now = "no tick is committed" if now is None else f"it is up to {now}"
+        lines.append(f"{flow.name}: up to tick {then}, the copy{made}; now {is_now}")
     if asked.records is not None:
         lines.append("Dagster's records")
     return lines

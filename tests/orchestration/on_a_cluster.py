@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hydro_core.project.flow_asset import FlowSpark
+from hydro_core.project.flow_asset import FlowAsset, FlowSpark
 from hydro_core.settings import Settings
 from hydro_core.spark.executor import lost_rows
 from hydro_core.spark.session.session import shared_session
@@ -25,7 +25,7 @@ from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import by_name
 from tests.orchestration.late import IN_TIME, OPEN
 from tests.orchestration.small import contents
-from tests.orchestration.test_pipelines_in_a_store import AllInStore, changes
+from tests.orchestration.test_pipelines_in_a_store import AllInStore, changes, ticks
 from tests.support.standalone import conf_of_driver
 from tests.support.store_server import StoreServer
 
@@ -54,14 +54,28 @@ labelled.persist().distinct().delta().sink("before")
 """A flow in Python, whose function is of a module of the project."""
 
 
+_NONE_ARE_FEW = {"few_rows": 0, "small_write_rows": 0}
+
+
 def with_own_modules(late: Any) -> Any:
     """The flow is one in Python that imports what stands beside it."""
     folder = Path(late.flow.program).parent
     for name, text in {"labels": LABELS, "made": MADE}.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    late.flow = replace(late.flow, program="made:flow", folder=folder)
+    # What stands in the folder of an asset is found in it; here it is that of the command.
+    sys.path.insert(0, str(folder))
+    for name in ("labels", "made"):
+        sys.modules.pop(name, None)
+    late.flow = replace(late.flow, program="made:flow")
     late.open()
     return late
+
+
+def corrected(late: Any) -> Iterator[Mapping[str, list[str]]]:
+    """What there is after ticks, and after a correction."""
+    yield ticks(late).by_name
+    late.correct(1)
+    yield late.by_name
 
 
 class OnCluster(AllInStore):
@@ -85,7 +99,10 @@ class OnCluster(AllInStore):
 class _Many(TickRunner):
     @property
     def settings(self) -> Settings:
-        return super().settings.with_(few_rows=0, small_write_rows=0)
+        return super().settings.with_(**_NONE_ARE_FEW)
+
+    def settings_for(self, flow: FlowAsset) -> Settings:
+        return super().settings_for(flow).with_(**_NONE_ARE_FEW)
 
 
 def jsonable(steps: Iterator[Mapping[str, list[str]]]) -> list[dict[str, list[str]]]:
@@ -107,7 +124,7 @@ down -> delta() -> before
 def in_rounds(late: Any) -> Iterator[Mapping[str, list[str]]]:
     """What there is after each tick of the flow with a cycle."""
     late.edit(IN_ROUNDS)
-    late.land(IN_TIME)
+    late.land([(tick, f"u{n}", 100 + tick * n) for tick in range(OPEN) for n in range(20)])
     late.open()
     for tick in range(OPEN):
         late.ran((tick, tick))
@@ -118,7 +135,8 @@ class Kills:
     """Asks for the end of workers: at each tick but the first of one, at another moment."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.lost, self._due = home, 0, ["task", "written", "checkpointed"]
+        self.home, self.lost, self.done = home, 0, list[str]()
+        self._due = ["task", "written", "checkpointed"]
         write.checkpointed = self._after(write.checkpointed, "checkpointed")  # type: ignore[assignment]
         write.write_parquet = self._after(write.write_parquet, "written")  # type: ignore[assignment]
         is_lost = lost_rows.is_lost
@@ -136,6 +154,7 @@ class Kills:
             yield found
             self.now = tick < OPEN - 1 and self._due[tick]
             if self.now == "task":
+                self.now = False
                 threading.Thread(target=self._in_a_task, daemon=True).start()
 
     now: str | bool = False
@@ -166,6 +185,7 @@ class Kills:
         (self.home / "new").rename(asked)
         while asked.exists():
             time.sleep(0.02)
+        self.done.append(host)
 
 
 def host_of(kept: DataFrame) -> str:
@@ -205,12 +225,12 @@ def main(master: str, url: str, home: Path, what: str) -> Any:
 
     def killed() -> Any:
         kills = Kills(home)
-        return [jsonable(kills.ticks(late())), kills.lost]
+        return [jsonable(kills.ticks(late())), kills.lost, kills.done]
 
     made: Mapping[str, Callable[[], Any]] = {
         "many": lambda: jsonable(changes(late())),
         "few": lambda: jsonable(changes(late(many=False))),
-        "own": lambda: jsonable(changes(with_own_modules(late()))),
+        "own": lambda: jsonable(corrected(with_own_modules(late()))),
         "killed": killed,
         "turns": lambda: turns(server, home, master),
     }

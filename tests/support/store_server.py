@@ -61,6 +61,8 @@ class StoreServer:
     fault: Fault | None = None
     sent: int = 0
     """How many bytes were answered."""
+    taken: int = 0
+    """How many bytes were sent to it."""
     holds: Callable[[Mapping[str, bytes]], None] | None = None
     """Has it hold files that nobody has asked it to write."""
 
@@ -126,6 +128,7 @@ def _handler(server: StoreServer, behind: Behind) -> type[BaseHTTPRequestHandler
         def _pass(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             server.asked.append((self.command, self.path))
+            server.taken += len(content)
             fault = server.fault and server.fault(len(server.asked), self.command, self.path)
             if fault and len(fault) == 2:
                 self._refuse(*fault[:2])

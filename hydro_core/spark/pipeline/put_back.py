@@ -6,9 +6,9 @@ of their logs, and then the ledger has the copied rows and no others, by one com
 which conflicts with whatever another writer commits. What ends the process before that leaves
 tables that are ahead of the ledger, and these are set back.
 
-A table whose log is the copied one, and goes on from there, is set back to the version that the
-copied ledger names; all versions that it names are there still. Another one has a new version,
-and the rows of the ledger before the last say of it nothing: its past is not to be had by them.
+The last row of the ledger names the tables' new versions. Of a table whose log is the copied one,
+and goes on from there, the rows before it name versions that are there still. Of another they say
+nothing: its past is not to be had by them.
 """
 
 from __future__ import annotations
@@ -85,10 +85,9 @@ class PutBack:
             for name, version in commits[-1].versions.items():
                 self._step(name)
                 table = self._files(name)
-                here[name] = version
                 if not self._goes_on(name, version):
                     anew.add(name)
-                    here[name] = self._held(commits[-1], name, version, table)
+                here[name] = self._held(commits[-1], name, version, table)
             self._step(FOLDER)
             bring(self._source, self._to)
             self._others()
@@ -110,16 +109,8 @@ class PutBack:
             self._step("committed")
 
     def settle(self) -> None:
-        """Sets tables back to what the ledger says now, and removes what it does not speak of.
-
-        Whoever writes next would do the first of it, too.
-        """
+        """Removes what the ledger does not speak of any more."""
         with faults_as_errors(f"the pipeline in {self._to}"):
-            last = self._commits[-1]
-            for name, version in last.versions.items():
-                table = self._table(last, name)
-                if not table.is_at(version):
-                    table.restore(version)
             self._lock.refuse_lost()
             known = {name for commit in self._commits for name in commit.tables}
             for role in ("state", "outputs"):

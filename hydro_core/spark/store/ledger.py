@@ -38,11 +38,12 @@ from hydro_core.spark.store.ledger_rows import (
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
-    checkpoint_interval,
     created_table,
     entry_of,
     is_table,
+    log_configuration,
     opened_table,
+    without_old_entries,
 )
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
@@ -120,7 +121,7 @@ class Ledger:
     @property
     def exists(self) -> bool:
         """Whether there is a ledger; there is one before any other table of the pipeline."""
-        return is_table(self._path)
+        return (self._table is not None and isinstance(self._path, Remote)) or is_table(self._path)
 
     @property
     def version(self) -> int:
@@ -137,7 +138,7 @@ class Ledger:
             self._created_beside(self.directory)
         else:
             try:
-                often = checkpoint_interval(self._path, _CHECKPOINTED)
+                often = log_configuration(self._path, _CHECKPOINTED)
                 created_table(self._path, LEDGER_SCHEMA, LEDGER, often)
             except DeltaError as error:
                 if not self.exists:  # as below
@@ -200,8 +201,7 @@ class Ledger:
         if self._identity != self._first_entry():
             self._table = self._last = None
             self._replaced()
-            self._open()
-            return self._last
+            return self.last
         known = table.version()
         # An entry of the log follows another, and the oldest ones are removed first.
         if self._entry(known).is_file() and not self._entry(known + 1).is_file():
@@ -261,7 +261,7 @@ class Ledger:
             if self.writer() is not None:  # it was read before another began
                 raise overtaken(self.directory, _ticks(commit))
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
-        # This handle has seen the row before; one of another writer since then conflicts.
+        # The row before has been seen; one of another writer since then conflicts.
         properties = CommitProperties(
             app_transactions=[Transaction(APPLICATION, commit.sequence), *self._right(commit)],
             custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
@@ -276,7 +276,6 @@ class Ledger:
                 commit_properties=properties,
             )
         except CommitFailedError as error:
-            # It may be there, and the answer that it is got lost.
             if not self._is_there(commit):
                 raise overtaken(self.directory, _ticks(commit)) from error
         except (DeltaError, OSError):
@@ -298,7 +297,7 @@ class Ledger:
             raise overtaken(self.directory, _ticks(commit))
         return [Transaction(WRITER, number)]
 
-    def _is_there(self, commit: Commit) -> bool:
+    def _is_there(self, commit: Commit) -> bool:  # though the answer that it is got lost
         if not isinstance(self.directory, Remote):
             return False
         self._table = self._last = None
@@ -311,6 +310,7 @@ class Ledger:
             return
         try:
             table.optimize.compact()
+            without_old_entries(self._path, table)
         except DeltaError:  # the commit itself stands, and the next time will do
             self._table = None
 

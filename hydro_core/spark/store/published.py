@@ -33,9 +33,15 @@ from hydro_core.spark.store.net_changes import (
     net_changes,
 )
 from hydro_core.spark.store.schema import TableSpec, stored
-from hydro_core.storage.delta import created_table, is_table, opened_table
+from hydro_core.storage.delta import (
+    created_table,
+    is_table,
+    log_configuration,
+    opened_table,
+    without_old_entries,
+)
 from hydro_core.storage.places import empty
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
@@ -50,8 +56,15 @@ _COMPARED_AT_MOST = 5_000_000
 """So many rows are compared with others here; more are written anew."""
 _SMALL_FILE = 1 << 20
 _SMALL_FILES = 16
+_OFTEN = 10
 _OP, _DELETE, _INSERT = "hydrotick_op", "delete", "insert"
 _CHANGES = "_change_data"
+
+
+def _configuration(place: DataPlace) -> dict[str, str | None]:
+    """A directory's log is kept as Delta does it."""
+    of_store = log_configuration(place, _OFTEN) if isinstance(place, Remote) else {}
+    return {**_CONFIGURATION, **of_store}
 
 
 def published_path(directory: DataPlace, spec: TableSpec) -> DataPlace:
@@ -228,7 +241,7 @@ class PublishedTable:
         if table is None:
             empty(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            table = created_table(self.path, self.schema, configuration=_CONFIGURATION)
+            table = created_table(self.path, self.schema, configuration=_configuration(self.path))
         self._write(table, rows, commit, "overwrite")
 
     def _write(
@@ -260,12 +273,14 @@ class PublishedTable:
         if sum(size < _SMALL_FILE for size in sizes.to_pylist()) >= _SMALL_FILES:
             with suppress(DeltaError):  # what was written stands, and the next time will do
                 table.optimize.compact()
+                without_old_entries(self.path, table)
 
     def compact(self, keep_hours: int) -> None:
         """Joins its files, and removes those that no version of the last hours holds."""
         table = self.opened()
         if table is not None:
             table.optimize.compact()
+            without_old_entries(self.path, table)
             table.vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
 
     def erase(self) -> None:

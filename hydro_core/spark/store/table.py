@@ -42,11 +42,12 @@ from hydro_core.spark.store.row_groups import joining, write_rows
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
-    checkpoint_interval,
     created_table,
     entry_of,
     is_table,
+    log_configuration,
     opened_table,
+    without_old_entries,
 )
 from hydro_core.storage.places import are_there, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
@@ -121,7 +122,7 @@ class StoredTable:
 
     def create(self) -> None:
         """Makes the table, without rows."""
-        often = checkpoint_interval(self.path, self._checkpoint_interval)
+        often = log_configuration(self.path, self._checkpoint_interval)
         try:
             self._table = created_table(self.path, self.spec.arrow_schema, configuration=often)
         except DeltaError as error:
@@ -252,6 +253,7 @@ class StoredTable:
             if self._of_tier(tier) >= least:
                 with self._one_version(table):
                     table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
+                without_old_entries(self.path, table)
 
     def _of_tier(self, size: int) -> int:
         return sum(2 * file.size < size for file in self.files())

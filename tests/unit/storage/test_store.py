@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from hydro_core.errors import InfrastructureError
+from hydro_core.storage.arrow import let_go_of, opened_in_store
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import FileStore, bucket_store
 from tests.support.store_server import BUCKET, SECRET, StoreServer, with_credentials
@@ -176,3 +178,12 @@ def test_keys_of_a_profile(
     with pytest.raises(InfrastructureError, match="is no file of profiles") as caught:
         bucket_store("s3", "s3", BUCKET, settings)
     assert SECRET not in str(caught.value)
+
+
+def test_a_process_waits_until_files_are_let_go_of(quick_server: StoreServer) -> None:
+    place = quick_server.at("one")
+    place.write_bytes(b"1")
+    held = [opened_in_store(place)]
+    assert not let_go_of(0.01)
+    threading.Timer(0.05, held.clear).start()
+    assert let_go_of(5.0)
