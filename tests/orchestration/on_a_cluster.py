@@ -35,9 +35,10 @@ from datetime import date
 SINCE = {name: date(2020 + place, 1, 1) for place, name in enumerate(("ann", "bob", "cat"))}
 
 
-def label(user, amount):
+def label(payment) -> str:
     # No expression of Spark: Python runs it, where the rows are.
-    return f"{user} since {SINCE.get(user, date.max).isocalendar()}: {amount:>{len(user)}}"
+    user, amount = payment.user, payment.amount
+    return f"{user} since {tuple(SINCE.get(user, date.max).isocalendar())}: {amount:>{len(user)}}"
 """
 MADE = """
 from hydro_core import Flow, agg
@@ -48,7 +49,7 @@ flow = Flow("small")
 payments = flow.source("payments", "user string, amount long")
 history = payments.persist()
 history.aggregate(by="user", total=agg.sum("amount")).delta().sink("totals")
-labelled = payments.with_columns(label=lambda p: label(p.user, p.amount))
+labelled = payments.with_columns(label=label)
 labelled.persist().unique().delta().sink("before")
 """
 """A flow in Python, whose function is of a module of the project."""

