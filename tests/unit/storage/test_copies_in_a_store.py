@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -20,8 +20,8 @@ from hydro_core.spark.pipeline.copy import copy_into
 from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger import Ledger
-from hydro_core.storage.places import remove_tree
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.places import files_in, remove_tree
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydrotick.copies.note import CopyNote, begin_note, note_in, write_note
 from tests.support.store_server import StoreServer
 from tests.unit.storage.test_commits_in_a_store import run_out
@@ -293,3 +293,15 @@ def test_a_copy_is_whole_or_not_there(server: StoreServer, tmp_path: Path) -> No
         if done:
             return
     raise AssertionError("it ends")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_that_are_gone_are_not_made(server: StoreServer, tmp_path: Path, kind: str) -> None:
+    """The log names them still."""
+    place = served(place_of(kind, server, tmp_path, "first"))
+    opened(place).compact(0)
+    there = {PurePath(name_below(f, place)).as_posix() for f in files_in(place)}
+    to = copied(place, tmp_path / "copy")
+    found = {PurePath(name_below(f, to)).as_posix() for f in files_in(to)}
+    assert found == there - {"_lock"}
+    assert all(file.stat().st_size for file in files_in(to))
