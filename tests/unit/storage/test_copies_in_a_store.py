@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import product
 from pathlib import Path, PurePath
 
 import pytest
@@ -186,10 +187,10 @@ def test_a_table_that_the_copy_does_not_know_is_gone(server: StoreServer, tmp_pa
 CUT_OFF = [
     (70, same, False),
     (90, another, True),
+    # A sixth of all requests each, from another one on: in all it is every request.
     *(
-        pytest.param(0, since, lost, marks=pytest.mark.slow)
-        for since in SINCE
-        for lost in (False, True)
+        pytest.param(-first, since, lost, marks=pytest.mark.slow)
+        for first, (since, lost) in enumerate(product(SINCE, (False, True)), 1)
     ),
 ]
 
@@ -205,7 +206,7 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
     template = server.at("pipelines/template")
     after = contents(served(template))
     copy = copied(template, tmp_path / "copy")
-    for first_failing in range(1 + lost, 600, 3) if at == 0 else (at,):
+    for first_failing in range(-at, 600, 6) if at < 0 else (at,):
         place = server.at(f"pipelines/{first_failing}")
         put_back(copy, place)
         since(place)
@@ -229,7 +230,7 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
         assert verify(place).problems == (), first_failing
         if asked < first_failing:
             return
-    assert at
+    assert at > 0
 
 
 def test_who_was_taken_over_from_puts_nothing_back(server: StoreServer, tmp_path: Path) -> None:
