@@ -15,8 +15,9 @@ from datetime import UTC, date, datetime, timedelta
 from math import ceil, floor
 from typing import Any
 
+from hydro_core.functions.failing_constants import constant_value
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.from_tree import function_of, is_complete
+from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import (
     Const,
     Expr,
@@ -26,7 +27,6 @@ from hydro_core.functions.tree import (
     Part,
 )
 from hydro_core.functions.views import ITEM, field_of
-from hydro_core.functions.walk import children
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     DATE,
@@ -269,28 +269,7 @@ def _linear(tree: Expr, params: tuple[str, ...]) -> _Linear | None:
             if one is None or other is None:
                 return None
             return one.plus(-other if operator == "-" else other)
-        case _ if _is_constant(tree):
-            return _constant(tree)
         case _:
-            return None
-
-
-def _is_constant(tree: Expr) -> bool:
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        if not isinstance(node, Const | Op) or (
-            isinstance(node, Op) and node.family not in ("call", "binary", "unary")
-        ):
-            return False
-        todo += children(node)
-    return is_complete(tree)
-
-
-def _constant(tree: Expr) -> _Linear | None:
-    value = None
-    with suppress(ArithmeticError, LookupError, TypeError, ValueError):
-        # what fails is no bound; the condition fails where it is asked
-        value = function_of(tree, ()).call()
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _Linear({}, value) if is_number or isinstance(value, timedelta) else None
+            value = constant_value(tree)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return _Linear({}, value) if is_number or isinstance(value, timedelta) else None

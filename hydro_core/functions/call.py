@@ -10,18 +10,13 @@ syntax along, not its code.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hydro_core.functions.allowed import BUILTINS, attribute
+from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.check import check_expression
-from hydro_core.functions.library.meanings import formatted
+from hydro_core.functions.from_tree import ATTRIBUTE, FORMATTED, called, evaluated
 from hydro_core.functions.python_text import copied
-
-_ATTRIBUTE = " attribute"
-_FORMATTED = " formatted"
-"""No program can write these names."""
 
 
 class TextCall:
@@ -47,12 +42,7 @@ class TextCall:
 def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
     """The value of an expression in Python, if it passes the check; a lambda is not called."""
     check_expression(node, bindings)
-    expression = ast.fix_missing_locations(ast.Expression(_Guarded().visit(copied(node))))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
-        code = compile(expression, "<program>", "eval")
-    guards = {"__builtins__": {}, _ATTRIBUTE: attribute, _FORMATTED: formatted}
-    return eval(code, {**BUILTINS, **bindings, **guards})  # noqa: S307 - it has passed the check
+    return evaluated(_Guarded().visit(copied(node)), {**BUILTINS, **bindings})
 
 
 class _Guarded(ast.NodeTransformer):
@@ -60,18 +50,14 @@ class _Guarded(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        return _call(_ATTRIBUTE, node.value, ast.Constant(node.attr))
+        return called(ast.Name(ATTRIBUTE, ast.Load()), node.value, ast.Constant(node.attr))
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         self.generic_visit(node)
         spec = node.format_spec or ast.Constant("")
         conversion = ast.Constant("" if node.conversion < 0 else chr(node.conversion))
-        text = _call(_FORMATTED, node.value, conversion, spec)
+        text = called(ast.Name(FORMATTED, ast.Load()), node.value, conversion, spec)
         return ast.FormattedValue(text, -1, None)
-
-
-def _call(guard: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(guard, ast.Load()), list(arguments), [])
 
 
 def _names(node: ast.AST) -> set[str]:

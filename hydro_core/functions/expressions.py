@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import ast
 import difflib
-from dataclasses import fields, is_dataclass
+from itertools import islice
 from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
-from hydro_core.functions.reading import FunctionReading
+from hydro_core.functions.reading import LIMIT, FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part
+from hydro_core.functions.walk import nodes
 
 _BINARY: dict[type[ast.operator], Any] = {
     ast.Add: "+",
@@ -79,7 +80,7 @@ class Expressions(FunctionReading):
             case Param(name):
                 return Param(name, self.place(node))
             case known:
-                self.read += _size(known)
+                self.read += sum(1 for _ in islice(nodes(known), LIMIT))
                 return known
 
     def binding(self, node: ast.Name) -> Binding:
@@ -226,15 +227,3 @@ def as_constant(expr: Expr) -> Expr:
             return Const(entries if kind == "row" else tuple(entries.values()), expr.place)
         case _:
             return expr
-
-
-def _size(expr: Any) -> int:
-    total, todo = 0, [expr]
-    while todo and total < 1000:
-        part = todo.pop()
-        if isinstance(part, tuple):
-            todo.extend(part)
-        elif is_dataclass(part):
-            total += 1
-            todo.extend(getattr(part, f.name) for f in fields(part) if f.compare)
-    return total

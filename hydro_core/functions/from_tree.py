@@ -32,13 +32,13 @@ from hydro_core.functions.tree import (
     Part,
     Spread,
 )
-from hydro_core.functions.walk import children
+from hydro_core.functions.walk import children, nodes
 from hydro_core.types.item import ItemType
 
 MAX_DEPTH = 150
 """Python's own compiler goes so deep, and some way further."""
-_ATTRIBUTE = " attribute"
-_FORMATTED = " formatted"
+ATTRIBUTE = " attribute"
+FORMATTED = " formatted"
 """No program can write these names."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
 _OPERATORS: dict[str, Callable[[], Any]] = {
@@ -118,13 +118,17 @@ def compiled(
 ) -> Callable[..., Any]:
     """The Python function of a complete tree, as the builder writes it."""
     builder = builder or Syntax()
-    function = ast.Expression(builder.function(params, tree))
+    function = builder.function(params, tree)
+    made: Callable[..., Any] = evaluated(function, {**_SCOPE, **builder.constants})
+    return made
+
+
+def evaluated(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """The value of an expression that has been checked, or was built, in which names mean this."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
-        code = compile(ast.fix_missing_locations(function), "<tree>", "eval")
-    scope = {"__builtins__": {}, **_SCOPE, **builder.constants}
-    made: Callable[..., Any] = eval(code, scope)  # noqa: S307 - built of the closed set of nodes
-    return made
+        code = compile(ast.fix_missing_locations(ast.Expression(node)), "<program>", "eval")
+    return eval(code, {"__builtins__": {}, **GUARDS, **names})  # noqa: S307 - see above
 
 
 def text_of(tree: Expr, params: Sequence[str]) -> str:
@@ -146,15 +150,12 @@ def _shown_names(names: Iterable[str]) -> Mapping[str, str]:
 
 
 def _names(tree: Expr) -> Iterator[str]:
-    todo = [tree]
-    while todo:
-        node = todo.pop()
+    for node in nodes(tree):
         match node:
             case Param(name) | Let(name):
                 yield name
             case Comprehension(targets=names) | Inner(names):
                 yield from names
-        todo += children(node)
 
 
 def is_complete(tree: Expr | None) -> bool:
@@ -241,7 +242,7 @@ class Syntax(Fold[None, ast.expr]):
     def _attribute(self, base: ast.expr, name: str) -> ast.expr:
         if self.shown is not None:
             return ast.Attribute(value=base, attr=name, ctx=ast.Load())
-        return called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
+        return called(self.read(ATTRIBUTE), base, ast.Constant(value=name))
 
     def _op(self, node: Op, around: None) -> ast.expr:
         if node.family == "method":
@@ -280,7 +281,7 @@ class Syntax(Fold[None, ast.expr]):
     def _formatted(self, value: ast.expr, conversion: ast.expr, spec: ast.expr) -> ast.expr:
         """A value in an f-string."""
         if self.shown is None:
-            text = called(self.read(_FORMATTED), value, conversion, spec)
+            text = called(self.read(FORMATTED), value, conversion, spec)
             return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
         shown, form = (part.value for part in (conversion, spec) if isinstance(part, ast.Constant))
         return ast.FormattedValue(
@@ -354,6 +355,6 @@ def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
 
 _SCOPE: dict[str, Any] = {
     **{f" {name}": entry.function for name, entry in OPERATIONS.items()},
-    _ATTRIBUTE: attribute,
-    _FORMATTED: formatted,
 }
+GUARDS: Mapping[str, Any] = {ATTRIBUTE: attribute, FORMATTED: formatted}
+"""By what attributes are read, and the values of f-strings formatted."""

@@ -40,7 +40,7 @@ from hydro_core.functions.source import define
 from hydro_core.functions.statements import FunctionReader
 from hydro_core.functions.tree import Expr, Op, Param
 from hydro_core.functions.unrepeatable import Unrepeatable, is_changing, uses_of
-from hydro_core.functions.walk import children
+from hydro_core.functions.walk import nodes
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)
@@ -180,13 +180,10 @@ def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = pl
 
 def has_effects(tree: Expr) -> bool:
     """Whether something of the tree is not known to leave its arguments unchanged."""
-    todo = [tree]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, Op) and part.name[:1] == "?" and part.name[:2] != "?(":
-            return True
-        todo += children(part)
-    return False
+    return any(
+        isinstance(part, Op) and part.name[:1] == "?" and part.name[:2] != "?("
+        for part in nodes(tree)
+    )
 
 
 def _tree(node: ast.Lambda | ast.FunctionDef, find: Find, locate: Locate) -> Expr | None:

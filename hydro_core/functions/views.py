@@ -29,7 +29,7 @@ from hydro_core.functions.tree import (
     Part,
     Spread,
 )
-from hydro_core.functions.walk import children
+from hydro_core.functions.walk import nodes
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
@@ -150,13 +150,7 @@ def applied(fn: Fn, view: View, item: ItemType) -> Fn:
 def _makes_rows(tree: Expr, view: View) -> bool:
     """Whether the expression takes a row whole that the view makes: it is no row that it writes."""
     made = [part.tree() for part in _rows_of(view)]
-    todo = [tree]
-    while made and todo:
-        part = todo.pop()
-        if part in made:
-            return True
-        todo += children(part)
-    return False
+    return bool(made) and any(part in made for part in nodes(tree))
 
 
 def _rows_of(view: View) -> Iterator[View]:
@@ -199,7 +193,7 @@ def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
 
 def touches_missing(tree: Expr) -> bool:
     """Whether something missing is asked for."""
-    return tree == MISSING or any(map(touches_missing, children(tree)))
+    return any(part == MISSING for part in nodes(tree))
 
 
 def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from hydro_core.functions.tree import (
     Comprehension,
+    Const,
     Expr,
     IfElse,
     Inner,
@@ -29,12 +31,23 @@ def children(node: Expr) -> Iterator[Expr]:
             yield from (value, body)
         case Comprehension(_, element, _, source, conditions):
             yield from (source, *conditions, element)
-        case Part(base) | Inner(_, base):
+        case Part(base) | Inner(body=base):
             yield base
         case Make(parts=parts):
             yield from (part.value if isinstance(part, Spread) else part for part in parts)
-        case _:
+        case Const() | Param():
             return
+        case _:
+            assert_never(node)
+
+
+def nodes(tree: Expr) -> Iterator[Expr]:
+    """All nodes of a tree, beginning with the tree itself."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += children(node)
 
 
 def always(node: Expr) -> Iterator[Expr]:
@@ -56,6 +69,11 @@ def always(node: Expr) -> Iterator[Expr]:
 
 def mentions(node: Expr, name: str) -> bool:
     """Whether a name is read anywhere in the expression."""
+    return any(isinstance(part, Param) and part.name == name for part in nodes(node))
+
+
+def surely_reads(node: Expr, name: str) -> bool:
+    """Whether the expression evaluates the name whatever the item is."""
     if isinstance(node, Param):
         return node.name == name
-    return any(mentions(child, name) for child in children(node))
+    return any(surely_reads(part, name) for part in always(node))

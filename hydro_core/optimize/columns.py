@@ -8,8 +8,8 @@ function that cannot be read or hands its row on. A sum narrows all its parts, s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, assert_never
+from dataclasses import dataclass
+from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
@@ -34,7 +34,8 @@ from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Comprehension, Const, Inner, Let, Param, Part
+from hydro_core.functions.tree import Comprehension, Expr, Inner, Let, Param, Part
+from hydro_core.functions.walk import children
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.item import Row
 
@@ -253,7 +254,7 @@ def columns_of(fn: Fn) -> ReadColumns:
     return frozenset(found) if _only_columns(fn.tree, fn.params[0], found) else None
 
 
-def _only_columns(tree: Any, row: str, found: set[str]) -> bool:
+def _only_columns(tree: Expr, row: str, found: set[str]) -> bool:
     """Whether the row is only asked for columns, which are added to `found`."""
     match tree:
         case Part(Param(name), str() as column) if name == row:
@@ -263,13 +264,5 @@ def _only_columns(tree: Any, row: str, found: set[str]) -> bool:
             return False
         case Comprehension(targets=names) | Inner(params=names) if row in names:
             return False
-        case Const():
-            return True
-        case tuple():
-            return all(_only_columns(t, row, found) for t in tree)
-        case _ if is_dataclass(tree):
-            return all(
-                _only_columns(getattr(tree, f.name), row, found) for f in fields(tree) if f.compare
-            )
         case _:
-            return True
+            return all(_only_columns(part, row, found) for part in children(tree))

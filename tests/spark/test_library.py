@@ -21,11 +21,15 @@ from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.entry import Parameter
+from hydro_core.functions.library.nulls import strictly
 from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Const, Expr, Make, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.differential import compare
+from tests.support.calls import DDL as USED_DDL
+from tests.support.calls import ITEM as USED
+from tests.support.calls import VALUES, uses
 from tests.support.random_expressions import DATES, FLOATS, LONGS, MOMENTS, SMALL, TEXTS
 
 pytestmark = pytest.mark.spark
@@ -153,3 +157,20 @@ def test_what_has_an_expression_gives_what_python_gives(spark: SparkSession) -> 
         assert compared > ROWS
     # A line for each function.
     assert not problems, "\n".join({p.partition(" of {")[0]: p for p in problems}.values())
+
+
+def test_a_strict_use_gives_null_for_any_null(spark: SparkSession) -> None:
+    """That it does by the definitions, `tests/unit/functions/test_null_rules.py` says."""
+    functions = []
+    for op in uses():
+        plain, strict = (function_of(tree, ("r",)) for tree in (op, strictly(op)))
+        if runtime(plain, (USED,)).how == "column":
+            assert runtime(strict, (USED,)).how == "column", op.name
+            functions.append(strict)
+    given = [VALUES, *({**VALUES, name: None} for name in VALUES)]
+    assert len(functions) > 100
+    for start in range(0, len(functions), AT_ONCE):
+        chosen = functions[start : start + AT_ONCE]
+        problems, compared = compare(spark, USED_DDL, given, chosen)
+        assert problems == []
+        assert compared > len(chosen) * len(given) * 0.9, "Spark knows it, and asks nobody"

@@ -1,10 +1,16 @@
-"""Null rules: of a strict function a null gives null, as in SQL, where Python's own fail."""
+"""Null rules: of a strict function a null gives null, as in SQL, where Python's own fail.
+
+An entry has a rule, and any entry may be used under the strict one: `strictly` makes such a use of
+an operation, out of nodes that every question has an answer for.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
+from itertools import count
 from typing import Any, TypeVar
 
 from hydro_core.functions.kinds import ExprType
@@ -15,6 +21,8 @@ from hydro_core.functions.library.entry import (
     LibraryFunction,
     Parameter,
 )
+from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Let, Op, Param
+from hydro_core.functions.walk import mentions
 
 _Made = TypeVar("_Made")
 
@@ -40,6 +48,42 @@ def strict(function: Callable[..., _Made]) -> Callable[..., _Made | None]:
         return function(*args)
 
     return of_known
+
+
+def strictly(node: Op) -> Expr:
+    """The operation, but null if a value that it is computed from is null, as SQL has it.
+
+    >>> from hydro_core.functions.from_tree import text_of
+    >>> text_of(strictly(Op("+", (Param("x"), Const(1)))), ("x",))
+    'lambda x: None if x is None else x + 1'
+    """
+    values: dict[str, Expr] = {}
+    tested: list[Expr] = []
+
+    def named(operand: Expr) -> Expr:
+        """The operand by a name, if it is computed: it is once."""
+        if isinstance(operand, Op) and operand.name == "{}":
+            value, *form = operand.args
+            return replace(operand, args=(named(value), *form))
+        found: Expr = operand
+        if not isinstance(operand, Inner | Const | Param):
+            names = (f"operand.{i}" for i in count(len(values)))
+            free = next(name for name in names if name not in values and not mentions(node, name))
+            found = Param(free, operand.place)
+            values[free] = operand
+        if isinstance(found, Param) or found == Const(None):
+            tested.append(Op("is", (found, Const(None))))
+        return found
+
+    args = tuple(map(named, node.args))
+    keywords = tuple((name, named(value)) for name, value in node.keywords)
+    made: Expr = replace(node, args=args, keywords=keywords)
+    if tested:
+        test = tested[0] if len(tested) == 1 else Op("or", tuple(tested))
+        made = IfElse(test, Const(None), made, node.place)
+    for name, value in reversed(values.items()):
+        made = Let(name, value, made, node.place)
+    return made
 
 
 def of_data(

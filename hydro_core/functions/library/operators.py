@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.kinds import (
@@ -29,7 +30,7 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
-from hydro_core.functions.library.entry import CallCost, CallSite, LibraryFunction
+from hydro_core.functions.library.entry import CallCost, CallSite, CallTyping, LibraryFunction
 from hydro_core.functions.library.meanings import (
     ARITHMETIC,
     COMPARED,
@@ -61,6 +62,7 @@ from hydro_core.types.item import (
 
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS = (STRING, BINARY)
+_ORDERS = ("<", "<=", ">", ">=")
 
 
 def binary(
@@ -311,26 +313,36 @@ def _before(name: str) -> CallCost:
     return lambda limits, args: limits.before(name, *args)
 
 
+def _knows_nulls(function: Any, gives: CallTyping, cost: CallCost | None = None) -> LibraryFunction:
+    """An operator that says itself what it makes of a null."""
+    return LibraryFunction(function, gives, cost=cost, nulls="own")
+
+
 CHAIN = LibraryFunction(None, _comparison)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
 OPERATORS: Mapping[str, LibraryFunction] = {
     "-x": LibraryFunction(operator.neg, _unary),
     "+x": LibraryFunction(operator.pos, _unary),
     "~x": LibraryFunction(operator.invert, _unary),
-    "not": LibraryFunction(operator.not_, lambda _: BOOLEAN),
+    "not": _knows_nulls(operator.not_, lambda _: BOOLEAN),
     **{
         name: LibraryFunction(function, _arithmetic, cost=_before(name))
         for name, function in ARITHMETIC.items()
     },
-    **{name: LibraryFunction(COMPARED[name], _comparison) for name in COMPARISONS},
+    **{name: LibraryFunction(COMPARED[name], _comparison) for name in _ORDERS},
+    **{
+        name: _knows_nulls(COMPARED[name], _comparison)
+        for name in COMPARISONS
+        if name not in _ORDERS
+    },
     # These are no functions: not all of their operands are evaluated.
-    "and": LibraryFunction(None, _all_of),
-    "or": LibraryFunction(None, _any_of),
+    "and": _knows_nulls(None, _all_of),
+    "or": _knows_nulls(None, _any_of),
     "[]": LibraryFunction(operator.getitem, _index),
-    **{name: LibraryFunction(cut_at(name), _sliced) for name in SLICES},
-    "f-string": LibraryFunction(joined_texts, lambda _: STRING),
-    "{}": LibraryFunction(
-        formatted, lambda _: STRING, cost=lambda limits, args: limits.before_format(*args[::2])
+    **{name: _knows_nulls(cut_at(name), _sliced) for name in SLICES},
+    "f-string": _knows_nulls(joined_texts, lambda _: STRING),
+    "{}": _knows_nulls(
+        formatted, lambda _: STRING, lambda limits, args: limits.before_format(*args[::2])
     ),
     UNPACK: LibraryFunction(unpacked, _unpacking),
     MATCHED: LibraryFunction(None, _unpacking),

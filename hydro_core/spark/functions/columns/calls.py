@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from hydro_core.functions.failing_constants import constant_value
 from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.tree import Comprehension, Const, Expr, Op
+from hydro_core.functions.tree import Comprehension, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -37,7 +37,7 @@ from hydro_core.types.item import BOOLEAN, DOUBLE, STRING, Array, Decimal, Row, 
 
 def call(scope: ColumnScope, node: Op) -> ColumnValue:
     """A call of a builtin."""
-    folded = _folded(scope, node)
+    folded = _folded(node)
     if folded is not None:
         return folded
     if node.name not in _BUILTINS and node.name in FUNCTIONS:
@@ -49,35 +49,10 @@ def call(scope: ColumnScope, node: Op) -> ColumnValue:
     return _BUILTINS[node.name](scope, node)
 
 
-def _folded(scope: ColumnScope, node: Op) -> ColumnValue | None:
-    """A call on constants: computed here."""
-    entry = FUNCTIONS.get(node.name)
-    if entry is None or (not node.args and not node.keywords):
-        return None
-    values = [_constant(scope, a) for a in (*node.args, *(v for _, v in node.keywords))]
-    if any(v is None for v in values):
-        return None
-    known: list[Any] = [v[0] for v in values if v is not None]
-    args, keywords = (
-        known[: len(node.args)],
-        dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True)),
-    )
-    try:
-        result = entry.function(*args, **keywords)
-    except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
-        raise NotCompilable(f"`{node.name}` of these constants fails") from None
-    if result is None or isinstance(result, list | range | zip | enumerate | reversed):
-        return None
-    return constant(result)
-
-
-def _constant(scope: ColumnScope, node: Expr) -> tuple[Any] | None:
-    if isinstance(node, Const):
-        return (node.value,)
-    if isinstance(node, Op):
-        value = _folded(scope, node)
-        return value.constant if value is not None else None
-    return None
+def _folded(node: Op) -> ColumnValue | None:
+    """A call on constants: computed here, unless it makes an array, or fails if an item comes."""
+    value = constant_value(node) if node.operands else ...
+    return None if value is ... or value is None or isinstance(value, list) else constant(value)
 
 
 def _only(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -246,8 +221,8 @@ def _dict(scope: ColumnScope, node: Op) -> ColumnValue:
 
 def _unpack(scope: ColumnScope, node: Op) -> ColumnValue:
     value = scope.compile(node.args[0])
-    count, star = (_constant(scope, a) for a in node.args[1:])
-    if not isinstance(value.type, Tuple) or star != (None,) or count != (structs.arity(value),):
+    count, star = map(constant_of, node.args[1:])
+    if not isinstance(value.type, Tuple) or star is not None or count != structs.arity(value):
         raise NotCompilable("unpacking what is no tuple of that many fields")
     return structs.make_tuple(structs.fields_of(scope, structs.present(scope, value)))
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column
 
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.bind import bind
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold
 from hydro_core.functions.tree import (
@@ -85,11 +87,15 @@ def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
 
 
 def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
-    if fn.tree is None:
+    try:
+        tree = bind(fn, tuple(item for _, item in args)).tree
+    except TypeProblem as problem:
+        raise NotCompilable(problem.message, problem.place) from None
+    if tree is None:
         raise NotCompilable("its source cannot be read")
     if runs_in_python(fn):
         raise NotCompilable("its guard has failed")
-    scope = ColumnScope(FunctionSite(fn, compile_expression, result_nodes(fn.tree)), {})
+    scope = ColumnScope(FunctionSite(fn, compile_expression, result_nodes(tree)), {})
     *leading, last = (ColumnValue(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
     if len(values) != len(fn.params):
@@ -97,7 +103,7 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
     scope.names = {
         name: value.with_(path=(name,)) for name, value in zip(fn.params, values, strict=True)
     }
-    return scope, fn.tree
+    return scope, tree
 
 
 def _spread(scope: ColumnScope, item: ColumnValue, parameters: int) -> list[ColumnValue]:

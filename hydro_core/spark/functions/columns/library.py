@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
-from hydro_core.functions.failing_constants import constant_value
-from hydro_core.functions.kinds import TIMEDELTA, ExprType, of_constant
+from hydro_core.functions.kinds import TIMEDELTA, ExprType
 from hydro_core.functions.library.entry import (
-    CallSite,
     Expression,
     LibraryFunction,
     Member,
     Parameter,
 )
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Op
+from hydro_core.functions.tree import Expr, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, loops, numbers, structs
@@ -62,15 +59,13 @@ def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue
 def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     """`base.name(arguments)`, by the entry's expression."""
     name = node.name[1:]
-    entry, kind = member_of(base, name), kind_of(base)
-    if entry is None or kind is None or entry.column is None or node.keywords:
+    entry = member_of(base, name)
+    if entry is None or entry.column is None or node.keywords:
         raise NotCompilable(f"`.{name}` of {base.type}")
     subject = _plain(scope, base)
-    site = replace(node, name=name, args=node.args[1:])
-    given, of, kinds = _arguments(scope, entry.takes or (), site, _plain)
+    given, of = _arguments(scope, entry.takes or (), name, node.args[1:], _plain)
     found = _found(entry.column, [subject.column, *given], name)
-    gives = entry.gives(kind, _site(site, kinds)) if callable(entry.gives) else entry.gives
-    return _computed(gives, found, (subject, *of), may_fail=entry.may_fail)
+    return _computed(node.type, found, (subject, *of), may_fail=entry.may_fail)
 
 
 def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue:
@@ -78,12 +73,11 @@ def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
     plain = _known if entry.nulls == "strict" else _plain
-    given, of, kinds = _arguments(scope, entry.takes, node, plain)
+    given, of = _arguments(scope, entry.takes, node.name, node.args, plain)
     found = _found(entry.column, given, node.name)
-    gives = entry.gives(_site(node, kinds)) if callable(entry.gives) else entry.gives
     if entry.nulls == "strict":
-        return _strict(scope, entry, gives, found, of)
-    return _computed(gives, found, tuple(of), may_fail=entry.may_fail)
+        return _strict(scope, entry, node.type, found, of)
+    return _computed(node.type, found, tuple(of), may_fail=entry.may_fail)
 
 
 def _strict(
@@ -115,13 +109,6 @@ def _strict(
     )
 
 
-def _site(node: Op, kinds: Sequence[ExprType]) -> CallSite:
-    return CallSite(
-        *(node.name, tuple(kinds), node.args, {}, lambda _, __: LONG, node.place),
-        value_of=constant_value,
-    )
-
-
 def _found(expression: Expression, given: Sequence[Any], name: str) -> Any:
     least, most = _takes(expression)
     found = expression(F, *given) if least <= len(given) <= most else None
@@ -140,41 +127,38 @@ def _takes(expression: Expression) -> tuple[int, int]:
 def _arguments(
     scope: ColumnScope,
     takes: Sequence[Parameter],
-    node: Op,
+    name: str,
+    args: Sequence[Expr],
     plain: Callable[[ColumnScope, ColumnValue], ColumnValue],
-) -> tuple[list[Any], list[ColumnValue], list[ExprType]]:
-    """What an expression is given, the values that it is computed of, and the arguments' kinds."""
-    if len(node.args) > len(takes):
-        raise NotCompilable(f"`{node.name}` of {len(node.args)} arguments")
+) -> tuple[list[Any], list[ColumnValue]]:
+    """What an expression is given, and the values that it is computed of."""
+    if len(args) > len(takes):
+        raise NotCompilable(f"`{name}` of {len(args)} arguments")
     given: list[Any] = []
     of: list[ColumnValue] = []
-    kinds: list[ExprType] = []
-    for parameter, argument in zip(takes, node.args, strict=False):
+    for parameter, argument in zip(takes, args, strict=False):
         if parameter.given_as == "strings":
             value = loops.array_of(scope, argument)
             if value.type != Array(STRING):
-                raise NotCompilable(f"`{node.name}` of {value.type}")
+                raise NotCompilable(f"`{name}` of {value.type}")
             given.append(value.column)
             of.append(value)
-            kinds.append(Array(STRING))
             continue
         value = scope.compile(argument)
         if parameter.given_as == "constant":
             if value.constant is None:
-                raise NotCompilable(f"`{node.name}` with a computed argument")
+                raise NotCompilable(f"`{name}` with a computed argument")
             given.append(value.constant[0])
-            kinds.append(of_constant(value.constant[0]))
             continue
         kind = kind_of(value)
         if kind is None or not parameter.fits(kind) or numbers.is_decimal(value):
-            raise NotCompilable(f"`{node.name}` of {value.type}")
+            raise NotCompilable(f"`{name}` of {value.type}")
         several = value.parts if value.parts is not None else (value,)
         parts = [plain(scope, part) for part in several]
         columns = [part.column for part in parts]
         given.append(columns if parameter.given_as == "columns" else columns[0])
         of += parts
-        kinds.append(kind)
-    return given, of, kinds
+    return given, of
 
 
 def _plain(scope: ColumnScope, value: ColumnValue) -> ColumnValue:

@@ -1,16 +1,9 @@
-"""Which parts of a function's tree are always evaluated, and which stand in its result."""
+"""Which parts of a function's tree stand in its result."""
 
 from __future__ import annotations
 
-from hydro_core.functions.tree import Comprehension, Expr, IfElse, Let, Make, Op, Param
-from hydro_core.functions.walk import always, children
-
-
-def surely_reads(node: Expr, name: str) -> bool:
-    """Whether the expression evaluates the name whatever the item is."""
-    if isinstance(node, Param):
-        return node.name == name
-    return any(surely_reads(part, name) for part in always(node))
+from hydro_core.functions.tree import Comprehension, Expr, IfElse, Let, Make, Op
+from hydro_core.functions.walk import children
 
 
 def result_nodes(tree: Expr) -> frozenset[int]:
