@@ -44,7 +44,8 @@ class SparkSettings:
     few_rows: int = 100_000
     """Up to this many rows, those that arrive and those of the stored state that they can meet, a
     range is one job of one task, in which nothing is shuffled; what arrives is at most 20,000 of
-    them then, and what the range before gave at most `small_write_rows`."""
+    them then (60,000 in a tick, whose plan is kept and compiled), and what the range before gave at
+    most `small_write_rows`."""
 
     guard_reruns: int = 3
     """So often ranges run again because Spark cannot tell what a function gives for some items;

@@ -50,6 +50,12 @@ class Spark(dg.Resolvable, dg.Model):
         str | None,
         Field(description="what a flow keeps so that stored rows are found by key: `4g`"),
     ] = None
+    few_rows: Annotated[
+        int | None, Field(description="up to how many rows a range is one job of one task")
+    ] = None
+    small_writes: Annotated[
+        int | None, Field(description="up to how many rows a table is written without Spark")
+    ] = None
 
 
 class TickSettings(dg.Resolvable, dg.Model):

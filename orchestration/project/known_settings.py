@@ -108,6 +108,8 @@ class FileSettings:
     )
     spark_conf: Mapping[str, Any] | None = _setting("spark", "conf", wrong_conf)
     lookups: str | None = _setting("spark", "lookups", _text(wrong_memory))
+    few_rows: int | None = _setting("spark", "few_rows", _number_of("rows"))
+    small_writes: int | None = _setting("spark", "small_writes", _number_of("rows"))
     range_ticks: int | None = _setting("ticks", "range", _number_of("ticks"))
     home: str | None = _setting("paths", "home", _text(wrong_directory))
     landing: str | None = _setting("paths", "landing", _text(wrong_landing))

@@ -43,7 +43,8 @@ class ProjectSettings:
     store, Dagster's instance where `dagster_at` [DAGSTER_HOME] does.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take; into `shuffle_partitions` parts it shuffles rows, one per core
-    if it is not said; `spark_conf` has settings of Spark's own. `range_ticks`
+    if it is not said; `spark_conf` has settings of Spark's own. Up to `few_rows` rows are one job
+    of one task, and up to `small_writes` are written without Spark. `range_ticks`
     [HYDROTICK_RANGE_TICKS] says how many ticks are computed together where many are asked for.
     `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
     of an input `hydrotick why` looks at. `sample_keys` [HYDROTICK_SAMPLE_KEYS] says for how many
@@ -73,6 +74,8 @@ class ProjectSettings:
     shuffle_partitions: int | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     lookups: str | None = None
+    few_rows: int | None = None
+    small_writes: int | None = None
     range_ticks: int = _RANGE
     why_rows: int = 100_000
     sample_keys: int = 8
@@ -110,6 +113,8 @@ class ProjectSettings:
             "master": master or self.spark_master,
             "memory": self.spark_memory,
             "shuffle_partitions": self.shuffle_partitions,
+            "few_rows": self.few_rows,
+            "small_write_rows": self.small_writes,
             "lookup_bytes": None if self.lookups is None else size_in_bytes(self.lookups),
             "extra": tuple(sorted({**self.spark_conf, **conf, **where}.items())),
         }
@@ -194,6 +199,8 @@ def project_settings(
         shuffle_partitions=said.shuffle_partitions,
         spark_conf=conf_of(said.spark_conf or {}),
         lookups=said.lookups,
+        few_rows=said.few_rows,
+        small_writes=said.small_writes,
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else said.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),

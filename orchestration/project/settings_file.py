@@ -6,6 +6,8 @@ master = "local[4]"
 memory = "4g"
 shuffle_partitions = 8
 lookups = "4g"
+few_rows = 100000
+small_writes = 100000
 conf = {"spark.executor.memory" = "4g"}
 
 [ticks]

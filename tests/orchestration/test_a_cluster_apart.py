@@ -20,7 +20,7 @@ from tests.orchestration.test_pipelines_in_a_store import changes
 from tests.support.standalone import Standalone, standalone
 from tests.support.store_server import KEY, SECRET, StoreServer
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 
 
@@ -73,7 +73,6 @@ def test_all_that_is_done_to_a_flow(
     assert found == wanted
 
 
-@pytest.mark.slow
 def test_functions_of_the_projects_own_modules(
     spark: SparkSession, server: StoreServer, cluster: Standalone, tmp_path: Path
 ) -> None:
@@ -84,7 +83,6 @@ def test_functions_of_the_projects_own_modules(
     assert any("since (2020, 1, 3)" in row for rows in found[0].values() for row in rows), found[0]
 
 
-@pytest.mark.slow
 def test_workers_that_are_killed(
     spark: SparkSession, server: StoreServer, cluster: Standalone, tmp_path: Path
 ) -> None:
@@ -95,7 +93,6 @@ def test_workers_that_are_killed(
     assert lost, "rows that were kept with a worker were gone with it"
 
 
-@pytest.mark.slow
 def test_flows_take_turns_here_and_there(
     server: StoreServer, cluster: Standalone, tmp_path: Path
 ) -> None:

@@ -181,9 +181,31 @@ def test_from_the_command_line(server: StoreServer, tmp_path: Path) -> None:
     assert code == 0, shown
     assert json.loads(shown)["rows"]
     assert not (tmp_path / "shop" / "data" / "pipelines").exists()
-    code, said = hydrotick("copy", str(tmp_path / "copy"))
-    assert code == 1
-    assert "is for pipelines in directories, and these are in s3://landing/shop/pipelines" in said
+    program = tmp_path / "shop" / "assets" / "totals" / "totals.hydro"
+    first = program.read_text()
+    copies = ["s3://landing/copies/shop", str(tmp_path / "copy")]
+    told = [hydrotick("copy", place) for place in copies]
+    program.write_text(first + "payments -> aggregate(n=count()) -> counted\n")
+    told += [
+        hydrotick("deploy", "totals", "--yes"),
+        hydrotick("correct", "totals", "--from", "2026-01-03", "--yes"),
+        hydrotick("rollback", "totals", "--yes"),
+        hydrotick("optimize", str(program), "--stats", f"{url}/pipelines/totals"),
+    ]
+    program.write_text(first)
+    for place in copies:
+        told += [hydrotick("restore", place, "--yes"), hydrotick("status", "totals", "--verify")]
+    # What has landed is in a file, which is whose it is.
+    landed = server.at("shop/landing/payments/2026-01.csv")
+    lines = landed.read_text().splitlines(keepends=True)
+    landed.write_bytes("".join(line for line in lines if "ann" not in line).encode())
+    told += [
+        hydrotick("forget", "totals", "--where", "user=ann", "--yes"),
+        hydrotick("status", "totals", "--verify"),
+    ]
+    assert [code for code, _ in told] == [0] * len(told), told
+    place = server.at("shop/pipelines")
+    assert [str(f) for f in place.files() if b"ann" in f.read_bytes()] == []
     code, said = hydrotick("init", "other", "--storage", url, at=tmp_path)
     assert code == 1
     assert "is not empty" in said

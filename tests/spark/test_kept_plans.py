@@ -130,6 +130,40 @@ def test_ticks_by_a_kept_plan_store_what_ticks_by_their_own_store(
     assert contents(by_kept) == contents(by_own)
 
 
+def test_a_tick_of_more_rows_is_compiled_and_stores_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[int]
+) -> None:
+    by_few = opened(tmp_path / "few", OF_ALL)
+    compiled = opened(tmp_path / "compiled", OF_ALL)
+    for tick in range(5):
+        by_few.run_tick(tick, given(tick))
+        with monkeypatch.context() as few:
+            few.setattr(jobs, "_FEW_ARRIVALS", 0)
+            compiled.run_tick(tick, given(tick))
+    assert runs == [n for tick in range(1, 5) for n in (tick, tick)]
+    of_few, of_compiled = (one for one in list(KEPT_PLANS._plans.values())[-2:] if one is not None)
+    assert "*(" not in planned_by_spark(of_few)
+    assert "*(" in planned_by_spark(of_compiled)
+    assert contents(compiled) == contents(by_few)
+
+
+def planned_by_spark(plan: jobs.KeptPlan) -> str:
+    frame: Any = plan._tables.frame
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def test_more_rows_than_a_compiled_tick_may_have_are_stages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[int]
+) -> None:
+    monkeypatch.setattr(jobs, "_FEW_ARRIVALS", 2)
+    monkeypatch.setattr(jobs, "_COMPILED_ARRIVALS", 10)
+    pipeline = opened(tmp_path)
+    for tick, rows in enumerate((1, 1, 9, 10, 1)):
+        pipeline.run_tick(tick, batch(tick, rows))
+    assert runs == [1, 2, 4]
+    assert pipeline.output("everything", every=True).num_rows == 22
+
+
 def test_a_tick_without_times_has_none(tmp_path: Path, runs: list[int]) -> None:
     text = 'tick() -> map(lambda r: {"n": r.tick, "start": r.start, "end": r.end}) -> clock'
     pipeline = opened(tmp_path, text)

@@ -29,6 +29,16 @@ def test_what_it_says_holds(root: Path) -> None:
     assert (found.root, found.home) == (root, root / "data")
 
 
+def test_from_how_many_rows_on_spark_shares_out_work(root: Path) -> None:
+    text = "[spark]\nfew_rows = 5000\nsmall_writes = 7\nlookups = '0m'\n"
+    spark = settings(root, text).core.spark
+    assert (spark.few_rows, spark.small_write_rows, spark.lookup_bytes) == (5000, 7, 0)
+    spark = settings(root, "").core.spark
+    assert (spark.few_rows, spark.small_write_rows) == (100_000, 100_000)
+    with pytest.raises(HydroError, match="`few_rows` is 0, which is no number of rows"):
+        settings(root, "[spark]\nfew_rows = 0\n")
+
+
 def test_where_data_is_and_how_dagster_runs(root: Path) -> None:
     text = (
         '[paths]\nhome = "there"\nlanding = "/mnt/landing"\n'

@@ -243,7 +243,7 @@ def _tick_columns(scan: Scan) -> tuple[Column, Column]:
 def within(rows: DataFrame, ticks: TickRange | None, *, without_tick: bool = False) -> DataFrame:
     """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0.
 
-    If rows may be `untold`, those that tell no tick are of the first one.
+    Where rows may be `without_tick`, those that tell no tick are of the first one.
     """
     if ticks is None:
         return rows.withColumn(TICK, F.lit(0).cast("long"))

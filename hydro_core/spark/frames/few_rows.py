@@ -40,6 +40,12 @@ OPTIONS = {
 }
 """What differs in a session for few rows."""
 
+_COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""What differs again where a plan is kept, and its rows are not so few."""
+
 _sessions: WeakSet[SparkSession] = WeakSet()
 
 
@@ -47,6 +53,15 @@ _sessions: WeakSet[SparkSession] = WeakSet()
 def few_rows_session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, for few rows."""
     return for_few_rows(spark.newSession())
+
+
+@lru_cache(maxsize=4)
+def compiling_session(spark: SparkSession) -> SparkSession:
+    """The same for plans that are kept: what they are compiled to is worth its price."""
+    session = for_few_rows(spark.newSession())
+    for key, value in _COMPILED.items():
+        session.conf.set(key, value)
+    return session
 
 
 def for_few_rows(session: SparkSession) -> SparkSession:

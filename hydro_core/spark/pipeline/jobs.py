@@ -28,7 +28,7 @@ from hydro_core.spark.executor.planned_rounds import (
     TooManyRowsError,
 )
 from hydro_core.spark.executor.shell import attempt
-from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
+from hydro_core.spark.frames.few_rows import compiling_session, few_rows_session, has_few_rows
 from hydro_core.spark.frames.materialize import held_until_the_end
 from hydro_core.spark.frames.relation import ITEM, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
@@ -68,6 +68,9 @@ from hydro_core.storage.remote import DataPlace
 
 _FEW_ARRIVALS = 20_000
 """Of more rows that arrive, what is not compiled costs more than stages do."""
+
+_COMPILED_ARRIVALS = 60_000
+"""So many may arrive where the plan is kept, and what it is compiled to with it."""
 
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
@@ -147,14 +150,16 @@ class RangeJobs:
         past = self._found(run, inputs, in_rounds=in_rounds)
         in_python: Sequence[GuardedFunction] = ()
         if self._has_few_rows(run, inputs, past, before):
-            few = few_rows_session(spark)
-            storage = _Range(self, run, inputs, few, past, before, came)
+            few = rows_at_hand(inputs) <= _FEW_ARRIVALS
+            session = few_rows_session(spark) if few else compiling_session(spark)
+            storage = _Range(self, run, inputs, session, past, before, came)
             with suppress(TooManyRowsError):
                 found = self._by_kept_plan(storage)
                 if found is not None:
                     return Computed({**found, **came}, ())
-                storage = replace(storage, known=known)
-                found, in_python = attempt(storage, run.first, run.last)
+                if few:
+                    storage = replace(storage, known=known)
+                    found, in_python = attempt(storage, run.first, run.last)
                 if found is not None:
                     return Computed({**known, **found}, in_python)
         if in_rounds:
@@ -168,12 +173,14 @@ class RangeJobs:
 
     def _by_kept_plan(self, storage: _Range) -> Mapping[str, WrittenRows] | None:
         """What the tables get, by the plan that is kept; None where the tick runs by its own."""
-        run = storage.run
-        if not (0 < run.first == run.last and can_be_kept(self.plan)):
+        if not self._may_be_kept(storage.run):
             return None
         key = self._kept_as, storage.session, in_python_for_good()
         tables = KEPT_PLANS.run(key, storage.kept_plan, storage.tick_rows)
         return None if tables is None else storage.written(tables)
+
+    def _may_be_kept(self, run: RangeRequest) -> bool:
+        return 0 < run.first == run.last and can_be_kept(self.plan)
 
     def _found(
         self, run: RangeRequest, inputs: Mapping[str, Batch], *, in_rounds: bool
@@ -230,7 +237,8 @@ class RangeJobs:
         met = sum(rows.num_rows for rows in past.values()) + sum(n or 0 for n in stored)
         given = max((expected_rows(before, spec.name, run) for spec in self.tables.all), default=0)
         settings = self.settings.spark
-        few = came <= _FEW_ARRIVALS and came + met <= settings.few_rows
+        most = _COMPILED_ARRIVALS if self._may_be_kept(run) else _FEW_ARRIVALS
+        few = came <= most and came + met <= settings.few_rows
         return few and max(came, given) <= settings.small_write_rows
 
     def _stored(self, past: Mapping[str, pa.Table]) -> list[DataFile]:

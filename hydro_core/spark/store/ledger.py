@@ -247,11 +247,6 @@ class Ledger:
         found = [c for c in self.commits(since=last.last) if c.inputs and c.last == last.last]
         return found[-1].inputs if found else ()
 
-    def reads_at(self, tick: int) -> tuple[InputRead, ...]:
-        """What had been read of the inputs when a tick was done; nothing before tick 0."""
-        commit = self.commit_of(tick) if tick >= 0 else None
-        return () if commit is None else commit.inputs
-
     def append(self, commit: Commit) -> None:
         """Adds a commit: with that its ticks are done.
 

@@ -27,7 +27,7 @@ from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.large_files import met_in
-from hydro_core.spark.store.ledger import RESTORE, Commit, state_error
+from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
 from hydro_core.spark.store.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.row_cache import ROW_CACHE
@@ -305,7 +305,13 @@ class Store:
         if written.table is not None:
             table.append(written.table)
         else:
-            table.append_files(written.files, *ticks)
+            try:
+                table.append_files(written.files, *ticks)
+            except FileNotFoundError as error:
+                if not isinstance(self.directory, Remote):
+                    raise
+                # No table names them yet, so who has taken over may have removed them.
+                raise overtaken(self.directory) from error
         step(name)
 
 

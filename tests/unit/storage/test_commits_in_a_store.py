@@ -7,9 +7,10 @@ fails, or does it and says that it failed, or another writer takes over and runs
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import median
 
@@ -18,12 +19,14 @@ import pytest
 
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import Diagnostic, HydroError, InfrastructureError, TransientError
+from hydro_core.files.parquet import write_parquet_file
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
+from hydro_core.spark.store.table import STAGED
 from hydro_core.spark.store.write import WrittenRows
 from hydro_core.storage.delta import entry_of
 from hydro_core.storage.lease import LeaseFile
@@ -43,6 +46,8 @@ class Small:
     """The stored side of a pipeline."""
 
     place: DataPlace
+    large: bool = False
+    """Whether its rows come as files, which executors have written beside."""
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +70,7 @@ class Small:
             self.ledger.create()
             self.store.check(last)
             self.store.recover(last)
-            written = {spec.name: WrittenRows(spec, 2, rows(spec, tick)) for spec in SPECS}
+            written = {spec.name: self.written(spec, tick) for spec in SPECS}
             versions = self.store.commit(written, (tick, tick), lambda _: None)
             sequence = 0 if last is None else last.sequence + 1
             records = {spec.name: spec.record() for spec in SPECS}
@@ -74,6 +79,17 @@ class Small:
                     sequence, tick, tick, "p", versions, {}, datetime.now(UTC), NOW, tables=records
                 )
             )
+
+    def written(self, spec: TableSpec, tick: int) -> WrittenRows:
+        """The rows of a table that the tick adds."""
+        found = rows(spec, tick)
+        if not self.large:
+            return WrittenRows(spec, 2, found)
+        staged = self.place / spec.name / STAGED / f"{tick}-{tick}-{uuid.uuid4().hex[:12]}"
+        files = tuple(staged / f"part-{n}.parquet" for n in range(2))
+        for n, file in enumerate(files):
+            write_parquet_file(found.slice(n, 1), file)
+        return WrittenRows(spec, 2, None, files)
 
     @property
     def contents(self) -> dict[str, list[tuple[int, str]]]:
@@ -140,12 +156,30 @@ def another_takes_over(server: StoreServer, place: Remote, tick: int) -> None:
             other.tick(tick)
 
 
+def another_removes_what_is_old(server: StoreServer, place: Remote, tick: int) -> None:
+    """It takes over, commits, and what it knows nothing of goes."""
+    another_takes_over(server, place, tick)
+    with suppress(TransientError):
+        other = Small(place)
+        with other.lock:
+            other.store.recover(other.ledger.refresh())
+            other.store.vacuum(0, lambda _: None)
+            assert other.ledger.last is not None
+            # As a compaction notes where the tables are then.
+            versions = {name: table.version for name, table in other.store.tables.items()}
+            last = other.ledger.last
+            noted = replace(last, sequence=last.sequence + 1, first=last.last + 1, rows={})
+            other.ledger.append(replace(noted, versions=versions))
+
+
 FAULTS: list[Fault] = [refuses, does_and_refuses, does_it_twice, another_takes_over]
 
 
-def interrupted(server: StoreServer, place: Remote, fault: Fault, at: int) -> bool:
+def interrupted(
+    server: StoreServer, place: Remote, fault: Fault, at: int, *, large: bool = False
+) -> bool:
     """Runs the next tick of which a request fails, and then again; gives whether it had so many."""
-    small = Small(place)
+    small = Small(place, large)
     tick = small.next
     hit: list[int] = []
 
@@ -159,13 +193,13 @@ def interrupted(server: StoreServer, place: Remote, fault: Fault, at: int) -> bo
         small.tick(tick)
     # The process has ended, so whoever comes next need not wait.
     run_out(server, place)
-    again = Small(place)
+    again = Small(place, large)
     for missing in range(again.next, tick + 1):
         again.tick(missing)
     assert again.contents == expected(tick + 1), (fault.__name__, at)
     # Every row of the ledger is of the tick after that before it.
-    assert again.ledger.last is not None
-    assert again.ledger.last.sequence == tick, (fault.__name__, at)
+    ticks = [commit.last for commit in again.ledger.commits() if commit.ticks]
+    assert ticks == list(range(tick + 1)), (fault.__name__, at)
     return bool(hit)
 
 
@@ -182,6 +216,26 @@ def test_at_every_request_of_a_tick_everything_goes_wrong(
 ) -> None:
     place, at = server.at("pipelines/small"), 1
     while interrupted(server, place, fault, at):
+        at += 1
+    assert at > 25
+
+
+OF_LARGE = [another_takes_over, another_removes_what_is_old, does_and_refuses]
+
+
+@pytest.mark.parametrize("fault", OF_LARGE, ids=lambda f: f.__name__)
+def test_at_some_requests_of_a_tick_of_many_rows(server: StoreServer, fault: Fault) -> None:
+    """While executors write, and when their files become part of the tables."""
+    place = server.at("pipelines/large")
+    for at in (9, 16, 23):
+        assert interrupted(server, place, fault, at, large=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", OF_LARGE, ids=lambda f: f.__name__)
+def test_at_every_request_of_a_tick_of_many_rows(server: StoreServer, fault: Fault) -> None:
+    place, at = server.at("pipelines/large"), 1
+    while interrupted(server, place, fault, at, large=True):
         at += 1
     assert at > 25
 

@@ -1,4 +1,4 @@
-"""The rows of a landing as they scan: those that did not arrive with their own tick, by hash."""
+"""The rows of a landing as they arrived: those that did not arrive with their own tick, by hash."""
 
 from __future__ import annotations
 
