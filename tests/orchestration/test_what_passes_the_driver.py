@@ -112,6 +112,7 @@ def same_whatever_the_rows(
         with pytest.MonkeyPatch.context() as patch:
             found.append(passing(spark, tmp_path / str(size), size, bound, patch))
     few, many = found
+    # Of what was small a tick ago each partition gives so many until it is known not to be.
     assert (few.of_jobs, few.of_tables) == (many.of_jobs, many.of_tables)
     assert 0 < many.piece <= bound
     assert many.of_jobs + many.of_tables <= 8 * bound
@@ -123,7 +124,7 @@ def test_few_rows_pass_whatever_a_tick_has(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_few_of_a_million_rows_pass(spark: SparkSession, tmp_path: Path) -> None:
-    same_whatever_the_rows(spark, tmp_path, (150_000, 1_000_000), 100_000)
+    same_whatever_the_rows(spark, tmp_path, (400_000, 1_000_000), 100_000)
 
 
 ITEM = parse_ddl("user string, total double, day date")
