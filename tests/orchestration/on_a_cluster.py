@@ -49,7 +49,7 @@ payments = flow.source("payments", "user string, amount long")
 history = payments.persist()
 history.aggregate(by="user", total=agg.sum("amount")).delta().sink("totals")
 labelled = payments.with_columns(label=lambda p: label(p.user, p.amount))
-labelled.persist().distinct().delta().sink("before")
+labelled.persist().unique().delta().sink("before")
 """
 """A flow in Python, whose function is of a module of the project."""
 
