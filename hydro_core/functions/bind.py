@@ -82,8 +82,6 @@ class BoundFunction:
 
     tree: Expr | None
     """With the types of all expressions."""
-    arguments: tuple[BoundParameter, ...]
-    """What its parameters stand for, in their order."""
     raw: ExprType
     """The type of the result as it is computed."""
     result: ItemType
@@ -101,12 +99,11 @@ def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunc
 def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunction:
     """The function, applied to what may be no items."""
     _check_count(fn, inputs, spread=spread)
-    arguments = arguments_of(fn, inputs) or ()
     if fn.tree is None:
-        return BoundFunction(None, arguments, fn.returns or ANY, fn.returns or OPEN)
-    tree = _typed(SameTree(fn.tree), fn.params, tuple(a.type for a in arguments))
-    result = fn.returns or as_item(tree.type, fn.tree.place)
-    return BoundFunction(tree, arguments, tree.type, result)
+        return BoundFunction(None, fn.returns or ANY, fn.returns or OPEN)
+    types = tuple(argument.type for argument in arguments_of(fn, inputs) or ())
+    tree = _typed(SameTree(fn.tree), fn.params, types)
+    return BoundFunction(tree, tree.type, fn.returns or as_item(tree.type, fn.tree.place))
 
 
 @lru_cache(maxsize=4096)

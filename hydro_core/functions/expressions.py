@@ -13,12 +13,12 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
+from hydro_core.functions.fold import nodes
 from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import LIMIT, FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part
-from hydro_core.functions.walk import nodes
 
 _BINARY: dict[type[ast.operator], Any] = {
     ast.Add: "+",

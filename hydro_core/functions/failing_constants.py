@@ -10,9 +10,9 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import failure_of, value_of
+from hydro_core.functions.fold import always, children
 from hydro_core.functions.library.operations import operation
 from hydro_core.functions.tree import Comprehension, Const, Expr, Inner, Let, Op, Param
-from hydro_core.functions.walk import always, children
 
 
 def check_constants(tree: Expr) -> None:

@@ -1,12 +1,14 @@
 """A question about functions is a fold over trees: it has an answer for every node there is.
 
 Types, lineage, normal forms, Python's syntax and Spark's columns are such questions. A new node is
-a new method here, and the type checker names the questions that have no answer for it.
+a new method here, and the type checker names the questions that have no answer for it. What asks
+for some nodes only goes over all of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Generic, TypeVar, assert_never
 
 from hydro_core.functions.tree import (
@@ -20,6 +22,7 @@ from hydro_core.functions.tree import (
     Op,
     Param,
     Part,
+    Spread,
 )
 
 Answer = TypeVar("Answer")
@@ -89,3 +92,62 @@ class Fold(ABC, Generic[Around, Answer]):
     @abstractmethod
     def _inner(self, node: Inner, around: Around) -> Answer:
         """The answer for a function within the function."""
+
+
+def children(node: Expr) -> Iterator[Expr]:
+    """The direct parts of an expression, in the order in which Python comes to them."""
+    match node:
+        case Op():
+            yield from node.operands
+        case IfElse(test, then, otherwise):
+            yield from (test, then, otherwise)
+        case Let(_, value, body):
+            yield from (value, body)
+        case Comprehension(_, element, _, source, conditions):
+            yield from (source, *conditions, element)
+        case Part(base) | Inner(body=base):
+            yield base
+        case Make(parts=parts):
+            yield from (part.value if isinstance(part, Spread) else part for part in parts)
+        case Const() | Param():
+            return
+        case _:
+            assert_never(node)
+
+
+def nodes(tree: Expr) -> Iterator[Expr]:
+    """All nodes of a tree, beginning with the tree itself."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += children(node)
+
+
+def always(node: Expr) -> Iterator[Expr]:
+    """The direct parts that Python comes to wherever it comes to the whole."""
+    match node:
+        case IfElse(test):
+            yield test
+        case Op("and" | "or", values):
+            yield values[0]
+        case Op(family="comparison"):
+            yield from node.args[:2]
+        case Comprehension(source=source):
+            yield source
+        case Inner():
+            return
+        case _:
+            yield from children(node)
+
+
+def mentions(node: Expr, name: str) -> bool:
+    """Whether a name is read anywhere in the expression."""
+    return any(isinstance(part, Param) and part.name == name for part in nodes(node))
+
+
+def surely_reads(node: Expr, name: str) -> bool:
+    """Whether the expression evaluates the name whatever the item is."""
+    if isinstance(node, Param):
+        return node.name == name
+    return any(surely_reads(part, name) for part in always(node))

@@ -15,7 +15,7 @@ from typing import Any
 from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
-from hydro_core.functions.fold import Fold
+from hydro_core.functions.fold import Fold, children, nodes
 from hydro_core.functions.library.meanings import formatted
 from hydro_core.functions.library.operations import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
@@ -32,7 +32,6 @@ from hydro_core.functions.tree import (
     Part,
     Spread,
 )
-from hydro_core.functions.walk import children, nodes
 from hydro_core.types.item import ItemType
 
 MAX_DEPTH = 150

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from hydro_core.functions.fields import position
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import mentions
 from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part
-from hydro_core.functions.walk import mentions
 
 
 @dataclass(frozen=True, slots=True)

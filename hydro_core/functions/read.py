@@ -23,6 +23,7 @@ from hydro_core.functions.call import TextCall
 from hydro_core.functions.check import Locate, check_expression, place_of
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.fold import nodes
 from hydro_core.functions.from_tree import TreeCall, is_complete
 from hydro_core.functions.names import (
     Builtin,
@@ -40,7 +41,6 @@ from hydro_core.functions.source import define
 from hydro_core.functions.statements import FunctionReader
 from hydro_core.functions.tree import Expr, Op, Param
 from hydro_core.functions.unrepeatable import Unrepeatable, is_changing, uses_of
-from hydro_core.functions.walk import nodes
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)

@@ -15,6 +15,7 @@ from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fields import made_field
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import nodes
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
     Comprehension,
@@ -29,7 +30,6 @@ from hydro_core.functions.tree import (
     Part,
     Spread,
 )
-from hydro_core.functions.walk import nodes
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 

@@ -11,10 +11,8 @@ import base64
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
@@ -34,7 +32,6 @@ from ..project.serving import fitted
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.runner import TickRunner
-from ..runner.waiting import wait_for_work
 from .about import About
 from .as_loaded import deployment_shown
 from .asset_specs import (
@@ -48,6 +45,7 @@ from .checks import flow_checks
 from .failures import failure_sensor
 from .sensors import next_tick_sensor
 from .tick_asset import tick_asset
+from .upkeep import upkeep_of
 
 __all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "project_definitions"]
 
@@ -201,58 +199,3 @@ def markdown(drawn: Picture) -> str:
     """Markdown with the drawing as an image; the UI shows no inline SVG and no mermaid."""
     data = base64.b64encode(svg(drawn).encode()).decode()
     return f"![{drawn.name}](data:image/svg+xml;base64,{data})"
-
-
-KEPT = timedelta(days=7)
-"""Going back to earlier ticks stays possible for so long."""
-
-CRON: Mapping[str, str] = MappingProxyType(
-    {"daily": "0 3 * * *", "weekly": "0 3 * * 0", "monthly": "0 3 1 * *"}
-)
-"""When it is done, by the words of the settings: at night."""
-
-
-@dataclass(frozen=True, slots=True)
-class Upkeep:
-    """The job that compacts a flow's tables, joining small files and removing what was replaced,
-    and its schedule. It takes the flow's place in its pool, so it is done between two runs of it.
-    """
-
-    job: dg.JobDefinition
-    schedule: dg.ScheduleDefinition
-
-
-def upkeep_of(flow: FlowAsset, runner: TickRunner) -> Upkeep | None:
-    """The upkeep of a flow's tables; None where the project asks for none."""
-    often = runner.project.compact
-    if often is None:
-        return None
-
-    @dg.op(
-        name=f"{flow.name}__compact",
-        pool=runner.project.pool or flow.name,
-        description=f"Joins the small files of {flow.name}'s tables.",
-    )
-    def compact(context: dg.OpExecutionContext) -> None:
-        if runner.deployments.serving(flow) is None:
-            context.log.info("nothing is committed yet")
-            return
-        wait_for_work(runner.directory(flow), context.log.info)
-        runner.pipeline(flow).compact(KEPT // timedelta(hours=1))
-        gone = runner.deployments.forget(flow, KEPT, runner.now())
-        context.log.info(f"compacted; {len(gone)} deployments that were given up are removed")
-
-    graph = dg.GraphDefinition(name=f"{flow.name}_compact", node_defs=[compact])
-    job = graph.to_job(
-        executor_def=dg.in_process_executor,
-        description=f"Joins the small files of {flow.name}'s tables, and removes what was "
-        "replaced more than a week ago.",
-    )
-    status = dg.DefaultScheduleStatus
-    schedule = dg.ScheduleDefinition(
-        job=job,
-        cron_schedule=CRON[often],
-        execution_timezone=flow.ticks.zone,
-        default_status=status.RUNNING if runner.project.sensors_run else status.STOPPED,
-    )
-    return Upkeep(job, schedule)

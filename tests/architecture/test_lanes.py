@@ -15,7 +15,7 @@ def runs() -> list[tuple[str, list[str]]]:
     """The expression of marks of each run of `make test`, and the folders that it is given."""
     variables = dict(re.findall(r"^(\w+) := (.*)$", MAKEFILE, re.MULTILINE))
     recipes = MAKEFILE[MAKEFILE.index("\ntest: ") : MAKEFILE.index("\ntest-all: ")]
-    found = re.findall(r'\$\(PYTEST\) -q -m "([^"]+)" ([^;|]+?)(?:;| \|\|)', recipes)
+    found = re.findall(r'\$\(PYTEST\) -q -m "([^"]+)" ([^;|\n]+?)(?:;| \|\||\n)', recipes)
     return [
         (marks, re.sub(r"\$\((\w+)\)", lambda m: variables[m[1]], folders).split())
         for marks, folders in found

@@ -19,7 +19,7 @@ from benchmarks.messages import Messages, counted_messages
 from hydro_core.errors import DataError
 from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.frames.materialize import is_of_each_job
-from hydro_core.spark.pipeline import jobs
+from hydro_core.spark.pipeline import expected, jobs
 from hydro_core.spark.pipeline.kept_plan import KEPT_PLANS, KeptPlans, can_be_kept
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from tests.spark.pipelines import SETTINGS, Batch, batch, opened, planned
@@ -156,12 +156,16 @@ def test_more_rows_than_a_compiled_tick_may_have_are_stages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: list[int]
 ) -> None:
     monkeypatch.setattr(jobs, "_FEW_ARRIVALS", 2)
-    monkeypatch.setattr(jobs, "_COMPILED_ARRIVALS", 10)
+    monkeypatch.setattr(expected, "_COMPILED_ROWS", 10)
     pipeline = opened(tmp_path)
     for tick, rows in enumerate((1, 1, 9, 10, 1)):
         pipeline.run_tick(tick, batch(tick, rows))
     assert runs == [1, 2, 4]
-    assert pipeline.output("everything", every=True).num_rows == 22
+    monkeypatch.setattr(expected, "_COMPILED_BYTES", 10)
+    pipeline.run_tick(5, batch(5, 9))
+    pipeline.run_tick(6, batch(6, 1))
+    assert runs == [1, 2, 4, 6]
+    assert pipeline.output("everything", every=True).num_rows == 32
 
 
 def test_a_tick_without_times_has_none(tmp_path: Path, runs: list[int]) -> None:

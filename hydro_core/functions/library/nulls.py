@@ -13,6 +13,7 @@ from functools import wraps
 from itertools import count
 from typing import Any, TypeVar
 
+from hydro_core.functions.fold import mentions
 from hydro_core.functions.kinds import ExprType
 from hydro_core.functions.library.entry import (
     CallCost,
@@ -22,7 +23,6 @@ from hydro_core.functions.library.entry import (
     Parameter,
 )
 from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Let, Op, Param
-from hydro_core.functions.walk import mentions
 
 _Made = TypeVar("_Made")
 

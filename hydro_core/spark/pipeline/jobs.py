@@ -35,7 +35,7 @@ from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.alive import alive_rows
-from hydro_core.spark.pipeline.expected import expected_rows, rows_at_hand
+from hydro_core.spark.pipeline.expected import expected_rows, is_compiled, rows_at_hand
 from hydro_core.spark.pipeline.kept_plan import (
     KEPT_PLANS,
     KeptPlan,
@@ -68,9 +68,6 @@ from hydro_core.storage.remote import DataPlace
 
 _FEW_ARRIVALS = 20_000
 """Of more rows that arrive, what is not compiled costs more than stages do."""
-
-_COMPILED_ARRIVALS = 60_000
-"""So many may arrive where the plan is kept, and what it is compiled to with it."""
 
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
@@ -237,8 +234,8 @@ class RangeJobs:
         met = sum(rows.num_rows for rows in past.values()) + sum(n or 0 for n in stored)
         given = max((expected_rows(before, spec.name, run) for spec in self.tables.all), default=0)
         settings = self.settings.spark
-        most = _COMPILED_ARRIVALS if self._may_be_kept(run) else _FEW_ARRIVALS
-        few = came <= most and came + met <= settings.few_rows
+        few = came <= _FEW_ARRIVALS or (self._may_be_kept(run) and is_compiled(inputs))
+        few = few and came + met <= settings.few_rows
         return few and max(came, given) <= settings.small_write_rows
 
     def _stored(self, past: Mapping[str, pa.Table]) -> list[DataFile]:

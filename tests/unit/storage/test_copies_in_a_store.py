@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from itertools import product
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -20,8 +21,8 @@ from hydro_core.spark.pipeline.copy import copy_into
 from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger import Ledger
-from hydro_core.storage.places import remove_tree
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.places import files_in, remove_tree
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydrotick.copies.note import CopyNote, begin_note, note_in, write_note
 from tests.support.store_server import StoreServer
 from tests.unit.storage.test_commits_in_a_store import run_out
@@ -186,10 +187,10 @@ def test_a_table_that_the_copy_does_not_know_is_gone(server: StoreServer, tmp_pa
 CUT_OFF = [
     (70, same, False),
     (90, another, True),
+    # A sixth of all requests each, from another one on: in all it is every request.
     *(
-        pytest.param(0, since, lost, marks=pytest.mark.slow)
-        for since in SINCE
-        for lost in (False, True)
+        pytest.param(-first, since, lost, marks=pytest.mark.slow)
+        for first, (since, lost) in enumerate(product(SINCE, (False, True)), 1)
     ),
 ]
 
@@ -205,7 +206,7 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
     template = server.at("pipelines/template")
     after = contents(served(template))
     copy = copied(template, tmp_path / "copy")
-    for first_failing in range(1 + lost, 600, 3) if at == 0 else (at,):
+    for first_failing in range(-at, 600, 6) if at < 0 else (at,):
         place = server.at(f"pipelines/{first_failing}")
         put_back(copy, place)
         since(place)
@@ -229,7 +230,7 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
         assert verify(place).problems == (), first_failing
         if asked < first_failing:
             return
-    assert at
+    assert at > 0
 
 
 def test_who_was_taken_over_from_puts_nothing_back(server: StoreServer, tmp_path: Path) -> None:
@@ -293,3 +294,15 @@ def test_a_copy_is_whole_or_not_there(server: StoreServer, tmp_path: Path) -> No
         if done:
             return
     raise AssertionError("it ends")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_that_are_gone_are_not_made(server: StoreServer, tmp_path: Path, kind: str) -> None:
+    """The log names them still."""
+    place = served(place_of(kind, server, tmp_path, "first"))
+    opened(place).compact(0)
+    there = {PurePath(name_below(f, place)).as_posix() for f in files_in(place)}
+    to = copied(place, tmp_path / "copy")
+    found = {PurePath(name_below(f, to)).as_posix() for f in files_in(to)}
+    assert found == there - {"_lock"}
+    assert all(file.stat().st_size for file in files_in(to))

@@ -73,13 +73,12 @@ def test_files_are_copied_and_removed(store: FileStore) -> None:
         store.read("b/1")
 
 
-def test_more_files_than_a_list_has_are_listed(server: StoreServer) -> None:
-    store = server.at("x").store
-    for number in range(1_003):
-        store.write(f"many/{number:04}", b"")
-    server.asked.clear()
+def test_more_files_than_a_list_has_are_listed(quick_server: StoreServer) -> None:
+    store = quick_server.at("x").store
+    quick_server.hold({f"many/{number:04}": b"" for number in range(1_003)})
+    quick_server.asked.clear()
     assert len(list(store.list("many"))) == 1_003
-    assert server.counted["GET"] == 2
+    assert quick_server.counted["GET"] == 2
 
 
 def test_a_store_that_is_busy_is_asked_again(server: StoreServer) -> None:

@@ -109,6 +109,6 @@ def test_flights_are_tried_in_less_than_a_second() -> None:
     before = deployed(FLIGHTS.read_text())
     found = difference(before, before, {})
     start = time.process_time()
-    trial = try_out(found)
+    trial = try_out(found, seconds=60)  # of the clock, which others on the machine stretch
     assert time.process_time() - start < 1
     assert (trial.runs, trial.outputs, trial.states) == (20, {}, {})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 
+from hydro_core.functions.fold import surely_reads
 from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.tree import Expr, IfElse, Let, Op
-from hydro_core.functions.walk import surely_reads
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope

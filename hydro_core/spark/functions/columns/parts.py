@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hydro_core.functions.fold import children
 from hydro_core.functions.tree import Comprehension, Expr, IfElse, Let, Make, Op
-from hydro_core.functions.walk import children
 
 
 def result_nodes(tree: Expr) -> frozenset[int]:
