@@ -33,9 +33,17 @@ class ReferenceCall:
         Raises:
             DataError: the function is not there, or is another one (code `state`).
         """
+        return self.found()(*arguments)
+
+    def found(self) -> Callable[..., Any]:
+        """The function itself.
+
+        Raises:
+            DataError: it is not there, or is another one (code `state`).
+        """
         if self._found is None:
             self._found = self._lookup()
-        return self._found(*arguments)
+        return self._found
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
         return ReferenceCall, (self.module, self.name, self.source)

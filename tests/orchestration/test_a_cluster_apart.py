@@ -73,11 +73,6 @@ def test_all_that_is_done_to_a_flow(
     assert found == wanted
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a function that a deployment names by its module is looked for by executors, which do "
-    "not have the project's modules; the process that made the deployment sends it whole",
-)
 def test_functions_of_the_projects_own_modules(
     spark: SparkSession, server: StoreServer, cluster: Standalone, tmp_path: Path
 ) -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from io import BytesIO
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,8 @@ from pyspark import cloudpickle
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from hydro_core.artifact.functions import ReferenceCall
+from hydro_core.errors import DataError
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
@@ -130,9 +133,42 @@ def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) 
 
 def pack(value: Any) -> bytes:
     """The value, functions and all, as bytes that a worker can read."""
-    with _by_value(_homeless_modules()):
-        packed: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
-    return packed
+    packed = BytesIO()
+    with ExitStack() as registered:
+        _Pickler(packed, registered).dump(value)  # type: ignore[no-untyped-call]
+    return packed.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):
+    """What a worker would not find travels by value; so does a function that a deployment names by
+    such a module.
+    """
+
+    def __init__(self, packed: BytesIO, registered: ExitStack) -> None:
+        super().__init__(packed)  # type: ignore[no-untyped-call]
+        self._registered = registered
+        registered.enter_context(_by_value(_homeless_modules()))
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, ReferenceCall) and (found := self._homeless(value)) is not None:
+            return _as_it_is, (found,)
+        return super().reducer_override(value)  # type: ignore[no-untyped-call]
+
+    def _homeless(self, call: ReferenceCall) -> Callable[..., Any] | None:
+        """The function, where a worker would not find its module."""
+        try:
+            found = call.found()
+        except DataError:
+            # It is told where an item needs it, as what fails for this item.
+            return None
+        if not _is_homeless(call.module, sys.modules[call.module]):
+            return None
+        self._registered.enter_context(_by_value(_homeless_modules()))
+        return found
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
 
 
 @lru_cache(maxsize=256)
@@ -142,14 +178,16 @@ def unpack(packed: bytes) -> Any:
 
 
 def _homeless_modules() -> Iterator[ModuleType]:
-    """Loaded modules that a worker would not find: neither installed nor of this package."""
-    homes = (sys.prefix, sys.base_prefix)
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if not file or name.split(".")[0] in ("__main__", "hydro_core"):
-            continue
-        if not file.startswith(homes) and not _INSTALLED.search(file):
-            yield module
+    """Loaded modules that a worker would not find."""
+    return (module for name, module in list(sys.modules.items()) if _is_homeless(name, module))
+
+
+def _is_homeless(name: str, module: ModuleType) -> bool:
+    """Whether a module is neither installed nor of this package."""
+    file = getattr(module, "__file__", None)
+    if not file or name.split(".", maxsplit=1)[0] in ("__main__", "hydro_core"):
+        return False
+    return not file.startswith((sys.prefix, sys.base_prefix)) and not _INSTALLED.search(file)
 
 
 @contextmanager
