@@ -14,6 +14,9 @@ ELSEWHERE = {
     "make setup": _A_CHECKOUT,
     "make unit": _A_CHECKOUT,
     "make test": _A_CHECKOUT,
+    ".venv/bin/python -m pytest -q tests/unit/functions": _A_CHECKOUT,
+    ".venv/bin/python -m pytest -q tests/spark/test_data_functions.py "
+    "tests/spark/test_library.py": _A_CHECKOUT,
     "make demo": "the flights are a flow of the repository: tests/orchestration/test_flights.py",
     'export PATH="$PWD/.venv/bin:$PATH"': _A_CHECKOUT,
     "pip install hydrotick-0.1.0-py3-none-any.whl": "what `environment.py` and `test_by_pip.py` do",
@@ -23,6 +26,9 @@ ELSEWHERE = {
     "dg check defs": "as above",
     "dg list defs": "as above",
     "hydrotick doctor": "it looks at what there is: tests/unit/storage/test_doctor.py",
+    "hydrotick copy s3://acme-backup/shop": "tests/unit/storage/test_copies_in_a_store.py",
+    "hydrotick restore s3://acme-backup/shop --dry-run": "as above",
+    "hydrotick restore s3://acme-backup/shop --yes": "as above",
     'hydrotick run totals.hydro --input "payments=s3://acme-landing/payments:day" --every 1d '
     "--out s3://acme-results --engine spark": "a bucket: tests/spark/test_object_stores.py",
 }
