@@ -27,13 +27,16 @@ def test_the_parsers_take_it(block: Block, capsys: pytest.CaptureFixture[str]) -
     assert commands
     for words in (command.words for command in commands):
         *settings, program = [w for i, w in enumerate(words) if _is_setting(words[:i])]
-        if program.rpartition("/")[2] == "hydrotick":
+        name = program.rpartition("/")[2]
+        if name == "hydrotick":
             try:
                 take(words[len(settings) + 1 :])
             except SystemExit as end:
                 raise AssertionError(f"{words}: {capsys.readouterr().err}") from end
         else:
-            assert program in OTHERS, words
+            assert name in OTHERS, words
+            tests = [word for word in words if word.startswith("tests/")]
+            assert all((ROOT / test).exists() for test in tests), words
         if program == "make":
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             targets = [word for word in words[len(settings) + 1 :] if "=" not in word]
