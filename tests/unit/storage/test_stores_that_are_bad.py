@@ -133,10 +133,11 @@ def test_a_hundred_thousand_files_are_listed(server: StoreServer) -> None:
     server.asked.clear()
     began = time.process_time()
     assert sum(1 for _ in place.files()) == 100_000
-    assert len(server.asked) == 100
+    # A page that takes long on a busy machine is asked for again.
+    assert len(set(server.asked)) == 100
     server.asked.clear()
     assert sum(1 for _ in matching(place / "3" / "*.csv")) == 10_000
-    assert len(server.asked) == 10
+    assert len(set(server.asked)) == 10
     server.asked.clear()
     assert are_there([place / "3" / "0000003.csv"])
     assert not are_there([place / "3" / "0000004.csv"])
