@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING, correction
@@ -151,7 +152,7 @@ def test_a_table_of_the_last_tick_is_had_from_an_earlier_version(tmp_path: Path)
         return pipeline
 
     pipeline = ran("served", None)
-    assert any(spec.form.value == "last" for spec in pipeline.state_tables.values())
+    assert any(spec.form is Form.VALUES for spec in pipeline.state_tables.values())
     with correction(pipeline, 3) as rework:
         assert rework.first == 3
         for tick in range(3, LAST + 1):

@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
+from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.copy import copy_pipeline
@@ -110,7 +111,7 @@ def test_a_table_of_the_last_tick_is_counted_in_ranges_too(tmp_path: Path, how: 
                 rework.staging.run_tick(tick, ticks[tick])
             rework.replace()
     assert verify(pipeline.directory).problems == ()
-    (table,) = (s.name for s in pipeline.state_tables.values() if s.form.value == "last")
+    (table,) = (s.name for s in pipeline.state_tables.values() if s.form is Form.VALUES)
     commit = pipeline.ledger.last
     assert commit is not None
     assert len(commit.ticks) > 1
