@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import BytesIO
+from pickle import PicklingError
 from types import ModuleType
 from typing import Any
 
@@ -133,25 +134,35 @@ def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) 
 
 def pack(value: Any) -> bytes:
     """The value, functions and all, as bytes that a worker can read."""
+    try:
+        return _packed(value, whole=True)
+    except (TypeError, PicklingError):
+        # A module may hold what has no bytes, such as a lock: a worker on this machine imports it.
+        return _packed(value, whole=False)
+
+
+def _packed(value: Any, *, whole: bool) -> bytes:
     packed = BytesIO()
     with ExitStack() as registered:
-        _Pickler(packed, registered).dump(value)  # type: ignore[no-untyped-call]
+        _Pickler(packed, registered, whole=whole).dump(value)  # type: ignore[no-untyped-call]
     return packed.getvalue()
 
 
 class _Pickler(cloudpickle.Pickler):
-    """What a worker would not find travels by value; so does a function that a deployment names by
-    such a module.
+    """What a worker would not find travels by value; where it is to be `whole`, so does a function
+    that a deployment names by such a module.
     """
 
-    def __init__(self, packed: BytesIO, registered: ExitStack) -> None:
+    def __init__(self, packed: BytesIO, registered: ExitStack, *, whole: bool) -> None:
         super().__init__(packed)  # type: ignore[no-untyped-call]
-        self._registered = registered
+        self._registered, self._whole = registered, whole
         registered.enter_context(_by_value(_homeless_modules()))
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, ReferenceCall) and (found := self._homeless(value)) is not None:
-            return _as_it_is, (found,)
+        if self._whole and isinstance(value, ReferenceCall):
+            found = self._homeless(value)
+            if found is not None:
+                return _as_it_is, (found,)
         return super().reducer_override(value)  # type: ignore[no-untyped-call]
 
     def _homeless(self, call: ReferenceCall) -> Callable[..., Any] | None:

@@ -15,6 +15,15 @@ from hydro_core.spark.functions.udf import pack, unpack
 ROOT = Path(__file__).parents[3]
 RATES = "RATE = 3\n\ndef rated(x):\n    return x * RATE\n"
 PRICES = "from rates_of_a_project import rated\n\ndef price(x):\n    return rated(x) + 1\n"
+LOCKED = """
+import threading
+
+LOCK = threading.Lock()
+
+def locked(x):
+    with LOCK:
+        return x + 1
+"""
 ELSEWHERE = """
 import sys
 from hydro_core.spark.functions.udf import unpack
@@ -49,6 +58,13 @@ def called_elsewhere(packed: bytes) -> str:
 @pytest.mark.usefixtures("modules")
 def test_a_function_that_a_deployment_names_travels_with_its_modules() -> None:
     assert called_elsewhere(pack(ReferenceCall("prices_of_a_project", "price"))) == "40"
+
+
+def test_one_whose_module_holds_a_lock_travels_by_its_name(modules: Path) -> None:
+    (modules / "rates_of_a_project.py").write_text(LOCKED, encoding="utf-8")
+    packed = pack(ReferenceCall("rates_of_a_project", "locked"))
+    assert isinstance(unpack(packed), ReferenceCall)
+    assert unpack(packed)(13) == 14
 
 
 def test_one_of_an_installed_module_travels_by_its_name() -> None:
