@@ -78,11 +78,6 @@ def _store_server() -> Iterator[StoreServer]:
 @pytest.fixture
 def server(_store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
     """The object store of the test run: its bucket is empty, and nothing was asked of it."""
-    from hydro_core.storage.store import bucket_store
-    from tests.support.store_server import with_credentials
+    from tests.support.store_server import emptied
 
-    with_credentials(monkeypatch)
-    bucket_store.cache_clear()
-    _store_server.at("x").store.delete_below("")
-    _store_server.asked.clear()
-    return _store_server
+    return emptied(_store_server, monkeypatch)

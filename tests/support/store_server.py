@@ -19,6 +19,7 @@ from moto.server import ThreadedMotoServer
 
 from hydro_core.storage.remote import Remote, remote_at
 from hydro_core.storage.settings import StorageSettings
+from hydro_core.storage.store import bucket_store
 from tests.support.quick_store import Answer, QuickStore
 
 KEY, SECRET = "AKIAHYDROTICKTESTS00", "never-to-be-seen-9f3a7c"
@@ -211,6 +212,15 @@ def _served(behind: Behind) -> Iterator[StoreServer]:
     finally:
         before.shutdown()
         before.server_close()
+
+
+def emptied(server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
+    """The same with an empty bucket, of which nothing was asked; a test has credentials for it."""
+    with_credentials(monkeypatch)
+    bucket_store.cache_clear()
+    server.at("x").store.delete_below("")
+    server.asked.clear()
+    return server
 
 
 def with_credentials(monkeypatch: pytest.MonkeyPatch, key: str = KEY, secret: str = SECRET) -> None:

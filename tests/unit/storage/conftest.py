@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hydro_core.storage.store import bucket_store
-from tests.support.store_server import StoreServer, quick_store_server, with_credentials
+from tests.support.store_server import StoreServer, emptied, quick_store_server
 
 
 @pytest.fixture(scope="session")
@@ -19,21 +18,13 @@ def _quick_server() -> Iterator[StoreServer]:
 @pytest.fixture
 def quick_server(_quick_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
     """The store in memory: its bucket is empty, and nothing was asked of it."""
-    with_credentials(monkeypatch)
-    bucket_store.cache_clear()
-    _quick_server.at("x").store.delete_below("")
-    _quick_server.asked.clear()
-    return _quick_server
+    return emptied(_quick_server, monkeypatch)
 
 
 @pytest.fixture
 def moto_server(_store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
     """moto's, as `server` is elsewhere."""
-    with_credentials(monkeypatch)
-    bucket_store.cache_clear()
-    _store_server.at("x").store.delete_below("")
-    _store_server.asked.clear()
-    return _store_server
+    return emptied(_store_server, monkeypatch)
 
 
 @pytest.fixture
