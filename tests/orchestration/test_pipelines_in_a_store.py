@@ -29,6 +29,7 @@ from tests.support.store_server import (
     KEY,
     SECRET,
     StoreServer,
+    refused_from,
     store_server,
     with_credentials,
 )
@@ -130,7 +131,7 @@ def test_at_some_requests_of_long_work_the_store_fails(
     assert before != after
     for at in (5, 30, 60, 90, 130):
         there.open()
-        failing = server.failing(lambda n, *_, at=at: (403, "AccessDenied") if n >= at else None)
+        failing = server.failing(refused_from(at))
         with suppress(HydroError, AssertionError), failing:
             there.deploy(CHANGED) if deploying else there.correct(1)
         there.run_out()

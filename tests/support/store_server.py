@@ -214,6 +214,19 @@ def _served(behind: Behind) -> Iterator[StoreServer]:
         before.server_close()
 
 
+def refused_from(first: int, *, lost: bool = False) -> Fault:
+    """Requests are refused from a number on; with `lost` that one alone, which is done all the
+    same.
+    """
+
+    def fault(number: int, *_: str) -> tuple[int, str] | tuple[int, str, bool] | None:
+        if lost:
+            return (403, "AccessDenied", True) if number == first else None
+        return (403, "AccessDenied") if number >= first else None
+
+    return fault
+
+
 def emptied(server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
     """The same with an empty bucket, of which nothing was asked; a test has credentials for it."""
     with_credentials(monkeypatch)

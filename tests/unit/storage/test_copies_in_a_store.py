@@ -24,7 +24,7 @@ from hydro_core.spark.store.ledger import Ledger
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydrotick.copies.note import CopyNote, begin_note, note_in, write_note
-from tests.support.store_server import StoreServer
+from tests.support.store_server import StoreServer, refused_from
 from tests.unit.storage.test_commits_in_a_store import run_out
 from tests.unit.storage.test_corrections_in_a_store import (
     LAST,
@@ -211,15 +211,7 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
         put_back(copy, place)
         since(place)
         before = contents(place) if Ledger(place).last else {}
-
-        def fault(
-            number: int, *_: str, n: int = first_failing
-        ) -> tuple[int, str] | tuple[int, str, bool] | None:
-            if lost:
-                return (403, "AccessDenied", True) if number == n else None
-            return (403, "AccessDenied") if number >= n else None
-
-        with server.failing(fault), suppress(HydroError):
+        with server.failing(refused_from(first_failing, lost=lost)), suppress(HydroError):
             put_back(copy, place)
         asked = len(server.asked)
         run_out(server, place)
@@ -286,7 +278,7 @@ def test_a_copy_is_whole_or_not_there(server: StoreServer, tmp_path: Path) -> No
     for at in range(1, 400, 23):
         to = server.at(f"copies/{at}")
         done = False
-        failing = server.failing(lambda n, *_, at=at: (403, "AccessDenied") if n >= at else None)
+        failing = server.failing(refused_from(at))
         with failing, suppress(HydroError):
             copy_into(place, to)
             done = True

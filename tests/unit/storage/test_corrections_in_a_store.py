@@ -26,7 +26,7 @@ from hydro_core.spark.store.ledger_lock import LOCK_FILE
 from hydro_core.spark.store.write import WrittenRows
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import DataPlace, Remote
-from tests.support.store_server import StoreServer
+from tests.support.store_server import StoreServer, refused_from
 
 PROGRAM = 'x = source("k string")\nx -> persist() -> all\nx -> delta() -> now\n'
 NO_SPARK: Any = object()
@@ -144,9 +144,7 @@ def test_a_store_that_fails_leaves_what_was_or_all_of_it(
     assert isinstance(place, Remote)
     before = contents(place)
     for first_failing in range(1, 400, 3) if at == 0 else (at,):
-        failing = server.failing(
-            lambda number, *_, n=first_failing: (403, "AccessDenied") if number >= n else None
-        )
+        failing = server.failing(refused_from(first_failing))
         with failing, suppress(HydroError):
             correct(opened(place), 2)
         run_out(place)

@@ -16,7 +16,7 @@ from hydro_core.spark.pipeline.forgetting import by_key, erase, rows_there, take
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.storage.places import files_in
 from hydro_core.storage.remote import DataPlace
-from tests.support.store_server import StoreServer
+from tests.support.store_server import StoreServer, refused_from
 from tests.unit.storage.test_commits_in_a_store import run_out
 from tests.unit.storage.test_corrections_in_a_store import LAST, contents, opened, served, tick
 
@@ -78,15 +78,7 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
         place = server.at(f"pipelines/{lost}/{first_failing}")
         served(place)
         before = before or contents(place)
-
-        def fault(
-            number: int, *_: str, n: int = first_failing
-        ) -> tuple[int, str] | tuple[int, str, bool] | None:
-            if lost:
-                return (403, "AccessDenied", True) if number == n else None
-            return (403, "AccessDenied") if number >= n else None
-
-        with server.failing(fault), suppress(HydroError):
+        with server.failing(refused_from(first_failing, lost=lost)), suppress(HydroError):
             forget(place)
         asked = len(server.asked)
         run_out(server, place)
