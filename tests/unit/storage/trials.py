@@ -190,6 +190,8 @@ class Trials:
         other = self._anew("other")
         next_tick(other)
         self.other = contents(other)
+        self.work.does(other)
+        self.done_later = contents(other)
 
     def _anew(self, name: str) -> Remote:
         place = self.server.at(f"pipelines/{name}")
@@ -208,11 +210,12 @@ class Trials:
             ended = True
         # It is looked at as a directory, whose files need no requests; three of four go on there.
         with TemporaryDirectory() as name:
-            here = self._copied(place, Path(name))
+            here = as_directory(self.server, place, Path(name))
             found = contents(here)
-            beyond = (self.other, self.gone_on) if kind == TAKEN_OVER and hit else ()
+            by_others = self.other, self.gone_on, self.done_later
+            beyond = by_others if kind == TAKEN_OVER and hit else ()
             assert found in (self.before, self.after, *beyond), named
-            assert not ended or found in (self.after, self.gone_on), named
+            assert not ended or found in (self.after, self.gone_on, self.done_later), named
             run_out(self.server, place)
             self._goes_on(here if request % 4 else place, found, named)
         self.memory.lose_below(place.key)
@@ -230,31 +233,51 @@ class Trials:
             next_tick(place)
         assert verify(place).problems == (), named
 
-    def _copied(self, place: Remote, here: Path) -> Path:
-        for name, content in self.memory.below(place.key).items():
-            file = here / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            if name != LOCK_FILE:
-                file.write_bytes(content)
-        return here
-
     def _fault(self, place: Remote, request: int, kind: str, hit: list[int]) -> Fault:
-        """What goes wrong at the request of this number, of those that the kind is about."""
-        of, seen = KINDS[kind], itertools.count(1)
+        def taken() -> None:
+            run_out(self.server, place)
+            with suppress(TransientError):
+                next_tick(place)
 
-        def fault(_: int, method: str, path: str) -> Outcome:
-            if hit:
-                return of.outcome if of.for_good else None
-            if (of.writes and method not in WRITES) or next(seen) < request:
-                return None
-            hit.append(request)
-            if kind == TAKEN_OVER:
-                run_out(self.server, place)
-                with suppress(TransientError):
-                    next_tick(place)
-            return of.outcome
+        return failing_at(kind, request, hit, taken)
 
-        return fault
+
+def failing_at(
+    kind: str, request: int, hit: list[int] | None = None, taken: Callable[[], None] | None = None
+) -> Fault:
+    """What goes wrong at the request of this number, of those that the kind is about.
+
+    Args:
+        kind: what.
+        request: the number.
+        hit: gets the number when it has come to that.
+        taken: takes over, if that is the kind.
+    """
+    of, seen = KINDS[kind], itertools.count(1)
+    found = [] if hit is None else hit
+
+    def fault(_: int, method: str, path: str) -> Outcome:
+        if found:
+            return of.outcome if of.for_good else None
+        if (of.writes and method not in WRITES) or next(seen) < request:
+            return None
+        found.append(request)
+        if taken is not None and kind == TAKEN_OVER:
+            taken()
+        return of.outcome
+
+    return fault
+
+
+def as_directory(server: StoreServer, place: Remote, here: Path) -> Path:
+    """What is at a place of a store in memory, as a directory."""
+    assert server.memory is not None
+    for name, content in server.memory.below(place.key).items():
+        file = here / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if name != LOCK_FILE:
+            file.write_bytes(content)
+    return here
 
 
 WRITES = ("PUT", "POST", "DELETE")
