@@ -106,9 +106,8 @@ class QuickStore:
         entries: dict[str, str] = {}
         if self._names is None:
             self._names = sorted(self._objects)
-        for name in itertools.islice(
-            self._names, bisect_left(self._names, max(prefix, after)), None
-        ):
+        for place in range(bisect_left(self._names, max(prefix, after)), len(self._names)):
+            name = self._names[place]
             if not name.startswith(prefix) or len(entries) > _AT_ONCE:
                 break
             rest = name[len(prefix) :]
