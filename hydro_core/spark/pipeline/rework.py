@@ -60,8 +60,7 @@ class Recomputed:
 class Rework:
     """A past that is computed beside the tables that serve, until it takes their place.
 
-    It holds the pipeline's lock until `replace` or `abandon`; as a context manager it is abandoned
-    unless it was taken over. `correction`, `deployment` and `rollback` make one.
+    It holds the pipeline's lock until `replace` or `abandon`, which it is on leaving the context.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Rework:
         self._now = serving.ledger.last
         self._made: list[str] = []
         self._started = datetime.now(UTC)
-        self._decided = False
+        self._decided = self._asked = False
 
     def __enter__(self) -> Rework:
         return self
@@ -100,7 +99,7 @@ class Rework:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all ticks have run beside; there may be none to run."""
+        """Whether all ticks have run beside."""
         made = self.staging.ledger.refresh()
         return not self._taken or (made is not None and made.last >= self.last)
 
@@ -125,24 +124,30 @@ class Rework:
         self._refuse_miscounted(gains)
         self._take_over()
         commit = self._commit(checks)
+        self._asked = True
         self.serving.ledger.append(commit)
         self.target.step("ledger")
         self._end()
         return commit
 
     def abandon(self) -> None:
-        """Gives the results up; the pipeline is as it was."""
+        """Gives the results up; the pipeline is as it was.
+
+        Of a commit that was asked for and not answered nobody knows: whoever comes next sets right
+        what there is to set right.
+        """
         if self._decided:
             return
-        self.serving.store.recover(self._now)
-        for name in self._made:
-            self.target.store.tables[name].drop()
+        if not self._asked and self.serving.lock.is_kept:
+            self.serving.store.recover(self._now)
+            for name in self._made:
+                self.target.store.tables[name].drop()
         self._end()
 
     def _refuse_miscounted(self, gains: Mapping[str, int | None]) -> None:
         """Raises where the ticks beside have not read what the ledger says that they have."""
         staging = self.staging.ledger.commits(since=self.first) if self._taken else ()
-        made, serves = standing_counts(staging), standing_counts(self.serving.ledger.commits())
+        made, serves = map(standing_counts, (staging, self.serving.ledger.commits()))
         if self.kept is not None:
             self.kept.refuse_unlike(made, serves)
             return
@@ -200,8 +205,7 @@ class Rework:
         return self._rows_since(self._first_changed, self._taken)
 
     def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
-        tables = self.staging.store.tables
-        return {name: rows_since(tables[name], tick) for name in names}
+        return {name: rows_since(self.staging.store.tables[name], tick) for name in names}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""
@@ -238,7 +242,9 @@ class Rework:
     def _end(self) -> None:
         self._decided = True
         try:
-            remove_tree(self.staging.directory, ignore_errors=True)
+            # Who has taken over may have begun something there.
+            if self.serving.lock.is_kept:
+                remove_tree(self.staging.directory, ignore_errors=True)
         finally:
             self.serving.lock.release()
 
@@ -267,8 +273,7 @@ def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) ->
 
 def first_again(pipeline: Pipeline, first: int) -> int:
     """The tick with which a correction from a committed tick on begins; nothing is changed."""
-    commit = pipeline.ledger.refresh()
-    pipeline.store.check(commit)
+    pipeline.store.check(pipeline.ledger.refresh())
     return base_before(pipeline.store, pipeline.ledger, first).tick + 1
 
 
@@ -281,8 +286,7 @@ def deployment(
 ) -> Rework:
     """The tables that another program wants, to be made from the past.
 
-    Its other tables are those that serve, as they stand, or empty where there are none. Nothing
-    wanted is nothing to run.
+    Its other tables are those that serve, as they stand, or empty where there are none.
 
     Args:
         serving: the pipeline of the program that serves.
