@@ -8,7 +8,7 @@ from anybody.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -18,8 +18,10 @@ from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import Rework, staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
+from hydro_core.spark.store.differing import Differing, differing
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.ledger_lock import lock_at
+from hydro_core.spark.store.snapshot_frame import snapshot_frame
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 
@@ -55,6 +57,34 @@ def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:
     """An output as of a tick, by the tables as they were looked at last."""
     spec = pipeline.output_tables[output]
     return pipeline.store.rows(spec.name, 0 if spec.kind is Kind.H else tick, tick)
+
+
+def differing_at(
+    before: Pipeline, after: Pipeline, output: str, tick: int, columns: Sequence[str]
+) -> Differing | None:
+    """By how many rows an output of two pipelines differs as of a tick, told by executors.
+
+    None where the rows are so few that this process holds them.
+
+    Args:
+        before: the one, whose tables are as they were looked at last.
+        after: the other.
+        output: the name in both.
+        tick: a committed one of both.
+        columns: those that are compared.
+    """
+    specs = [pipeline.output_tables[output] for pipeline in (before, after)]
+    begins = [tick if spec.kind is Kind.E else 0 for spec in specs]
+    each = list(zip((before, after), specs, begins, strict=True))
+    most = max(p.store.rows_within(spec.name, begin, tick) for p, spec, begin in each)
+    if most <= after.store.held_rows or any(spec.has_unknown for spec in specs):
+        return None
+    frames = []
+    for pipeline, spec, begin in each:
+        frame = pipeline.store.frame(after.spark, spec.name, begin, tick)
+        is_log = frame is not None and spec.is_log
+        frames.append(snapshot_frame(frame, spec, tick, tick) if is_log else frame)
+    return differing(*frames, columns)
 
 
 @contextmanager
