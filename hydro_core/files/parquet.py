@@ -113,7 +113,8 @@ def write_parquet_pieces(pieces: Iterable[pa.Table], file: DataPlace) -> int:
 
 def _encoded(pieces: Iterable[pa.Table]) -> Iterator[bytes]:
     """The bytes of a Parquet file, as its rows come."""
-    sink, writer = _Sink(), None
+    sink: Any = _Sink()
+    writer = None
     for piece in pieces:
         if writer is None:
             writer = pq.ParquetWriter(sink, piece.schema)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.schema import TableSpec
@@ -48,7 +47,7 @@ def changed(
     after: Store,
     spec: TableSpec,
     parts: Iterable[range],
-    session: Callable[[], SparkSession],
+    session: Callable[[], Any],
 ) -> Changed:
     """How the rows of a table differ between two stores, over consecutive ranges of ticks.
 
@@ -86,16 +85,16 @@ def changed_as_of(
 
 
 def _by_executors(
-    before: Store, after: Store, spec: TableSpec, ticks: tuple[int, int], spark: SparkSession
+    before: Store, after: Store, spec: TableSpec, ticks: tuple[int, int], spark: Any
 ) -> Changed:
     from hydro_core.spark.store.differing import differing, differing_logs
 
-    frames = [store.frame(spark, spec.name, *ticks) for store in (before, after)]
+    frames = before.frame(spark, spec.name, *ticks), after.frame(spark, spec.name, *ticks)
     names = [name for name, _ in spec.items]
     if spec.is_log:
         columns = names, spec.tick, spec.count_column
-        return Changed(*differing_logs(*frames, columns, ticks[1] + 1))
-    return Changed(*differing(*frames, [spec.tick, *names]))
+        return Changed(*differing_logs(frames, columns, ticks[1] + 1))
+    return Changed(*differing(frames, [spec.tick, *names]))
 
 
 def sum_of(found: Iterable[Changed]) -> Changed:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
@@ -21,6 +22,7 @@ from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.differing import Differing, differing
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.ledger_lock import lock_at
+from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
@@ -79,12 +81,16 @@ def differing_at(
     most = max(p.store.rows_within(spec.name, begin, tick) for p, spec, begin in each)
     if most <= after.store.held_rows or any(spec.has_unknown for spec in specs):
         return None
-    frames = []
-    for pipeline, spec, begin in each:
-        frame = pipeline.store.frame(after.spark, spec.name, begin, tick)
-        is_log = frame is not None and spec.is_log
-        frames.append(snapshot_frame(frame, spec, tick, tick) if is_log else frame)
-    return differing(*frames, columns)
+    first, second = (_frame_at(p, after.spark, spec, (begin, tick)) for p, spec, begin in each)
+    return differing((first, second), columns)
+
+
+def _frame_at(
+    pipeline: Pipeline, spark: SparkSession, spec: TableSpec, ticks: tuple[int, int]
+) -> DataFrame | None:
+    """The rows of an output as of the last of some ticks; None where there are none."""
+    frame, last = pipeline.store.frame(spark, spec.name, *ticks), ticks[1]
+    return snapshot_frame(frame, spec, last, last) if frame is not None and spec.is_log else frame
 
 
 @contextmanager

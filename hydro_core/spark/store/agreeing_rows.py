@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import in_pieces
 from hydro_core.spark.store.net_changes import TypedColumns, agreeing, has_nulls
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
 
 
@@ -25,6 +27,17 @@ def agreeing_rows(rows: Dataset, others: pa.Table, by: TypedColumns) -> pa.Table
     pieces = in_pieces(rows, where=_may_agree(others, by))
     found = (piece.filter(pa.array(agreeing(piece, others, by))) for piece in pieces)
     return pa.concat_tables([rows.schema.empty_table(), *found])
+
+
+def may_be_null(name: str, source: pa.Table, table: DeltaTable) -> bool:
+    """Whether a column of rows, or of a table that they are merged into, may have a null."""
+    if has_nulls(source[name]):
+        return True
+    actions: Any = pa.table(table.get_add_actions(flatten=True))
+    counts = f"null_count.{name}"
+    if counts not in actions.column_names:
+        return True
+    return pc.max(actions[counts]).as_py() != 0 or has_nulls(actions[counts])
 
 
 def _may_agree(rows: pa.Table, by: TypedColumns) -> ds.Expression | None:

@@ -11,6 +11,9 @@ from pyspark.sql import functions as F
 from hydro_core.ir.builder import free_name
 from hydro_core.spark.frames.paths import quoted
 
+Two = tuple[DataFrame | None, DataFrame | None]
+"""Rows before and after; None where there are none."""
+
 
 class Differing(NamedTuple):
     """How many rows the one has that the other has not, and the other way round, as bags."""
@@ -50,32 +53,24 @@ def net(rows: DataFrame, by: str) -> DataFrame:
     return rows.groupBy(*names).agg(F.sum(by).alias(by)).where(F.col(by) != 0)
 
 
-def differing(
-    before: DataFrame | None, after: DataFrame | None, columns: Sequence[str]
-) -> Differing:
-    """By how many rows two bags differ in some columns."""
-    rows, by = signed(before, after, columns)
+def differing(bags: Two, columns: Sequence[str]) -> Differing:
+    """By how many rows two bags, the one before and the one after, differ in some columns."""
+    rows, by = signed(*bags, columns)
     return Differing(0, 0) if rows is None else _in_all(net(rows, by), F.col(by))
 
 
-def differing_logs(
-    before: DataFrame | None,
-    after: DataFrame | None,
-    columns: tuple[Sequence[str], str, str],
-    end: int,
-) -> Differing:
+def differing_logs(logs: Two, columns: tuple[Sequence[str], str, str], end: int) -> Differing:
     """By how many rows of all ticks two logs differ, each as of every tick.
 
     Of each item the changes are added up from tick to tick: what is left holds until the next one.
 
     Args:
-        before: the changes of the one since the first of the ticks.
-        after: those of the other.
+        logs: the changes of the one before and the one after, since the first of the ticks.
         columns: the names of the items' columns, of the tick and of the count.
         end: the first tick that is not looked at any more.
     """
     names, tick, count = columns
-    rows, by = signed(before, after, [*names, tick], count)
+    rows, by = signed(*logs, [*names, tick], count)
     if rows is None:
         return Differing(0, 0)
     in_time = Window.partitionBy(*map(quoted, names)).orderBy(quoted(tick))

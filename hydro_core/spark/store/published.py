@@ -28,7 +28,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
-from hydro_core.spark.store.agreeing_rows import agreeing_rows
+from hydro_core.spark.store.agreeing_rows import agreeing_rows, may_be_null
 from hydro_core.spark.store.delta_actions import (
     LoggedFile,
     added,
@@ -44,7 +44,6 @@ from hydro_core.spark.store.net_changes import (
     are_alike,
     difference,
     distinct,
-    has_nulls,
     net_changes,
 )
 from hydro_core.spark.store.schema import TableSpec, stored
@@ -278,7 +277,7 @@ class PublishedTable:
         """That a row of the table agrees with one of the source; nulls agree."""
         parts = []
         for name, _ in by:
-            same = "IS NOT DISTINCT FROM" if _may_be_null(name, source, table) else "="
+            same = "IS NOT DISTINCT FROM" if may_be_null(name, source, table) else "="
             parts.append(f"(t.{_quoted(name)} {same} s.{_quoted(name)})")
         return " AND ".join(parts)
 
@@ -388,16 +387,6 @@ def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table 
     counts = np.concatenate([np.ones(len(there), np.int64), net.counts])
     left = net_changes(both, counts, columns)
     return left.coming() if left.is_growth else None
-
-
-def _may_be_null(name: str, source: pa.Table, table: DeltaTable) -> bool:
-    if has_nulls(source[name]):
-        return True
-    actions: Any = pa.table(table.get_add_actions(flatten=True))
-    counts = f"null_count.{name}"
-    if counts not in actions.column_names:
-        return True
-    return pc.max(actions[counts]).as_py() != 0 or has_nulls(actions[counts])
 
 
 def _quoted(name: str) -> str:
