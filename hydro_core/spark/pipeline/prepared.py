@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hydro_core.machine.faults import faults_as_errors
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
@@ -126,7 +127,8 @@ class Prepared:
             return shown_of(written)
         if output not in self._summed_up:
             ticks = self.run.first, self.run.last
-            shown = shown_at(self._store, written.spec, ticks, session)
+            with failures_as_errors(directory=self._store.directory):
+                shown = shown_at(self._store, written.spec, ticks, session)
             self._summed_up[output] = shown
         return self._summed_up[output]
 

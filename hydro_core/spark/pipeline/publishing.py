@@ -18,6 +18,7 @@ from deltalake.exceptions import DeltaError
 from hydro_core.errors import HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import keys_of
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.store.ledger import Commit, Ledger
@@ -82,7 +83,8 @@ class Published:
         failed = {}
         for table in late:
             try:
-                self._bring(table, store, commit)
+                with failures_as_errors(directory=self._directory):
+                    self._bring(table, store, commit)
             except (DeltaError, OSError, pa.ArrowException, HydroError) as error:
                 failed[table.spec.of] = str(error).strip().partition("\n")[0]
             self._step(f"published {table.spec.of}")
