@@ -18,14 +18,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import FlowAsset, KeptOutput
-from hydro_core.settings import Settings
-from hydro_core.spark.pipeline import larger_tables
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.published import PUBLISHED
@@ -254,61 +251,6 @@ def test_whatever_is_done(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyP
         story.tell(8)
     except Exception as problem:
         raise AssertionError("\n".join(story.told)) from problem
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 106))
-def test_whatever_is_done_by_executors(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same where next to no rows are few."""
-    settings = Settings().with_(held_rows=seed % 3)
-    monkeypatch.setattr(TickRunner, "settings_for", lambda *_: settings)
-    story = Story(tmp_path, seed, monkeypatch)
-    try:
-        story.tell(8)
-    except Exception as problem:
-        raise AssertionError("\n".join(story.told)) from problem
-
-
-def test_executors_change_what_a_process_would_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Any reader finds the same; of what is written anew Delta tells that it has come and gone."""
-    settings = Settings().with_(held_rows=1)
-    monkeypatch.setattr(TickRunner, "settings_for", lambda *_: settings)
-    flow, runner = begun(tmp_path)
-    flow = replace(flow, outputs=dict.fromkeys(("totals", "everything"), TABLE))
-    list(run_ticks(flow, runner, 3, lambda _: None))
-    assert_same(flow, runner)
-    place = runner.directory(flow) / PUBLISHED / "totals"
-    changes = pa.table(DeltaTable(place).load_cdf(starting_version=0).read_all())
-    signs = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
-    there = Counter[tuple[str, int, int]]()
-    for row in changes.to_pylist():
-        there[row["user"], row["total"], row["n"]] += signs[row["_change_type"]]
-    assert +there == {("ann", 211, 4): 1, ("bob", 2, 1): 1, ("cat", 3, 1): 1}
-
-
-def test_a_table_that_executors_could_not_write_is_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings().with_(held_rows=1)
-    monkeypatch.setattr(TickRunner, "settings_for", lambda *_: settings)
-    flow, runner = begun(tmp_path)
-    flow = replace(flow, outputs={"totals": TABLE})
-
-    def fails(*_: object, **__: object) -> None:
-        raise PySparkException("an executor has ended")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(larger_tables, "write_parquet", fails)
-        list(run_ticks(flow, runner, 0, lambda _: None))
-    assert runner.next_tick(flow) == 1
-    assert runner.behind(flow) == ("totals",)
-    assert list(runner.pipeline(flow).published.behind) == ["totals"]
-    list(run_ticks(flow, runner, 1, lambda _: None))
-    assert_same(flow, runner)
 
 
 def test_any_reader_of_delta_reads_them(tmp_path: Path, spark: SparkSession) -> None:
