@@ -54,7 +54,8 @@ def test_executors_change_what_a_process_would_change(
     holding(monkeypatch, 1)
     flow, runner = begun(tmp_path)
     flow = replace(flow, outputs=dict.fromkeys(("totals", "everything"), TABLE))
-    list(run_ticks(flow, runner, 3, lambda _: None))
+    for tick in (0, 1):
+        list(run_ticks(flow, runner, tick, lambda _: None))
     assert_same(flow, runner)
     place = runner.directory(flow) / PUBLISHED / "totals"
     changes = pa.table(DeltaTable(place).load_cdf(starting_version=0).read_all())
@@ -62,7 +63,7 @@ def test_executors_change_what_a_process_would_change(
     there = Counter[tuple[str, int, int]]()
     for row in changes.to_pylist():
         there[row["user"], row["total"], row["n"]] += signs[row["_change_type"]]
-    assert +there == {("ann", 211, 4): 1, ("bob", 2, 1): 1, ("cat", 3, 1): 1}
+    assert +there == {("ann", 11, 2): 1, ("bob", 2, 1): 1}
 
 
 def test_a_table_that_executors_could_not_write_is_behind(

@@ -107,7 +107,7 @@ class Prepared:
     def read_back(self, table: str) -> Iterator[pa.Table]:
         """The rows of the range as a table holds them, by its name; `write` comes before.
 
-        They are read piece by piece where executors wrote them; there is at least one piece.
+        They are read piece by piece where they are many; there is at least one piece.
         """
         return self._pieces(table, self.run.first, self.run.last)
 
@@ -133,7 +133,8 @@ class Prepared:
         return self._summed_up[output]
 
     def _pieces(self, table: str, first: int, last: int) -> Iterator[pa.Table]:
-        if self.written[table].table is not None:
+        few = self._store.rows_within(table, first, last) <= self._store.held_rows
+        if few and self.written[table].table is not None:
             return iter((self._store.arrow(table, first, last),))
         return self._store.pieces(table, first, last)
 
