@@ -142,7 +142,7 @@ def _replaced(
     reports, gains = made
     ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
-        name: changed(pipeline.store, staging.store, spec, ranges)
+        name: changed(pipeline.store, staging.store, spec, ranges, lambda: pipeline.spark)
         for name, spec in pipeline.output_tables.items()
     }
     read = rows_read(pipeline.ledger.commits(), rework.first)

@@ -71,9 +71,8 @@ def compare(
     Ticks may run meanwhile: the past is read as it was when the change was found.
     """
     from hydro_core.plan.bootstrap import WantedTables
-    from hydro_core.spark.pipeline.comparison import rows_at
 
-    from ..quality.changed import Changed, changed_rows, sum_of
+    from ..quality.changed import Changed, changed_as_of, sum_of
 
     outputs = change.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
@@ -88,9 +87,7 @@ def compare(
         for name in restated:
             columns = _of_both(rework, name)
             found[name] = sum_of(
-                changed_rows(
-                    rows_at(rework.serving, name, tick), rework.staging.output(name, tick), columns
-                )
+                changed_as_of((rework.serving, rework.staging), name, tick, columns)
                 for tick in range(max(0, last + 1 - ticks), last + 1)
             )
         return found

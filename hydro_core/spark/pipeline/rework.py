@@ -166,7 +166,8 @@ class Rework:
             made, table = self.staging.store.tables[name], self.target.store.tables[name]
             tick = (self._since or {}).get(table.spec.of, 0) if table.spec.role == "output" else 0
             if tick:
-                join_at(tick, self.serving.store.tables[name], made)
+                served, spark = self.serving.store, lambda: self.target.spark
+                join_at(tick, served, self.staging.store, name, spark)
             files = [replace(f, path=moved(f.path, made.path, table.path)) for f in made.files()]
             table.hold(files, summed_to=made.summed_to() if made.spec.forgets else -1)
             self.target.step(name)
