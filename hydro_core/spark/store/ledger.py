@@ -9,7 +9,7 @@ far as here one fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,13 +27,8 @@ from hydro_core.machine.faults import fault_of
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta_actions import data_files, stored_file
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger_rows import (
-    LEDGER_SCHEMA,
-    commit_fields,
-    ledger_rows,
-    programs_of,
-    without_zones,
-)
+from hydro_core.spark.store.ledger_rows import programs_of, without_zones
+from hydro_core.spark.store.record_columns import as_rows, columns_of
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
@@ -46,6 +41,7 @@ from hydro_core.storage.delta import (
 )
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.types.records import AS_TEXT, BEFORE, of_record
 
 LEDGER = "_ledger"
 APPLICATION = "hydrotick"
@@ -69,19 +65,20 @@ class Commit:
     plan: str
     versions: Mapping[str, int]
     rows: Mapping[str, int]
-    started: datetime
-    committed: datetime
     inputs: tuple[InputRead, ...] = ()
     start: datetime | None = None
     """Where the window of the first tick starts, in time."""
     end: datetime | None = None
     """Where the window of the last tick ends."""
-    checks: Mapping[str, Any] = field(default_factory=dict)
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    _: KW_ONLY
+    started: datetime
+    committed: datetime
+    checks: Mapping[str, Any] = field(default_factory=dict, metadata=AS_TEXT)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, metadata=AS_TEXT)
     """What each table holds: enough to see whether another program can go on from it."""
     reruns: tuple[Rerun, ...] = ()
     """The functions for which ranges up to this one ran again in Python."""
-    back: bool | None = False
+    back: bool | None = field(default=False, metadata={BEFORE: None})
     """Whether it went back to a program that had served before; None: an earlier version wrote it,
     which did not say.
     """
@@ -98,6 +95,10 @@ class Commit:
     def replaces(self, table: str) -> bool:
         """Whether a tick replaces all rows of a table, by its name."""
         return self.tables.get(table, {}).get("mode") == Form.VALUES.stored
+
+
+LEDGER_SCHEMA = pa.schema(columns_of(Commit))
+"""The columns of a ledger."""
 
 
 class Ledger:
@@ -277,7 +278,7 @@ class Ledger:
         try:
             write_deltalake(
                 table,
-                ledger_rows([commit]),
+                as_rows([commit], LEDGER_SCHEMA),
                 mode="append",
                 # A ledger that an earlier version made has fewer columns.
                 schema_mode="merge",
@@ -368,7 +369,7 @@ class Ledger:
                 rows += without_zones(found).to_pylist(maps_as_pydicts="strict")
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
-        return [Commit(**commit_fields(row)) for row in rows]
+        return [of_record(Commit, row) for row in rows]
 
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002

@@ -64,8 +64,8 @@ def tick(pipeline: Pipeline, number: int, says: str) -> None:
                 pipeline.fingerprint,
                 versions,
                 {spec.name: 2 for spec in pipeline.tables},
-                datetime.now(UTC),
-                NOW,
+                started=datetime.now(UTC),
+                committed=NOW,
                 tables={spec.name: spec.record() for spec in pipeline.tables},
             )
         )
