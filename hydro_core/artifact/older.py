@@ -1,6 +1,7 @@
-"""Nodes of trees as deployments have them that were written before format 6.
+"""Nodes of trees as deployments have them that were written before format 7.
 
-Tuples, rows and lists had a node each then; before format 5, each kind of operation, too.
+A name with a value, a loop and a function had a node each then; before format 6, tuples, rows and
+lists, and before format 5, each kind of operation.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from collections.abc import Callable, Mapping
 
 from hydro_core.functions.expressions import part_of
 from hydro_core.functions.kinds import Place
-from hydro_core.functions.tree import Const, Expr, Make, Op, Part, Spread
+from hydro_core.functions.tree import (
+    Bind,
+    BindKind,
+    Const,
+    Expr,
+    Make,
+    Op,
+    Part,
+    Spread,
+    function_node,
+)
 
 Keywords = tuple[tuple[str, Expr], ...]
 
@@ -56,6 +67,21 @@ def _opaque(name: str, args: tuple[Expr, ...], keywords: Keywords, place: Place)
     return Op(f"?{name}", args, keywords, place)
 
 
+def _let(name: str, value: Expr, body: Expr, place: Place) -> Bind:
+    return Bind("let", (name,), value, body, place=place)
+
+
+def _loop(
+    kind: BindKind,
+    element: Expr,
+    targets: tuple[str, ...],
+    source: Expr,
+    conditions: tuple[Expr, ...],
+    place: Place,
+) -> Bind:
+    return Bind(kind, targets, source, element, conditions, place)
+
+
 _NODES: Mapping[str, Callable[..., Expr]] = {
     "Attribute": lambda base, name, place: Part(base, name, True, place),
     "Index": part_of,
@@ -71,4 +97,7 @@ _NODES: Mapping[str, Callable[..., Expr]] = {
     "MakeTuple": lambda parts, place: Make("tuple", parts, place=place),
     "MakeList": lambda parts, kind, place: Make(kind, parts, place=place),
     "MakeRow": _row,
+    "Let": _let,
+    "Comprehension": _loop,
+    "Inner": function_node,
 }

@@ -38,18 +38,17 @@ from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.library.operators import merged
 from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.tree import (
-    Comprehension,
+    Bind,
     Const,
     Expr,
     IfElse,
-    Inner,
-    Let,
     Make,
     Op,
     Param,
     Part,
     SameTree,
     Spread,
+    is_function,
 )
 from hydro_core.functions.typing_calls import call as call_type
 from hydro_core.functions.typing_calls import method as method_type
@@ -190,14 +189,6 @@ class _Typer(Fold[NamedTypes, Expr]):
         found = join(then.type, otherwise.type, node.place)
         return replace(node, test=test, then=then, otherwise=otherwise, type=found)
 
-    def _let(self, node: Let, around: NamedTypes) -> Expr:
-        value = self.of(node.value, around)
-        body = self.of(node.body, {**around, node.name: value.type})
-        return replace(node, value=value, body=body, type=body.type)
-
-    def _inner(self, node: Inner, around: NamedTypes) -> Expr:
-        raise parts.no_value(node)
-
     def _make(self, node: Make, around: NamedTypes) -> Expr:
         made = tuple(
             Spread(self.of(p.value, around)) if isinstance(p, Spread) else self.of(p, around)
@@ -215,17 +206,17 @@ class _Typer(Fold[NamedTypes, Expr]):
                 found = SetOf(element) if node.kind == "set" else Array(part(element))
                 return replace(node, type=found)
 
-    def _comprehension(self, node: Comprehension, around: NamedTypes) -> Expr:
-        source = self.of(node.source, around)
-        targets: tuple[ExprType, ...] = (_elements(source),)
-        if len(node.targets) > 1:
-            unpacked = parts.unpack(targets[0], len(node.targets), None, node.place, sure=True)
-            targets = unpacked.fields if isinstance(unpacked, Tuple) else ()
-        inner = {**around, **dict(zip(node.targets, targets, strict=True))}
+    def _bind(self, node: Bind, around: NamedTypes) -> Expr:
+        if node.kind == "function":
+            raise parts.no_value(node)
+        value = self.of(node.value, around)
+        inner = {**around, **dict(zip(node.names, _variables(node, value), strict=True))}
         conditions = tuple(self.of(condition, inner) for condition in node.conditions)
-        element = self.of(node.element, inner)
-        found = SetOf(element.type) if node.kind == "set" else Array(part(element.type))
-        return replace(node, source=source, conditions=conditions, element=element, type=found)
+        body = self.of(node.body, inner)
+        found: ExprType = body.type
+        if node.is_loop:
+            found = SetOf(found) if node.kind == "set" else Array(part(found))
+        return replace(node, value=value, conditions=conditions, body=body, type=found)
 
 
 _TYPER = _Typer()
@@ -245,7 +236,7 @@ class _Call:
         not called.
         """
         family = self._node.family
-        if isinstance(arg, Inner) and family in ("method", "call", "unread"):
+        if is_function(arg) and family in ("method", "call", "unread"):
             return replace(arg, type=FUNCTION)
         if family in ("method", "call") and isinstance(arg, Part) and arg.by_name:
             base = self._typer.of(arg.base, self._around)
@@ -270,14 +261,25 @@ class _Call:
         given_by: dict[str | int, Expr] = dict(self.keywords)
         given_by.update(enumerate(self.args[self._first :]))
         function = given_by.get(which)
-        if not isinstance(function, Inner) or len(function.params) != len(given):
+        if not is_function(function) or len(function.names) != len(given):
             return ANY
-        inner = {**self._around, **dict(zip(function.params, given, strict=True))}
+        inner = {**self._around, **dict(zip(function.names, given, strict=True))}
         body = self._typer.of(function.body, inner)
         applied = replace(function, body=body)
         self.args = tuple(applied if a is function else a for a in self.args)
         self.keywords = tuple((k, applied if a is function else a) for k, a in self.keywords)
         return body.type
+
+
+def _variables(node: Bind, value: Expr) -> tuple[ExprType, ...]:
+    """The types of what the variables stand for."""
+    if not node.is_loop:
+        return (value.type,)
+    item = _elements(value)
+    if len(node.names) == 1:
+        return (item,)
+    unpacked = parts.unpack(item, len(node.names), None, node.place, sure=True)
+    return unpacked.fields if isinstance(unpacked, Tuple) else ()
 
 
 def _tuple_of(made: tuple[Expr | Spread, ...]) -> ExprType:

@@ -18,7 +18,16 @@ from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import LIMIT, FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
-from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part
+from hydro_core.functions.tree import (
+    Const,
+    Expr,
+    IfElse,
+    Make,
+    Op,
+    Param,
+    Part,
+    function_node,
+)
 
 _BINARY: dict[type[ast.operator], Any] = {
     ast.Add: "+",
@@ -108,7 +117,8 @@ class Expressions(FunctionReading):
                 body = self.call_of(binding, call, inner)
                 if not self.is_pure(call, inner):
                     scope.forget_changeable()
-                return Inner(tuple(p.name for p in names.values()), body, self.place(node))
+                own = tuple(p.name for p in names.values())
+                return function_node(own, body, self.place(node))
             case Foreign(name):
                 scope.forget_changeable()
                 return Op(f"?{name}", (), place=self.place(node))
@@ -119,7 +129,7 @@ class Expressions(FunctionReading):
 
     def _wrapped(self, node: ast.expr, scope: Scope, body: Any) -> Expr:
         name = scope.new("x")
-        return Inner((name,), body(Param(name)), self.place(node))
+        return function_node((name,), body(Param(name)), self.place(node))
 
     def read_Attribute(self, node: ast.Attribute, scope: Scope) -> Expr:  # noqa: N802
         """A field; or an attribute of a class or module."""

@@ -19,19 +19,7 @@ from hydro_core.functions.fold import Fold, children, nodes
 from hydro_core.functions.library.meanings import formatted
 from hydro_core.functions.library.operations import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Make,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType
 
 MAX_DEPTH = 150
@@ -151,9 +139,9 @@ def _shown_names(names: Iterable[str]) -> Mapping[str, str]:
 def _names(tree: Expr) -> Iterator[str]:
     for node in nodes(tree):
         match node:
-            case Param(name) | Let(name):
+            case Param(name):
                 yield name
-            case Comprehension(targets=names) | Inner(names):
+            case Bind(names=names):
                 yield from names
 
 
@@ -327,24 +315,28 @@ class Syntax(Fold[None, ast.expr]):
                 keys = (None if name is None else ast.Constant(value=name) for name in node.names)
                 return ast.Dict(keys=[*keys], values=[*map(self.expr, children(node))])
 
-    def _comprehension(self, node: Comprehension, around: None) -> ast.expr:
-        names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.targets]
+    def _bind(self, node: Bind, around: None) -> ast.expr:
+        match node.kind:
+            case "function":
+                return self.function(node.names, node.body)
+            case "let":
+                return called(self.function(node.names, node.body), self.expr(node.value))
+            case kind:
+                return self.loop(node, kind)
+
+    def loop(self, node: Bind, kind: str) -> ast.expr:
+        """A comprehension of that kind."""
+        names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.names]
         target = names[0] if len(names) == 1 else ast.Tuple(elts=names, ctx=ast.Store())
         loop = ast.comprehension(
             target=target,
-            iter=self.expr(node.source),
+            iter=self.expr(node.value),
             ifs=list(map(self.expr, node.conditions)),
             is_async=0,
         )
         made = {"list": ast.ListComp, "set": ast.SetComp, "generator": ast.GeneratorExp}
-        found: ast.expr = made[node.kind](elt=self.expr(node.element), generators=[loop])
+        found: ast.expr = made[kind](elt=self.expr(node.body), generators=[loop])
         return found
-
-    def _inner(self, node: Inner, around: None) -> ast.expr:
-        return self.function(node.params, node.body)
-
-    def _let(self, node: Let, around: None) -> ast.expr:
-        return called(self.function((node.name,), node.body), self.expr(node.value))
 
 
 def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:

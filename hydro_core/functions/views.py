@@ -17,19 +17,7 @@ from hydro_core.functions.fields import made_field
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import nodes
 from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Make,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
@@ -177,16 +165,12 @@ def seen(fn: Fn, view: View) -> Expr | None:
 
 def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
     """The expression with parameters replaced; fields of what is made on the spot are taken."""
-    found: Expr
     match tree:
         case Param(name):
             return bound.get(name, tree)
-        case Comprehension(targets=names) | Inner(params=names):
-            found = _inside(tree, {n: e for n, e in bound.items() if n not in names})
-            return found
-        case Let(name, value, body):
-            inner = {n: e for n, e in bound.items() if n != name}
-            return replace(tree, value=substituted(value, bound), body=substituted(body, inner))
+        case Bind(names=names, value=value):
+            inner: Bind = _inside(tree, {n: e for n, e in bound.items() if n not in names})
+            return replace(inner, value=substituted(value, bound))
         case _:
             return _taken(_inside(tree, bound))
 

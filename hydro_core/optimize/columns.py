@@ -35,7 +35,7 @@ from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children
-from hydro_core.functions.tree import Comprehension, Expr, Inner, Let, Param, Part
+from hydro_core.functions.tree import Bind, Expr, Param, Part
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.item import Row
 
@@ -260,9 +260,9 @@ def _only_columns(tree: Expr, row: str, found: set[str]) -> bool:
         case Part(Param(name), str() as column) if name == row:
             found.add(column)
             return True
-        case Param(name) | Let(name=name) if name == row:
+        case Param(name) if name == row:
             return False
-        case Comprehension(targets=names) | Inner(params=names) if row in names:
+        case Bind(names=names) if row in names:
             return False
         case _:
             return all(_only_columns(part, row, found) for part in children(tree))

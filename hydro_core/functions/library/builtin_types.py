@@ -25,7 +25,7 @@ from hydro_core.functions.library.entry import (
     CallSite,
 )
 from hydro_core.functions.library.operators import binary, is_ordered
-from hydro_core.functions.tree import Comprehension, Expr, Make, Op
+from hydro_core.functions.tree import Bind, Expr, Make, Op
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import (
     BINARY,
@@ -110,8 +110,8 @@ def _length(expr: Expr) -> int | None:
             return None if None in lengths else min(n for n in lengths if n is not None)
         case Make("list") if expr.fields is not None:
             return len(expr.fields)
-        case Comprehension(conditions=()) if expr.kind != "set":
-            return _length(expr.source)
+        case Bind("list" | "generator", value=source, conditions=()):
+            return _length(source)
         case _:
             return None
 

@@ -1,5 +1,5 @@
-"""Trees as deployments of formats 4 and 5 have them: tuples, rows and lists had a node each then,
-and in 4 so had each kind of operation.
+"""Trees as deployments of formats 4 to 6 have them: a name with a value, a loop and a function had
+a node each then, before 6 so had tuples, rows and lists, and in 4 each kind of operation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.functions import text
 
 TREES = [
     tree
-    for number in (4, 5)
+    for number in (4, 5, 6)
     for tree in json.loads(
         (Path(__file__).parent / f"trees_of_format_{number}.json").read_text("utf-8")
     )
