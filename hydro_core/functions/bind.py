@@ -50,6 +50,7 @@ from hydro_core.functions.tree import (
     Spread,
     is_function,
 )
+from hydro_core.functions.totality import certainty
 from hydro_core.functions.typing_calls import call as call_type
 from hydro_core.functions.typing_calls import method as method_type
 from hydro_core.types.item import (
@@ -79,12 +80,18 @@ class BoundParameter:
 class BoundFunction:
     """A function over what it is applied to."""
 
+    params: tuple[str, ...]
     tree: Expr | None
     """With the types of all expressions."""
     raw: ExprType
     """The type of the result as it is computed."""
     result: ItemType
     """The type of the result, as it is declared, or else is known."""
+
+    def may_fail(self, *, there: bool = False) -> bool:
+        """Whether it may have no value; of what is not null only, if that is `there`."""
+        known = tuple(map(Param, self.params)) if there else ()
+        return self.tree is None or not certainty(SameTree(self.tree), known).has_value
 
 
 def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunction:
@@ -99,10 +106,11 @@ def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunc
     """The function, applied to what may be no items."""
     _check_count(fn, inputs, spread=spread)
     if fn.tree is None:
-        return BoundFunction(None, fn.returns or ANY, fn.returns or OPEN)
+        return BoundFunction(fn.params, None, fn.returns or ANY, fn.returns or OPEN)
     types = tuple(argument.type for argument in arguments_of(fn, inputs) or ())
     tree = _typed(SameTree(fn.tree), fn.params, types)
-    return BoundFunction(tree, tree.type, fn.returns or as_item(tree.type, fn.tree.place))
+    result = fn.returns or as_item(tree.type, fn.tree.place)
+    return BoundFunction(fn.params, tree, tree.type, result)
 
 
 @lru_cache(maxsize=4096)
