@@ -6,7 +6,8 @@ lists, and before format 5, each kind of operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from hydro_core.functions.expressions import part_of
 from hydro_core.functions.kinds import Place
@@ -21,6 +22,7 @@ from hydro_core.functions.tree import (
     Spread,
     function_node,
 )
+from hydro_core.functions.views import MISSING, at_path
 
 Keywords = tuple[tuple[str, Expr], ...]
 
@@ -28,6 +30,15 @@ Keywords = tuple[tuple[str, Expr], ...]
 def node_of(name: str) -> Callable[..., Expr]:
     """What makes the node of today of such a one, given its parts in their order, and its place."""
     return _NODES[name]
+
+
+def view_of(record: Sequence[Any]) -> Expr:
+    """What a view makes, which was no tree."""
+    path, parts, names, missing, _ = record
+    if missing:
+        return MISSING
+    made = tuple(map(view_of, parts))
+    return Make("row" if names else "tuple", made, tuple(names)) if made else at_path(path)
 
 
 def _row(parts: tuple[tuple[str, Expr] | Spread, ...], place: Place) -> Make:

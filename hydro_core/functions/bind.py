@@ -37,6 +37,7 @@ from hydro_core.functions.library import typing_parts as parts
 from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.library.operators import merged
 from hydro_core.functions.scope import FORMAT, RAISE
+from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (
     Bind,
     Const,
@@ -50,7 +51,6 @@ from hydro_core.functions.tree import (
     Spread,
     is_function,
 )
-from hydro_core.functions.totality import certainty
 from hydro_core.functions.typing_calls import call as call_type
 from hydro_core.functions.typing_calls import method as method_type
 from hydro_core.types.item import (

@@ -28,7 +28,7 @@ ATTRIBUTE = " attribute"
 FORMATTED = " formatted"
 """No program can write these names."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
-_OPERATORS: dict[str, Callable[[], Any]] = {
+OPERATORS: Mapping[str, type[ast.AST]] = {
     "+": ast.Add,
     "-": ast.Sub,
     "*": ast.Mult,
@@ -58,6 +58,7 @@ _OPERATORS: dict[str, Callable[[], Any]] = {
     "+x": ast.UAdd,
     "~x": ast.Invert,
 }
+"""Their syntax, by the names that they have in trees."""
 
 
 def function_of(
@@ -245,16 +246,17 @@ class Syntax(Fold[None, ast.expr]):
 
     def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
         """An operation as Python's syntax has it."""
+        syntax: Any = OPERATORS[node.name]() if node.name in OPERATORS else None
         match node.family:
             case "unary":
-                return ast.UnaryOp(op=_OPERATORS[node.name](), operand=parts[0])
+                return ast.UnaryOp(op=syntax, operand=parts[0])
             case "binary":
-                return ast.BinOp(left=parts[0], op=_OPERATORS[node.name](), right=parts[1])
+                return ast.BinOp(left=parts[0], op=syntax, right=parts[1])
             case "comparison":
-                ops = [_OPERATORS[op]() for op in node.name.split(",")]
+                ops: list[Any] = [OPERATORS[op]() for op in node.name.split(",")]
                 return ast.Compare(left=parts[0], ops=ops, comparators=parts[1:])
             case "and" | "or":
-                return ast.BoolOp(op=_OPERATORS[node.name](), values=parts)
+                return ast.BoolOp(op=syntax, values=parts)
             case "index":
                 return ast.Subscript(value=parts[0], slice=parts[1], ctx=ast.Load())
             case "slice":

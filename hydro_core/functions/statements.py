@@ -117,7 +117,7 @@ class FunctionReader(Patterns, Displays, Calls):
     def _augmented(self, node: ast.AugAssign, target: ast.Name, scope: Scope, rest: Rest) -> Expr:
         old = self.expr(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
         right = self.expr(node.value, scope)
-        symbol = binary_symbol(node.op)
+        symbol = binary_symbol(node.op) or "@"
         result = Op(symbol, (old, right), place=self.place(node))
         if symbol in ("-", "/", "//", "%", "**", "<<", ">>") or _is_number(right, symbol):
             return self.bind([target], result, scope, rest)

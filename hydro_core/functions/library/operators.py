@@ -31,7 +31,13 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
-from hydro_core.functions.library.entry import CallCost, CallSite, CallTyping, LibraryFunction, TotalityRule
+from hydro_core.functions.library.entry import (
+    CallCost,
+    CallSite,
+    CallTyping,
+    LibraryFunction,
+    TotalityRule,
+)
 from hydro_core.functions.library.meanings import (
     ARITHMETIC,
     COMPARED,
@@ -363,10 +369,7 @@ OPERATORS: Mapping[str, LibraryFunction] = {
         name: LibraryFunction(function, _arithmetic, cost=_before(name))
         for name, function in ARITHMETIC.items()
     },
-    **{
-        name: LibraryFunction(COMPARED[name], _comparison, has_value=_compares)
-        for name in _ORDERS
-    },
+    **{name: LibraryFunction(COMPARED[name], _comparison, has_value=_compares) for name in _ORDERS},
     **{
         name: _knows_nulls(COMPARED[name], _comparison, has_value=_compares)
         for name in COMPARISONS

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hydro_core.artifact.decode import Decoder
+from hydro_core.artifact.older import view_of
 from hydro_core.functions.kinds import Place
 from tests.support.functions import text
 
@@ -29,6 +30,25 @@ def test_a_tree_is_the_one_that_was_written(source: str, record: Any) -> None:
     written, read = text(source).tree, Decoder(NO_TABLES).tree(record)
     assert read == written
     assert _places(read) == _places(written)
+
+
+@pytest.mark.parametrize(
+    ("record", "source"),
+    [
+        ([[], [], [], False, True], "lambda x: x"),
+        ([["n"], [], [], False, False], "lambda x: None if x is None else x.n"),
+        (
+            [[], [[[1], [], [], False, False], [[], [], [], True, False]], [], False, False],
+            "lambda x, missing: (None if x is None else x[1], missing)",
+        ),
+        (
+            [[], [[[], [], [], False, True]], ["a"], False, False],
+            "lambda x: {'a': x}",
+        ),
+    ],
+)
+def test_a_view_of_before_format_7_is_a_tree(record: Any, source: str) -> None:
+    assert view_of(record) == text(source).tree
 
 
 def _places(tree: Any) -> list[Place]:
