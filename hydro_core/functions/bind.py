@@ -8,7 +8,8 @@ every type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -35,7 +36,9 @@ from hydro_core.functions.kinds import (
 )
 from hydro_core.functions.library import typing_parts as parts
 from hydro_core.functions.library.entry import CallSite
+from hydro_core.functions.library.operations import operation
 from hydro_core.functions.library.operators import merged
+from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (
@@ -51,8 +54,6 @@ from hydro_core.functions.tree import (
     Spread,
     is_function,
 )
-from hydro_core.functions.typing_calls import call as call_type
-from hydro_core.functions.typing_calls import method as method_type
 from hydro_core.types.item import (
     OPEN,
     STRING,
@@ -185,9 +186,9 @@ class _Typer(Fold[NamedTypes, Expr]):
             case "unread":
                 found = STRING if node.name == FORMAT else NULL if node.name == RAISE else ANY
             case "method":
-                found = method_type(call.args[0].type, call.site())
+                found = _method_type(call.args[0].type, call.site())
             case _:
-                found = call_type(call.site())
+                found = _call_type(call.site())
         return replace(node, args=call.args, keywords=call.keywords, type=found)
 
     def _if_else(self, node: IfElse, around: NamedTypes) -> Expr:
@@ -277,6 +278,42 @@ class _Call:
         self.args = tuple(applied if a is function else a for a in self.args)
         self.keywords = tuple((k, applied if a is function else a) for k, a in self.keywords)
         return body.type
+
+
+def _call_type(site: CallSite) -> ExprType:
+    """The kind of the call's result."""
+    entry = operation(site.name)
+    if entry is None:
+        return ANY
+    _refuse_functions(site, entry.functions)
+    return entry.result(site)
+
+
+def _method_type(base: ExprType, site: CallSite) -> ExprType:
+    """The kind of `base.name(…)`."""
+    if is_open(base):
+        return computed_of(base)
+    if isinstance(base, Row) and base.column(site.name) is not None:
+        raise site.problem(
+            f"the column `{site.name}` is not a method", "read it without parentheses"
+        )
+    known = {name: entry for name, entry in members_of(base).items() if entry.takes is not None}
+    if site.name in known:
+        _refuse_functions(site)
+        return known[site.name].result(base, site)
+    near = difflib.get_close_matches(site.name, known, 1)
+    raise site.problem(
+        f"{base} has no method `{site.name}`", f"did you mean `.{near[0]}`?" if near else None
+    )
+
+
+def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
+    """Refuses functions where values are meant."""
+    for which, kind in (*enumerate(site.args), *site.keywords.items()):
+        if kind == FUNCTION and which not in but:
+            shown = f"argument {which + 1}" if isinstance(which, int) else f"`{which}`"
+            cure = "call it: `f(…)` is a value, `f` a function"
+            raise site.problem(f"{shown} of `{site.name}` is a function, not a value", cure)
 
 
 def _variables(node: Bind, value: Expr) -> tuple[ExprType, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -82,20 +83,35 @@ def function_of(
     return Fn(own, source, params, TreeCall(tree, params), tree, algebra, returns, span, pure=True)
 
 
-class TreeCall:
-    """A callable that compiles its tree when it is first called; it can be pickled."""
+class LateCall(ABC):
+    """A callable that is made when it is first called; it is pickled as what it is made of."""
 
-    __slots__ = ("_compiled", "params", "tree")
-
-    def __init__(self, tree: Expr, params: tuple[str, ...]) -> None:
-        self.tree, self.params = tree, params
-        self._compiled: Callable[..., Any] | None = None
+    __slots__ = ("_made",)
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's result."""
-        if self._compiled is None:
-            self._compiled = compiled(self.tree, self.params)
-        return self._compiled(*arguments)
+        return self.made()(*arguments)
+
+    def made(self) -> Callable[..., Any]:
+        """The function itself."""
+        if not hasattr(self, "_made"):
+            self._made = self._make()
+        return self._made
+
+    @abstractmethod
+    def _make(self) -> Callable[..., Any]: ...
+
+
+class TreeCall(LateCall):
+    """A callable that compiles its tree."""
+
+    __slots__ = ("params", "tree")
+
+    def __init__(self, tree: Expr, params: tuple[str, ...]) -> None:
+        self.tree, self.params = tree, params
+
+    def _make(self) -> Callable[..., Any]:
+        return compiled(self.tree, self.params)
 
     def __reduce__(self) -> tuple[type, tuple[Expr, tuple[str, ...]]]:
         return TreeCall, (self.tree, self.params)
