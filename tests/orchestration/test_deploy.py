@@ -13,7 +13,8 @@ from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
 from hydro_core.optimize.statistics import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import STAGING, Rework, staging_for
+from hydro_core.spark.pipeline.rework import STAGING, Rework
+from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.quality.facts import measure

@@ -24,7 +24,8 @@ from hydro_core.optimize.optimizer import optimize
 from hydro_core.plan.bootstrap import WantedTables, bootstrap
 from hydro_core.plan.planner import plan
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import Rework, deployment, rollback
+from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.start_rework import deployment, rollback
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger import Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE
