@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from hydrotick.quality.facts import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN
 from tests.orchestration.on_a_cluster import OnCluster
 from tests.orchestration.test_pipelines_in_a_store import CHANGED
+from tests.support.standalone import conf_of_driver
 from tests.support.store_server import StoreServer
 
 HOST = "HYDROTICK_TEST_HOST"
@@ -88,6 +90,9 @@ def main(words: list[str]) -> Any:
         socket.gethostname = lambda: os.environ[HOST]
     first = not (home / "program").exists()
     late = OnCluster(StoreServer(url), home, master, many=True)
+    # There is room for two: one that stands still keeps its executors.
+    late.project = replace(late.project, spark_conf={**conf_of_driver(), "spark.cores.max": "2"})
+    late.open()
     if first:
         late.land(IN_TIME, "in_time.parquet")
         late.ran((0, 1))
