@@ -57,7 +57,7 @@ def planned(flows: Flows, flow: FlowAsset, key: str) -> CorrectionPlan:
     Raises:
         HydroError: there is no such tick, or it is not committed (code `state`).
     """
-    from hydro_core.spark.pipeline.rework import first_again
+    from hydro_core.spark.pipeline.start_rework import first_again
 
     calendar = flow.ticks.calendar
     asked = calendar.window_of(key)
@@ -109,7 +109,7 @@ def _corrected(
 ) -> list[TickReport]:
     from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.inputs.arrivals.landings import look_again
-    from hydro_core.spark.pipeline.rework import correction
+    from hydro_core.spark.pipeline.start_rework import correction
 
     pipeline = flows.pipeline(flow)
     seen = (reading or look(flows, flow)).seen

@@ -112,7 +112,7 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"no deployment of `{flow.name}` serves yet",
             f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
         )
-    from hydro_core.spark.pipeline.rework import first_undone
+    from hydro_core.spark.pipeline.start_rework import first_undone
 
     *earlier, _ = runner.pipeline(flow).ledger.programs()
     found = [
@@ -143,7 +143,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.rework import rollback
+    from hydro_core.spark.pipeline.start_rework import rollback
 
     from ..project.serving import fitted
 
@@ -177,7 +177,7 @@ def _pipeline_of(
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves, which nobody else writes to."""
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.rework import deployment
+    from hydro_core.spark.pipeline.start_rework import deployment
 
     serving = runner.pipeline(change.flow)
     pipeline = _target(change, serving, runner)

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import Rework, staging_for
+from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.differing import Differing, differing
 from hydro_core.spark.store.ledger import Commit

@@ -24,11 +24,11 @@ from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
-from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import may_cancel
-from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
-from hydro_core.spark.store.lookup_files import LookupFiles
+from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.large_files import met_in
+from hydro_core.spark.store.lookups.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
