@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hydro_core.analysis.partition.terms import is_exact
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import Remote
@@ -19,7 +19,7 @@ from hydro_core.types.values import ValueProblem
 from ..code_location.mentions import runs_with
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.forgetting import ToForget, WhoseRows, refuse_files, to_forget
 from ..runner.forgetting import forget as forget_rows
@@ -30,9 +30,9 @@ _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5
 
 
-def forget(arguments: Sequence[str]) -> int:
+def forget(options: Asked) -> int:
     """Removes all that a flow has of a person: landed rows, states, outputs, and their history."""
-    options, flow, settings = parsed(_parser(), arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
     found = to_forget(runner, flow, values)
@@ -64,27 +64,6 @@ def forget(arguments: Sequence[str]) -> int:
     console.say(f"Copies, backups{kept} and logs are not reached.")
     console.give({**told, "commit": commit, "runs": runs})
     return _NOTHING
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = flow_parser("forget", forget.__doc__)
-    parser.epilog = (
-        "exit codes: 0 done, or nothing is there; 1 refused, or not wanted; 3 with --dry-run: "
-        "there is something to remove"
-    )
-    parser.add_argument(
-        "--where",
-        metavar="[INPUT.]COLUMN=VALUE",
-        action="append",
-        required=True,
-        help="whose rows: the value of a column of the inputs, or of one of them; a text between "
-        "double quotes is that text (repeatable, once for an input)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be removed, and no more"
-    )
-    add_yes(parser)
-    return parser
 
 
 def _values(flow: FlowAsset, runner: TickRunner, texts: Sequence[str]) -> WhoseRows:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
@@ -19,7 +19,7 @@ from hydro_core.validation.same_items import same_items
 from hydro_core.validation.shrink import shrink
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
-from ..project.arguments import flow_parser, number_of, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.runner import TickRunner
 from .show import committed_window
@@ -29,9 +29,9 @@ _FEW = 3
 """So many ticks are named at which there was such a row."""
 
 
-def why(arguments: Sequence[str]) -> int:
+def why(options: Asked) -> int:
     """Shows which landed rows, of which ticks, a row of an output comes from."""
-    options, flow, settings = parsed(_parser(), arguments)
+    flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
@@ -105,35 +105,6 @@ def _there(
         return ()
     ticks = [tick for tick, rows in enumerate(run.run()) if rows]
     return [slices.window(tick) for tick in ticks[-_FEW:]]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = flow_parser("why", why.__doc__)
-    parser.add_argument("output", metavar="OUTPUT", help="an output of the flow")
-    parser.add_argument(
-        "--where",
-        metavar="COLUMN=VALUE",
-        action="append",
-        required=True,
-        help="the value that the row has in a column; `null` is null, and a text between double "
-        "quotes is that text (repeatable)",
-    )
-    parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=number_of("rows", least=0),
-        default=20,
-        help="show at most N rows of each (20)",
-    )
-    parser.add_argument(
-        "--seconds",
-        metavar="N",
-        type=float,
-        default=20.0,
-        help="try so long which of the rows that can matter do (20)",
-    )
-    return parser
 
 
 def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:

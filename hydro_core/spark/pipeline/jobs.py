@@ -48,10 +48,10 @@ from hydro_core.spark.pipeline.searched_tables import SearchedTables
 from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
 from hydro_core.spark.pipeline.without_jobs import as_they_came, empty_tables
 from hydro_core.spark.session.quick import quick_session
-from hydro_core.spark.store.agreeing import KnownItems, Met
 from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
+from hydro_core.spark.store.lookups.search import StoredSearch
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
