@@ -13,13 +13,13 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from hydro_core.machine.locks import lock_at
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import Rework, staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger import Commit
-from hydro_core.spark.store.ledger_lock import lock_at
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 
