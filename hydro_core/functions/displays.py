@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
-from hydro_core.functions.tree import Comprehension, Const, Expr, Make, Op, Param, Part, Spread
+from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Param, Part, Spread
 
 
 class Displays(FunctionReading):
@@ -87,11 +87,11 @@ class Displays(FunctionReading):
         place = self.place(node)
         if others:
             nested = self._comprehension("list", node, others, inner)
-            lists = Comprehension("list", nested, targets, source, conditions, place)
+            lists = Bind("list", targets, source, nested, conditions, place)
             found: Expr = Op(FLATTEN, (lists,), place=place)
         else:
             element = self.expr(node.elt, inner)
-            found = Comprehension(kind, element, targets, source, conditions, place)
+            found = Bind(kind, targets, source, element, conditions, place)
         scope.join_loop(inner, names, self.parts(node, scope))
         return found
 

@@ -1,6 +1,5 @@
-"""How a program can be cut into shards: what `hydrotick partition` answers.
-
-Who forbids to cut a program into shards: where, why, and what would help.
+"""How a program can be cut into shards, or who forbids it, where, why, and what would help: what
+`hydrotick partition` answers.
 """
 
 from __future__ import annotations

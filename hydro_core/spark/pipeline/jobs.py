@@ -52,10 +52,10 @@ from hydro_core.spark.session.sessions import (
     has_few_rows,
     small_ranges_session,
 )
-from hydro_core.spark.store.agreeing import KnownItems, Met
 from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
+from hydro_core.spark.store.lookups.search import StoredSearch
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.searched import StoredSearch
 from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (

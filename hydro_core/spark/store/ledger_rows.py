@@ -40,10 +40,3 @@ def programs_of(commits: Iterable[Commit]) -> tuple[Commit, ...]:
         else:
             served.append(commit.plan)
     return tuple(last[plan] for plan in served)
-
-
-def went_back(before: Commit | None, now: Commit | None) -> bool:
-    """Whether a copy was put in the place of what was there."""
-    if before is None or now is None:
-        return now is None
-    return now.sequence <= before.sequence and now != before
