@@ -53,6 +53,7 @@ def flights(server: StoreServer, master: str, home: Path) -> Iterator[tuple[str,
         spark_master=master,
         spark_conf=conf_of_driver(),
         data_store="s3://landing/data",
+        landing_store="s3://landing/data/landing",
         storage=server.settings,
     )
     land(home / "landed", days=DAYS)

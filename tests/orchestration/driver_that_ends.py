@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from hydrotick.quality.facts import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN
 from tests.orchestration.on_a_cluster import OnCluster
 from tests.orchestration.test_pipelines_in_a_store import CHANGED
+from tests.support.standalone import conf_of_driver
 from tests.support.store_server import StoreServer
 
 HOST = "HYDROTICK_TEST_HOST"
@@ -67,40 +69,42 @@ class SignalsItself:
             os.kill(os.getpid(), self.number)
 
 
-def patiently(work: Callable[[], Any]) -> int:
-    """Does it as soon as nobody else has the lease; gives how often somebody had."""
-    refused = 0
+def patiently(work: Callable[[], Any]) -> float:
+    """Does it as soon as nobody else has the lease; gives when that was, in seconds since 1970."""
     while True:
+        begun = time.time()
         try:
             work()
         except AssertionError as problem:
             if "another writer is at work" not in str(problem):
                 raise
-            refused += 1
-            time.sleep(2)
+            time.sleep(1)
         else:
-            return refused
+            return begun
 
 
 def main(words: list[str]) -> Any:
-    """Does a step, and gives what is there then, and how often the lease was another's."""
+    """Does a step; gives what is there then, when it took the lease, and what is left beside."""
     master, url, home, step = *words[:2], Path(words[2]), words[3]
     if HOST in os.environ:
         socket.gethostname = lambda: os.environ[HOST]
     first = not (home / "program").exists()
     late = OnCluster(StoreServer(url), home, master, many=True)
+    # There is room for two: one that stands still keeps its executors.
+    late.project = replace(late.project, spark_conf={**conf_of_driver(), "spark.cores.max": "2"})
+    late.open()
     if first:
         late.land(IN_TIME, "in_time.parquet")
         late.ran((0, 1))
     if words[4:]:
         SignalsItself(home, words[4], getattr(signal, words[5]))
-    refused = 0
+    begun = 0.0
     if step == "tick":
-        refused = patiently(lambda: late.ran((2, OPEN - 1)))
+        begun = patiently(lambda: late.ran((2, OPEN - 1)))
     elif step == "correct":
         late.land(LATE, "late.parquet")
         late.open()
-        refused = patiently(lambda: late.correct(1))
+        begun = patiently(lambda: late.correct(1))
     elif step == "deploy":
         late.deploy(CHANGED)
     elif step.startswith("compact"):
@@ -110,7 +114,7 @@ def main(words: list[str]) -> Any:
         late.runner.pipeline(late.flow).compact(0)
     told = {**late.by_name}
     assert verify(late.pipeline, measure).problems == ()
-    return [told, refused, beside(late)]
+    return [told, begun, beside(late)]
 
 
 def beside(late: OnCluster) -> list[str]:

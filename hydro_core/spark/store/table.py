@@ -15,11 +15,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import (
-    DeltaTable,
-    PostCommitHookProperties,
-    Schema,
-)
+from deltalake import DeltaTable, PostCommitHookProperties, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -36,6 +32,7 @@ from hydro_core.spark.store.delta_actions import (
     stored_file,
     summed_to,
     summing,
+    with_order,
 )
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
@@ -233,11 +230,12 @@ class StoredTable:
             adds += [self._removing(file) for file in gone]
         elif len(gone) < len(held):
             raise AssertionError(f"{self.path} cannot keep files that have other columns")
+        columns = self.spec.arrow_schema
         with self._one_version(table):
             table.create_write_transaction(
                 adds,
                 "append" if same_columns else "overwrite",
-                Schema.from_arrow(self.spec.arrow_schema),
+                Schema.from_arrow(columns if same_columns else with_order(columns)),
                 commit_properties=said,
                 post_commithook_properties=PostCommitHookProperties(),
             )
