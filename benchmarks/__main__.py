@@ -27,6 +27,7 @@
 | `cluster` | large ticks on two workers with embedded Spark, and the memory of their driver |
 | `object_store` | requests of a tick for a landing in a bucket after 10 and 1,000 files |
 | `store_ticks` | requests and bytes of a tick's tables in a bucket after 10 and 1,000 ticks |
+| `flights_on_a_store` | a day of the flights with all in a bucket, over one in a directory |
 | `ordered` | a late tick of running sums, ranks, sessions, top n with an early one, and by hand |
 | `nexmark` | events a second of processor time of Nexmark's queries |
 | `closure` | the closure of a growing graph by rules with DuckDB from scratch; schedules a second |
@@ -72,6 +73,7 @@ BENCHMARKS = (
     "cluster",
     "object_store",
     "store_ticks",
+    "flights_on_a_store",
     "ordered",
     "nexmark",
     "closure",

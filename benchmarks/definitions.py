@@ -45,7 +45,7 @@ def deployed(home: Path, flows: int) -> None:
         ledger.create()
         tables = {t.name: 1 for t in made.deployment.tables}
         for t in range(TICKS):
-            ledger.append(Commit(t, t, t, made.name, tables, tables, now, now))
+            ledger.append(Commit(t, t, t, made.name, tables, tables, started=now, committed=now))
 
 
 def in_fresh_process(*words: str) -> dict[str, Any]:

@@ -34,9 +34,9 @@ DAYS = 3
 UNITS = ("code", "daemon", "web", "worker")
 BACKFILLS = """
 import sys
-from hydrotick.cli.backfill import backfill
+from hydro_core.cli.main import run_command
 for name in sys.argv[1:]:
-    assert backfill([name]) == 0
+    assert run_command(["backfill", name]) == 0
 """
 
 

@@ -47,6 +47,12 @@ class SparkSettings:
     them then (60,000 in a tick, whose plan is kept and compiled), and what the range before gave at
     most `small_write_rows`."""
 
+    held_rows: int = 1_000_000
+    """So many stored rows, or numbers for each of them, this process holds at once where a table
+    cannot be told of piece by piece: what a log of changes sums up to, what ticks that are computed
+    again have changed, what becomes of an output that is a table. It takes a second and some
+    hundred MiB; executors do what is larger, and take seconds for less."""
+
     guard_reruns: int = 3
     """So often ranges run again because Spark cannot tell what a function gives for some items;
     then the function stays in Python workers for as long as the process lives."""

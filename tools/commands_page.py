@@ -1,17 +1,16 @@
-"""The commands as a page: `docs/commands.md` is what `page()` gives, from their own parsers."""
+"""The commands as a page: `docs/commands.md` is what `page()` gives, from the tables of them."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
-from types import MappingProxyType
+from typing import get_args
 
-from tools.command_lines import names, parser_of
+from hydro_core.cli.command import Command, Topic, Word
+from hydro_core.cli.main import commands
 
 _HEAD = """\
 # Commands
 
-Written from the parsers of the commands by `make docs`. Every command has `--help`. Each exits with
+Written from the tables of commands by `make docs`. Every command has `--help`. Each exits with
 0 on success, 1 when the program or data is at fault, and 2 on misuse; what differs is said below.
 An error names place, operator and cure; under `--format json` it is
 `{"error": {"code", "message", "file", "line", "column", "operator", "help"}}` on standard output
@@ -44,48 +43,42 @@ variable of the same meaning wins.
 | `HYDROTICK_FAILURE_COMMAND` | is told of failed runs, as JSON on its standard input |
 | `HYDROTICK_FAILURE_WEBHOOK` | an address that gets the same by a POST |
 """
-_ABOUT: Mapping[str, str] = MappingProxyType(
-    {
-        "A program by itself": "run check optimize partition lineage graph simulate",
-        "A project": "init test land dev worker demo docs ready completion",
-        "Ticks": "backfill correct accept status metrics show why",
-        "What is deployed": "plan deploy rollback",
-        "Tables": "compact forget copy reset upgrade",
-    }
-)
 
 
 def page() -> str:
     """The whole page, in Markdown."""
-    there = names()
     parts = [_HEAD]
-    for title, listed in {**_ABOUT, "Others": " ".join(_others(there))}.items():
-        found = [name for name in listed.split() if name in there]
-        if found:
-            parts += [f"## {title}\n", *map(_section, found)]
+    for about in get_args(Topic):
+        found = [_section(command) for command in commands().values() if command.about == about]
+        parts += [f"## {about}\n", *found]
     return "\n".join([*parts, _ENVIRONMENT])
 
 
-def _others(there: list[str]) -> list[str]:
-    placed = " ".join(_ABOUT.values()).split()
-    return [name for name in there if name not in placed]
-
-
-def _section(name: str) -> str:
-    parser = parser_of(name)
-    usage = " ".join(parser.format_usage().removeprefix("usage: ").split()).replace(" [-h]", "")
-    actions = [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
-    lines = [f"### {name}\n", f"{parser.description}\n", f"```text\n{usage}\n```\n"]
-    if actions:
-        lines.append(f"| argument | |\n| --- | --- |\n{''.join(map(_row, actions))}")
+def _section(command: Command) -> str:
+    usage = " ".join(command.parser().format_usage().removeprefix("usage: ").split())
+    says = f"{command.does} {command.more}".rstrip()
+    lines = [f"### {command.name}\n", f"{says}\n", f"```text\n{usage.replace(' [-h]', '')}\n```\n"]
+    if command.arguments:
+        lines.append(f"| argument | |\n| --- | --- |\n{''.join(map(_row, command.arguments))}")
+    lines.append(f"{_needs(command)}\n")
+    if command.ends:
+        listed = "; ".join(f"{code}: {means}" for code, means in command.ends)
+        lines.append(f"Exit codes: {listed}.\n")
+    examples = "\n".join(f"hydrotick {line}" for line in command.examples)
+    lines.append(f"```text\n{examples}\n```\n")
     return "\n".join(lines)
 
 
-def _row(action: argparse.Action) -> str:
-    if not action.help:
-        raise ValueError(f"{action.dest} says nothing of itself: give it a `help`")
-    value = action.metavar or (action.choices and "|".join(map(str, action.choices)))
-    shown = str(value or "" if action.nargs != 0 else "")
-    written = " ".join([*(", ".join(action.option_strings) or "",), shown]).strip()
-    says = action.help.replace("|", "\\|")
+def _needs(command: Command) -> str:
+    if command.needs != "a project":
+        return f"Needs {command.needs}."
+    return f"Needs a project, and changes {'it' if command.writes else 'nothing of it'}."
+
+
+def _row(argument: Word) -> str:
+    value = argument.value or "|".join(argument.choices)
+    written = f"{argument.name} {value}" if argument.is_option and value else argument.name
+    if argument.choices and not argument.is_option:
+        written = value
+    says = argument.help.replace("|", "\\|")
     return f"| `{written.replace('|', chr(92) + '|')}` | {says} |\n"

@@ -34,8 +34,8 @@ from hydro_core.catalog.itemwise import FILTER, IDENTITY, RENAME, SELECT, WITH_C
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Const
-from hydro_core.functions.views import ITEM, View, applied, row_view
+from hydro_core.functions.tree import Const, Make
+from hydro_core.functions.views import ITEM, applied, row_view
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.common import common_type
@@ -155,7 +155,7 @@ class _Expansion:
         joined = self._add("met", JOIN, {"on": key, "how": "inner"}, *reads)
         views = tuple(row_view(side.row, side.called) for side in sides)
         item = Row(tuple(replace(f, name=s.called[f.name]) for s in sides for f in s.row.fields))
-        condition = applied(self.node.args["where"], View(parts=views), item)
+        condition = applied(self.node.args["where"], Make("tuple", views), item)
         return self._add("pairs", FILTER, {"f": condition}, joined), sides
 
     def _side(self, i: int, keys: tuple[tuple[str, ...], ...], names: set[str]) -> _Side:

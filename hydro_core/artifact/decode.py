@@ -12,7 +12,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.artifact.functions import ReferenceCall
-from hydro_core.artifact.older import node_of
+from hydro_core.artifact.older import node_of, view_of
 from hydro_core.artifact.records import NODES, SYNTAX
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.internal import operator
@@ -22,7 +22,7 @@ from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Algebra, Fn, whole
 from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Const, Spread
-from hydro_core.functions.views import View, ViewedCall
+from hydro_core.functions.views import ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
@@ -86,8 +86,10 @@ class Decoder:
         self, record: Mapping[str, Any], tree: Any, params: tuple[str, ...]
     ) -> Callable[..., Any]:
         match record["call"]:
+            case {"viewed": [inner, view]}:
+                return ViewedCall(self.functions[inner], self.tree(view))
             case {"view": [inner, view]}:
-                return ViewedCall(self.functions[inner], _view(view))
+                return ViewedCall(self.functions[inner], view_of(view))
             case {"syntax": node, "bindings": bindings}:
                 return TextCall(
                     self._syntax(node), {n: self._bound(b) for n, b in bindings.items()}
@@ -239,11 +241,6 @@ _SCALARS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "timedelta": lambda parts: timedelta(*parts),
 }
-
-
-def _view(record: Sequence[Any]) -> View:
-    path, parts, names, missing, whole = record
-    return View(tuple(path), tuple(map(_view, parts)), tuple(names), missing, whole)
 
 
 def _strata(record: Mapping[str, Any]) -> Strata:

@@ -22,7 +22,6 @@ from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.errors import Span
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const, Expr, Spread
-from hydro_core.functions.views import View
 from hydro_core.ir.graph import Endpoint, Graph
 from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan
 from hydro_core.types import item as items
@@ -94,7 +93,7 @@ class Encoder:
         kind, *parts = stored_call(fn)
         match kind, parts:
             case "view", [inner, view]:
-                return {"view": [self.function(inner), self._view(view)]}
+                return {"viewed": [self.function(inner), self.tree(view)]}
             case "syntax", [node, bindings]:
                 bound = {name: self._bound(name, value) for name, value in bindings.items()}
                 return {"syntax": self._syntax(node), "bindings": bound}
@@ -108,10 +107,6 @@ class Encoder:
             return {"value": self.value(value)}
         _, module, qualname = stored_call(Fn(name, name, (), value))
         return {"reference": [module, qualname]}
-
-    def _view(self, view: View) -> list[Any]:
-        parts = [self._view(part) for part in view.parts]
-        return [list(view.path), parts, list(view.names), view.missing, view.whole]
 
     def _syntax(self, node: Any) -> Any:
         match node:

@@ -14,7 +14,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from hydro_core.artifact.records import FORMAT, READ
 from hydro_core.errors import DataError
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.types.records import as_record, of_record
 
 FOLDER = "deployments"
 _PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
@@ -231,22 +232,21 @@ def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
 def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:
     plan = json.loads(texts[_PLAN])
     decoder = Decoder(plan["tables"])
-    validated = about["validated"]
     return Deployment(
         flow=about["flow"],
         program=WrittenProgram(
             json.loads(texts[_PROGRAM]), decoder.typed(plan["program"]), about.get("params", {})
         ),
         plan=decoder.plan(plan["plan"]),
-        costs=Costs(**about["costs"]),
+        costs=of_record(Costs, about["costs"]),
         explanation=json.loads(texts[_EXPLANATION]),
         notes=tuple(about["notes"]),
         routing=about.get("routing", ""),
-        sharding=_sharding(about.get("sharding")),
+        sharding=of_record(Sharding, about.get("sharding")),
         repeatable=about.get("repeatable", True),
         streams=about["streams"],
         tables=tuple(Table(**{**t, "item": decoder.types[t["item"]]}) for t in plan["stored"]),
-        validated=None if validated is None else Validated(**validated),
+        validated=of_record(Validated, about["validated"]),
         versions=about["versions"],
         format=about["format"],
     )
@@ -255,21 +255,20 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
 def _files(deployment: Deployment) -> dict[str, str]:
     encoder = Encoder()
     program, plan = encoder.typed(deployment.program.typed), encoder.plan(deployment.plan)
-    stored = [{**asdict(t), "item": encoder.type(t.item)} for t in deployment.tables]
+    stored = [{**as_record(t), "item": encoder.type(t.item)} for t in deployment.tables]
     data = {"tables": encoder.tables(), "program": program, "plan": plan, "stored": stored}
-    validated = deployment.validated
     about = {
         "format": FORMAT,
         "flow": deployment.flow,
-        "costs": asdict(deployment.costs),
+        "costs": as_record(deployment.costs),
         "notes": list(deployment.notes),
         "routing": deployment.routing,
         "repeatable": deployment.repeatable,
         # What has no parameters, or shards, is called as it was before there were any.
         **({"params": dict(deployment.program.params)} if deployment.program.params else {}),
-        **({"sharding": asdict(deployment.sharding)} if deployment.sharding else {}),
+        **({"sharding": as_record(deployment.sharding)} if deployment.sharding else {}),
         "streams": dict(deployment.streams),
-        "validated": None if validated is None else asdict(validated),
+        "validated": as_record(deployment.validated),
         "versions": dict(deployment.versions),
     }
     return {
@@ -278,13 +277,6 @@ def _files(deployment: Deployment) -> dict[str, str]:
         _PROGRAM: _json(dict(deployment.program.texts)),
         _ABOUT: _json(about),
     }
-
-
-def _sharding(record: Mapping[str, Any] | None) -> Sharding | None:
-    if record is None:
-        return None
-    on = {name: tuple(fields) for name, fields in record["on"].items()}
-    return Sharding(record["count"], on, tuple(record["replicate"]), record["says"])
 
 
 def _json(value: Any, indent: int | None = 1) -> str:

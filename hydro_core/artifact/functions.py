@@ -13,42 +13,27 @@ from typing import Any
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.from_tree import is_complete
+from hydro_core.functions.from_tree import LateCall, is_complete
 from hydro_core.functions.read import read_callable
 from hydro_core.functions.views import ViewedCall
 
 
-class ReferenceCall:
-    """A callable that is looked up by module and name when it is first called."""
+class ReferenceCall(LateCall):
+    """A callable that is looked up by module and name when it is first called.
 
-    __slots__ = ("_found", "module", "name", "source")
+    Raises:
+        DataError: the function is not there, or is another one (code `state`).
+    """
+
+    __slots__ = ("module", "name", "source")
 
     def __init__(self, module: str, name: str, source: str | None = None) -> None:
         self.module, self.name, self.source = module, name, source
-        self._found: Callable[..., Any] | None = None
-
-    def __call__(self, *arguments: Any) -> Any:
-        """The function's result.
-
-        Raises:
-            DataError: the function is not there, or is another one (code `state`).
-        """
-        return self.found()(*arguments)
-
-    def found(self) -> Callable[..., Any]:
-        """The function itself.
-
-        Raises:
-            DataError: it is not there, or is another one (code `state`).
-        """
-        if self._found is None:
-            self._found = self._lookup()
-        return self._found
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
         return ReferenceCall, (self.module, self.name, self.source)
 
-    def _lookup(self) -> Callable[..., Any]:
+    def _make(self) -> Callable[..., Any]:
         try:
             found = resolved(self.module, self.name)
         except (ImportError, AttributeError) as problem:

@@ -1,15 +1,28 @@
-"""Nodes of trees as deployments have them that were written before format 6.
+"""Nodes of trees as deployments have them that were written before format 7.
 
-Tuples, rows and lists had a node each then; before format 5, each kind of operation, too.
+A name with a value, a loop and a function had a node each then; before format 6, tuples, rows and
+lists, and before format 5, each kind of operation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from hydro_core.functions.expressions import part_of
 from hydro_core.functions.kinds import Place
-from hydro_core.functions.tree import Const, Expr, Make, Op, Part, Spread
+from hydro_core.functions.tree import (
+    Bind,
+    BindKind,
+    Const,
+    Expr,
+    Make,
+    Op,
+    Part,
+    Spread,
+    function_node,
+)
+from hydro_core.functions.views import MISSING, at_path
 
 Keywords = tuple[tuple[str, Expr], ...]
 
@@ -17,6 +30,15 @@ Keywords = tuple[tuple[str, Expr], ...]
 def node_of(name: str) -> Callable[..., Expr]:
     """What makes the node of today of such a one, given its parts in their order, and its place."""
     return _NODES[name]
+
+
+def view_of(record: Sequence[Any]) -> Expr:
+    """What a view makes, which was no tree."""
+    path, parts, names, missing, _ = record
+    if missing:
+        return MISSING
+    made = tuple(map(view_of, parts))
+    return Make("row" if names else "tuple", made, tuple(names)) if made else at_path(path)
 
 
 def _row(parts: tuple[tuple[str, Expr] | Spread, ...], place: Place) -> Make:
@@ -56,6 +78,21 @@ def _opaque(name: str, args: tuple[Expr, ...], keywords: Keywords, place: Place)
     return Op(f"?{name}", args, keywords, place)
 
 
+def _let(name: str, value: Expr, body: Expr, place: Place) -> Bind:
+    return Bind("let", (name,), value, body, place=place)
+
+
+def _loop(
+    kind: BindKind,
+    element: Expr,
+    targets: tuple[str, ...],
+    source: Expr,
+    conditions: tuple[Expr, ...],
+    place: Place,
+) -> Bind:
+    return Bind(kind, targets, source, element, conditions, place)
+
+
 _NODES: Mapping[str, Callable[..., Expr]] = {
     "Attribute": lambda base, name, place: Part(base, name, True, place),
     "Index": part_of,
@@ -71,4 +108,7 @@ _NODES: Mapping[str, Callable[..., Expr]] = {
     "MakeTuple": lambda parts, place: Make("tuple", parts, place=place),
     "MakeList": lambda parts, kind, place: Make(kind, parts, place=place),
     "MakeRow": _row,
+    "Let": _let,
+    "Comprehension": _loop,
+    "Inner": function_node,
 }

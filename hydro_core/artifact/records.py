@@ -9,13 +9,13 @@ from typing import get_args
 
 from hydro_core.functions.tree import Expr, Spread
 
-FORMAT = 6
+FORMAT = 7
 """The format of what is written. 2: running results are operators. 4: types are text (DDL), and say
 which columns are `not null`. 5: trees have one node for every operation. 6: and one
-for tuples, rows, lists and sets.
+for tuples, rows, lists and sets. 7: and one for what has variables.
 """
 
-READ = (3, 4, 5, 6)
+READ = (3, 4, 5, 6, 7)
 """The formats that are read; any other is refused."""
 
 NODES: Mapping[str, type] = MappingProxyType({t.__name__: t for t in (*get_args(Expr), Spread)})

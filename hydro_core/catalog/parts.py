@@ -17,7 +17,7 @@ from hydro_core.catalog.aggregates import AGGREGATES, AllValues, Kept, argument_
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.tree import Let, Param
+from hydro_core.functions.tree import Bind, Param
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.types.item import DOUBLE, LONG, ItemType, Row
 
@@ -190,7 +190,7 @@ def _of(made: Fn, parts: tuple[str, ...]) -> Fn:
     assert made.tree is not None, f"{made.source} cannot be read"
     tree = made.tree
     for param, column in reversed(list(zip(made.params, parts, strict=True))):
-        tree = Let(param, field_of(Param(ITEM), column), tree)
+        tree = Bind("let", (param,), field_of(Param(ITEM), column), tree)
     return function_of(tree, (ITEM,))
 
 

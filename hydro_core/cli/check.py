@@ -5,38 +5,20 @@ Without a program, every flow of the project: its declaration and its program, a
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import (
-    add_param_argument,
-    add_schema_argument,
-    graph_of,
-    schemas_of,
-)
+from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import compile_graph
-from hydro_core.lang.suffixes import FORMS
 from hydro_core.printing.programs import checked
 
 
-def command(words: Sequence[str]) -> int:
+def command(arguments: Asked) -> int:
     """Parses, types and stratifies a program, or every flow of the project."""
-    parser = argparse.ArgumentParser(prog="hydrotick check", description=command.__doc__)
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        help=f"{FORMS}; without one, all flows of the project",
-    )
-    add_schema_argument(parser)
-    add_param_argument(parser)
-    output.add_format_argument(parser)
-    arguments = parser.parse_args(words)
     if wrong := _misuse(arguments):
-        parser.error(wrong)
+        raise MisuseError(wrong)
     if arguments.file is None:
         from hydro_core.cli.check_project import check_project
 
@@ -51,7 +33,7 @@ def command(words: Sequence[str]) -> int:
     return 0
 
 
-def _misuse(arguments: argparse.Namespace) -> str | None:
+def _misuse(arguments: Asked) -> str | None:
     if arguments.file is not None:
         return None
     if arguments.schema:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hydro_core.analysis.lineage import FieldLineage, SourceField, lineage
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import graph_of, program_parser, schemas_of
+from hydro_core.cli.command import Asked
+from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import compile_graph
 from hydro_core.printing.report import table
 
 
-def command(words: Sequence[str]) -> int:
+def command(arguments: Asked) -> int:
     """Which input fields an output field comes from."""
-    parser = program_parser("lineage", command.__doc__)
-    output.add_format_argument(parser)
-    arguments = parser.parse_args(words)
     graph = graph_of(arguments)
     found = lineage(compile_graph(graph, schemas_of(arguments, graph)).typed)
     if arguments.format == "json":

@@ -1,23 +1,22 @@
 """`hydrotick`: finds the command, and is where errors that a user is meant to read end.
 
-A command is a function of the words after its name, which gives the exit code; the first line of
-its docstring lists it. Those of the core are modules here, those of other packages are entry points
-`hydrotick.commands`.
+Commands are entries of tables: the core's here, those of other packages are what entry points
+`hydrotick.commands` give, a tuple of commands each.
 """
 
 from __future__ import annotations
 
-import argparse
-import ast
+import shutil
 import sys
+import textwrap
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import get_args
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Command, Topic
+from hydro_core.cli.table import COMMANDS
 from hydro_core.errors import HydroError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.faults import fault_of
@@ -26,46 +25,69 @@ PLUGINS = "hydrotick.commands"
 DEBUG = "--debug"
 """Wherever it stands: an error shows where it came from, in Python and in Java."""
 
-COMMANDS: Mapping[str, EntryPoint] = MappingProxyType(
-    {
-        name: EntryPoint(name, f"hydro_core.cli.{name}:command", PLUGINS)
-        for name in (
-            *("run", "check", "optimize", "partition", "lineage", "graph", "rules", "ready"),
-        )
-    }
-)
-"""The commands of the core."""
+_USAGE = "usage: hydrotick [-h] COMMAND ...\n"
+_INDENT = 15
+"""Where the sentences about commands begin in the help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; gives 0, 1 when the program or data is at fault, 2 on misuse."""
     try:
-        return _run(arguments)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        debug = DEBUG in words
+        words = [word for word in words if word != DEBUG]
+        return _guarded(lambda: run_command(words), words, debug)
     finally:
         output.write("")  # what a library printed, such as help, has a reader or has none, too
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = DEBUG in words
-    words = [word for word in words if word != DEBUG]
-    there = commands()
-    name = next((word for word in words if not word.startswith("-")), None)
-    if name is not None and words[0] == name and name in there:
-        return _guarded(lambda: _called(there[name], words[1:]), words, debug)
-    parser = _parser(there)
-    if name is not None and words[0] == name:
-        near = did_you_mean(name, there)
-        parser.error(f"there is no command `{name}`" + (f": {near}" if near else ""))
-    parser.parse_args(words)
-    parser.print_help()
-    return 2
+def run_command(words: Sequence[str]) -> int:
+    """Runs the command that the first word names on the others; gives the exit code.
+
+    Raises:
+        HydroError: what a user is to read.
+        SystemExit: the words are misuse, or help was asked for.
+    """
+    if not words:
+        output.write(_help())
+        return 2
+    name, *after = words
+    command = command_named(name)
+    if command is not None:
+        return command.called(after)
+    if name in ("-h", "--help"):
+        output.write(_help())
+        raise SystemExit(0)
+    output.print_error(f"{_USAGE}hydrotick: error: {_unknown(name)}")
+    raise SystemExit(2)
 
 
-def commands() -> Mapping[str, EntryPoint]:
+def command_named(name: str) -> Command | None:
+    """The command of that name, if there is one."""
+    own = next((command for command in COMMANDS if command.name == name), None)
+    return own or commands().get(name)
+
+
+def commands() -> Mapping[str, Command]:
     """The commands that there are, by name: those of the core, then others."""
-    others = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
-    return {**COMMANDS, **{point.name: point for point in others}}
+    tables = (COMMANDS, *(found for _, found in _tables() if not isinstance(found, Exception)))
+    return {command.name: command for table in tables for command in table}
+
+
+def _tables() -> Iterator[tuple[str, Sequence[Command] | Exception]]:
+    """By the name of each package's entry point its commands, or why they cannot be loaded."""
+    for point in sorted(entry_points(group=PLUGINS), key=lambda point: point.name):
+        try:
+            yield point.name, point.load()
+        except (ImportError, AttributeError) as problem:
+            yield point.name, problem
+
+
+def _unknown(name: str) -> str:
+    near = "" if name.startswith("-") else did_you_mean(name, commands())
+    if name.startswith("-"):
+        return f"there is no option `{name}` before a command"
+    return f"there is no command `{name}`" + (f": {near}" if near else "")
 
 
 def _guarded(run: Callable[[], int], words: Sequence[str], debug: bool) -> int:
@@ -95,49 +117,33 @@ def _style(words: Sequence[str]) -> str:
     return "text"
 
 
-def _called(point: EntryPoint, words: Sequence[str]) -> int:
-    try:
-        command = point.load()
-    except (ImportError, AttributeError) as problem:
-        cure = "install the package that brings it again: what is installed is older or newer"
-        message = f"the command `{point.name}` cannot be loaded: {problem}"
-        raise HydroError.of("config", message, help=cure) from problem
-    return int(command(list(words)) or 0)
-
-
-def _parser(there: Mapping[str, EntryPoint]) -> argparse.ArgumentParser:
-    """The parser of the line before a command, whose help lists the commands."""
-    parser = argparse.ArgumentParser(
-        prog="hydrotick",
-        description="Stateful dataflow programs, run tick by tick.",
-        epilog="`hydrotick COMMAND --help` says what a command takes. With `--debug`, an error "
-        "also shows where it came from, in Python and in Spark.",
+def _help() -> str:
+    """What `hydrotick --help` prints: the commands, by what they are about."""
+    width = shutil.get_terminal_size().columns - 2
+    there = commands()
+    parts = [f"{_USAGE}\nStateful dataflow programs, run tick by tick."]
+    for about in get_args(Topic):
+        listed = [_listed(one, width) for one in there.values() if one.about == about]
+        parts.append("\n".join([f"{about}:", *listed]))
+    parts += [
+        f"The commands `{name}` cannot be loaded: {found}"
+        for name, found in _tables()
+        if isinstance(found, Exception)
+    ]
+    parts.append(
+        textwrap.fill(
+            "`hydrotick COMMAND --help` says what a command takes. With `--debug`, an error also "
+            "shows where it came from, in Python and in Spark.",
+            width,
+        )
     )
-    listed = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, point in there.items():
-        listed.add_parser(name, help=_says(point), add_help=False)
-    return parser
+    return "\n\n".join(parts) + "\n"
 
 
-def _says(point: EntryPoint) -> str:
-    """The first line of a command's docstring."""
-    try:
-        described = _documented(point) or str(point.load().__doc__ or f"from {point.module}")
-    except (ImportError, AttributeError) as problem:
-        return f"cannot be loaded: {problem}"
-    first = described.strip().partition("\n")[0].rstrip(".")
-    return f"{first[:1].lower()}{first[1:]}"
-
-
-def _documented(point: EntryPoint) -> str | None:
-    """The docstring as it stands in the command's module, which is not run: that takes seconds."""
-    found = find_spec(point.module)
-    if found is None or not (found.origin or "").endswith(".py"):
-        return None
-    for node in ast.parse(Path(str(found.origin)).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == point.attr:
-            return ast.get_docstring(node)
-    return None
+def _listed(command: Command, width: int) -> str:
+    says = f"{command.does[:1].lower()}{command.does[1:].rstrip('.')}"
+    first = f"    {command.name} ".ljust(_INDENT)
+    return textwrap.fill(f"{first}{says}", width, subsequent_indent=" " * _INDENT)
 
 
 if __name__ == "__main__":

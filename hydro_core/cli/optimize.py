@@ -4,19 +4,14 @@ unless validating.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hydro_core.catalog.state import PREV
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import (
-    given_params,
-    graph_of,
-    program_parser,
-    schemas_of,
-)
-from hydro_core.cli.stats import add_stats_argument, statistics_of
+from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of
+from hydro_core.cli.stats import statistics_of
 from hydro_core.compile import Compiled, compile_graph, draw, stratified
 from hydro_core.delivery import load_rules
 from hydro_core.errors import DataError, Diagnostic, ProgramError
@@ -28,28 +23,11 @@ from hydro_core.optimize.report import expressions
 from hydro_core.printing.programs import BestPlan, told_plan
 from hydro_core.validation.plans import validate_randomly
 
-FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
 
-
-def command(words: Sequence[str]) -> int:
+def command(arguments: Asked) -> int:
     """The optimized program, its cost before and after."""
-    parser = program_parser("optimize", command.__doc__)
-    output.add_format_argument(parser, FORMATS)
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="the chain of rules to the plan, and the form of what it stores",
-    )
-    add_stats_argument(parser)
-    parser.add_argument(
-        "--validate", type=int, metavar="N", help="run plan and program on N random runs of ticks"
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="fail if something is not incremental"
-    )
-    arguments = parser.parse_args(words)
     if wrong := _misuse(arguments):
-        parser.error(wrong)
+        raise MisuseError(wrong)
     graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
@@ -64,7 +42,7 @@ def command(words: Sequence[str]) -> int:
     return 0
 
 
-def _of_rules(arguments: argparse.Namespace) -> Iterator[Note]:
+def _of_rules(arguments: Asked) -> Iterator[Note]:
     """Notes of rules that go through all that holds, for what may go of it."""
     if not arguments.file.endswith(RULES):
         return
@@ -75,7 +53,7 @@ def _of_rules(arguments: argparse.Namespace) -> Iterator[Note]:
         yield Note(PREV.name, name, reason, cure, rule.span, "all that holds")
 
 
-def _misuse(arguments: argparse.Namespace) -> str | None:
+def _misuse(arguments: Asked) -> str | None:
     if arguments.explain and arguments.format not in {"text", "json"}:
         return "--explain goes with --format text or json"
     if arguments.validate is not None and arguments.validate < 1:

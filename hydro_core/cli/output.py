@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -15,18 +14,6 @@ from hydro_core.types.json import json_text
 
 UNREAD = 128 + signal.SIGPIPE
 """What a shell says of a program whose reader has left."""
-
-
-def add_format_argument(
-    parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")
-) -> None:
-    """Declares `--format`, of which the first is the default."""
-    parser.add_argument(
-        "--format",
-        choices=formats,
-        default=formats[0],
-        help=f"how it is printed (default: {formats[0]})",
-    )
 
 
 def print_text(text: str) -> None:

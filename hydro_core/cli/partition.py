@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import (
-    given_params,
-    graph_of,
-    program_parser,
-    schemas_of,
-)
-from hydro_core.cli.stats import add_stats_argument, statistics_of
+from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of
+from hydro_core.cli.stats import statistics_of
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.delivery import open_program
 from hydro_core.errors import ProgramError
@@ -24,15 +19,10 @@ SHOWN = 2
 """Shards of which the way is shown: it is the same for every number."""
 
 
-def command(words: Sequence[str]) -> int:
+def command(arguments: Asked) -> int:
     """How a program can be cut into shards."""
-    parser = program_parser("partition", command.__doc__)
-    add_on_argument(parser, "judges one choice: the field by which an input is routed")
-    add_stats_argument(parser)
-    output.add_format_argument(parser)
-    arguments = parser.parse_args(words)
     if wrong := wrong_on(arguments):
-        parser.error(wrong)
+        raise MisuseError(wrong)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
     program = compile_graph(graph, schemas_of(arguments, graph))
     typed = program.typed
@@ -48,19 +38,7 @@ def command(words: Sequence[str]) -> int:
     return 0
 
 
-def add_on_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
-    """Declares `--on`."""
-    parser.add_argument(
-        "--on",
-        action="append",
-        default=[],
-        metavar="INPUT=PATH",
-        help=f"{meaning}, as a dotted path; nothing after the `=` is the whole item (repeatable; "
-        "an input that is named twice is routed by both fields)",
-    )
-
-
-def wrong_on(arguments: argparse.Namespace) -> str | None:
+def wrong_on(arguments: Asked) -> str | None:
     """What is wrong with `--on`."""
     wrong = next((text for text in arguments.on if "=" not in text), None)
     return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"

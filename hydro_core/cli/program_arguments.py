@@ -4,42 +4,20 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 
-from hydro_core.errors import DataError, ProgramError, TypeProblem
+from hydro_core.cli.command import Asked
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.params import Params, params_of
-from hydro_core.lang.similar import did_you_mean
-from hydro_core.lang.suffixes import FORMS
+from hydro_core.lang.similar import no_such_input
 from hydro_core.project.yaml_text import value_of
-from hydro_core.types.ddl import DDL, parse_ddl
+from hydro_core.types.ddl import given_schema
 from hydro_core.types.item import ItemType
 
 
-def program_parser(command: str, says: str | None) -> argparse.ArgumentParser:
-    """The parser of `hydrotick COMMAND FILE`, to which the command adds its own options."""
-    parser = argparse.ArgumentParser(prog=f"hydrotick {command}", description=says)
-    parser.add_argument("file", metavar="FILE", help=FORMS)
-    add_schema_argument(parser)
-    add_param_argument(parser)
-    return parser
-
-
-def add_param_argument(parser: argparse.ArgumentParser) -> None:
-    """Declares `--param`."""
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="what a name in the program means, written as in YAML: `100`, `2026-01-01`, `[DE, FR]`"
-        " (repeatable)",
-    )
-
-
-def graph_of(arguments: argparse.Namespace) -> Graph:
+def graph_of(arguments: Asked) -> Graph:
     """The program that FILE names, with the parameters that are given.
 
     Raises:
@@ -48,7 +26,7 @@ def graph_of(arguments: argparse.Namespace) -> Graph:
     return load(arguments.file, given_params(arguments))
 
 
-def given_params(arguments: argparse.Namespace) -> Params:
+def given_params(arguments: Asked) -> Params:
     """The parameters of `--param`; the last one counts where a name is given twice.
 
     Raises:
@@ -71,36 +49,15 @@ def _no_param(message: str) -> ProgramError:
     return ProgramError.of("config", message, help=cure)
 
 
-def add_schema_argument(parser: argparse.ArgumentParser) -> None:
-    """Declares `--schema`."""
-    parser.add_argument(
-        "--schema",
-        action="append",
-        default=[],
-        metavar="NAME=DDL",
-        help="what the items of an input are, in Spark's DDL (repeatable)",
-    )
-
-
-def schemas_of(arguments: argparse.Namespace, graph: Graph) -> Mapping[str, ItemType]:
+def schemas_of(arguments: Asked, graph: Graph) -> Mapping[str, ItemType]:
     """The schemas that were given; each must be one of an input."""
     schemas = {}
     for text in arguments.schema:
         name, equals, ddl = text.partition("=")
         if not equals:
-            raise _wrong(f"`--schema {text}` has no `=`", 'write `--schema NAME="DDL"`')
+            message, cure = f"`--schema {text}` has no `=`", 'write `--schema NAME="DDL"`'
+            raise DataError.of("input", message, help=cure)
         if name not in graph.sources:
-            help_ = (
-                did_you_mean(name, graph.sources) or f"the inputs are {', '.join(graph.sources)}"
-            )
-            raise _wrong(f"`{name}` is not an input", help_)
-        try:
-            schemas[name] = parse_ddl(ddl)
-        except TypeProblem as problem:
-            message = f"the schema of `{name}`: {problem.message}"
-            raise _wrong(message, problem.help or DDL) from None
+            raise no_such_input(name, graph.sources)
+        schemas[name] = given_schema(name, ddl)
     return schemas
-
-
-def _wrong(message: str, help_: str) -> DataError:
-    return DataError.of("input", message, help=help_)

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-
 from hydro_core.cli import output
-from hydro_core.cli.program_arguments import add_param_argument, graph_of
+from hydro_core.cli.command import Asked
+from hydro_core.cli.program_arguments import graph_of
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.print import to_text, unwritable_columns
 
 
-def command(words: Sequence[str]) -> int:
+def command(arguments: Asked) -> int:
     """Prints the operators that rules become, as the program `*.hydro` that means the same."""
-    parser = argparse.ArgumentParser(prog="hydrotick rules", description=command.__doc__)
-    parser.add_argument("file", metavar="FILE", help="rules `*.dl`")
-    parser.add_argument(
-        "--to", choices=("hydro",), default="hydro", help="the form (default: hydro)"
-    )
-    add_param_argument(parser)
-    output.add_format_argument(parser)
-    arguments = parser.parse_args(words)
     graph = graph_of(arguments)
     _refuse_words_of_python(graph)
     text = to_text(graph)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
-from hydro_core.cli.partition import add_on_argument, choice_of, wrong_on
-from hydro_core.cli.program_arguments import (
-    add_param_argument,
-    add_schema_argument,
-    given_params,
-)
+from hydro_core.cli.command import Asked, MisuseError
+from hydro_core.cli.partition import choice_of, wrong_on
+from hydro_core.cli.program_arguments import given_params
 from hydro_core.cli.run_files import run_files
-from hydro_core.cli.stats import add_stats_argument, statistics_of
+from hydro_core.cli.stats import statistics_of
 from hydro_core.delivery import GIVEN, NEXT, delivered, load_rules
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load, load_text
 from hydro_core.lang.params import Params, params_of
-from hydro_core.lang.suffixes import FORMS, PROGRAMS
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import settings_of
 from hydro_core.running import calendar_given, run_json
 from hydro_core.settings import Settings
@@ -33,12 +29,10 @@ from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
 
-def command(words: Sequence[str]) -> int:
+def command(arguments: Asked) -> int:
     """Runs a program on ticks and prints its outputs."""
-    parser = _parser()
-    arguments = parser.parse_args(words)
     if wrong := _misuse(arguments):
-        parser.error(wrong)
+        raise MisuseError(wrong)
     options = Options(
         arguments.engine,
         not arguments.no_optimize,
@@ -63,74 +57,7 @@ def command(words: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hydrotick run", description=command.__doc__)
-    parser.add_argument("file", nargs="?", metavar="FILE", help=FORMS)
-    parser.add_argument("--ticks", metavar="T.json", help="the ticks, as JSON")
-    parser.add_argument("--batch", metavar="JOBS.jsonl", help="many programs, a line each")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=PATH[:COLUMN]",
-        help="an input from Parquet, CSV, JSON lines or Delta; COLUMN says in which tick a row is",
-    )
-    parser.add_argument("--every", metavar="1d", help="a tick's length: 15m 1h 1d 1w 1mo")
-    parser.add_argument(
-        "--start", metavar="TIME", help="when tick 0 begins (default: the earliest)"
-    )
-    parser.add_argument("--out", metavar="DIR", help="write each output to DIR/NAME/ as Parquet")
-    parser.add_argument(
-        "--ticks-at-once",
-        type=int,
-        metavar="N",
-        help="with --input and --engine spark: N ticks as one job (default: all)",
-    )
-    add_schema_argument(parser)
-    add_param_argument(parser)
-    parser.add_argument(
-        "--deliver",
-        type=_delivery,
-        default=NEXT,
-        metavar="next|given|SEED",
-        help="of rules, with --ticks: when what is asynchronous arrives: in the next tick "
-        "(default), as the ticks say, or by chance from a seed",
-    )
-    parser.add_argument(
-        "--engine",
-        choices=("reference", "spark"),
-        default="reference",
-        help="what computes: the interpreter (default), or Spark",
-    )
-    parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
-    parser.add_argument("--range", action="store_true", help="all ticks as one job")
-    parser.add_argument(
-        "--shards",
-        type=int,
-        metavar="N",
-        help="run N copies of the program side by side, each on its part of the data, and make "
-        "their results one; a program for which this is not the same is refused",
-    )
-    add_on_argument(parser, "with --shards: the field by which an input is routed")
-    parser.add_argument(
-        "--replicate",
-        action="append",
-        default=[],
-        metavar="INPUT",
-        help="with --shards: every shard gets all of this input (repeatable)",
-    )
-    add_stats_argument(parser, "with --shards: ")
-    output.add_format_argument(parser)
-    return parser
-
-
-def _delivery(text: str) -> str:
-    if text not in (NEXT, GIVEN) and not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is neither next, nor given, nor a number")
-    return text
-
-
-def _misuse(arguments: argparse.Namespace) -> str | None:
+def _misuse(arguments: Asked) -> str | None:
     forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
     if sum(forms) != 1:
         return "give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH"
@@ -149,7 +76,7 @@ def _misuse(arguments: argparse.Namespace) -> str | None:
     return wrong_on(arguments) or _wrong_ticks(arguments)
 
 
-def _wrong_ticks(arguments: argparse.Namespace) -> str | None:
+def _wrong_ticks(arguments: Asked) -> str | None:
     if not arguments.ticks and arguments.deliver != NEXT:
         return "--deliver goes with --ticks"
     if arguments.ticks_at_once is None:
@@ -161,7 +88,7 @@ def _wrong_ticks(arguments: argparse.Namespace) -> str | None:
     return None
 
 
-def _cut(arguments: argparse.Namespace) -> ShardingOptions | None:
+def _cut(arguments: Asked) -> ShardingOptions | None:
     if arguments.shards is None:
         return None
     on = choice_of(arguments.on)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options
@@ -33,7 +33,7 @@ from hydro_core.types.item import ItemType
 FileRows = list[dict[str, int]]
 
 
-def run_files(arguments: argparse.Namespace, options: Options) -> int:
+def run_files(arguments: Asked, options: Options) -> int:
     """Runs the ticks that the files hold."""
     every = Every.parse(arguments.every or "1d")
     start = parse_time(arguments.start) if arguments.start else None
@@ -64,7 +64,7 @@ def _on_spark(
     files: Sequence[InputFile],
     given: Mapping[str, ItemType],
     ticks: tuple[Every, datetime | None],
-    arguments: argparse.Namespace,
+    arguments: Asked,
     options: Options,
 ) -> None:
     """The same on Spark, in ranges of ticks; no row passes through this process."""
@@ -105,9 +105,7 @@ def _declared(graph: Graph) -> dict[str, ItemType]:
     return {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
 
 
-def _folders(
-    arguments: argparse.Namespace, program: Compiled, stack: ExitStack
-) -> OutputFolders | None:
+def _folders(arguments: Asked, program: Compiled, stack: ExitStack) -> OutputFolders | None:
     if not arguments.out:
         return None
     return stack.enter_context(OutputFolders(arguments.out, program.typed.outputs))
@@ -143,7 +141,7 @@ def _counts(streams: Mapping[str, Any] | Outputs) -> str:
     return ", ".join(f"{name} {len(items):,}" for name, items in streams.items()) or "nothing"
 
 
-def _report(rows: FileRows, arguments: argparse.Namespace) -> None:
+def _report(rows: FileRows, arguments: Asked) -> None:
     if arguments.format == "json":
         output.print_json({"ticks": rows})
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 
@@ -13,16 +12,6 @@ from hydro_core.project.discover import SETTINGS, project_root
 from hydro_core.storage.remote import DataPlace, is_remote, remote_at
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
-
-
-def add_stats_argument(parser: argparse.ArgumentParser, condition: str = "") -> None:
-    """Declares `--stats`."""
-    parser.add_argument(
-        "--stats",
-        metavar="S.json",
-        help=f"{condition}rows, history and keys of the inputs; or the directory of a pipeline "
-        "that has run",
-    )
 
 
 def statistics_of(path: str | None) -> Statistics:

@@ -8,6 +8,7 @@ Whoever reads a file that others may have written opens it here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from io import RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE, ROWS_AT_ONCE
 from hydro_core.storage.arrow import file_system, names_of, opened
+from hydro_core.storage.places import write_pieces
 from hydro_core.storage.remote import DataPlace
 
 if TYPE_CHECKING:
@@ -102,6 +104,50 @@ def write_parquet_file(rows: pa.Table, file: DataPlace) -> int:
     content = sink.getvalue()
     file.write_bytes(content.to_pybytes())
     return content.size
+
+
+def write_parquet_pieces(pieces: Iterable[pa.Table], file: DataPlace) -> int:
+    """Writes rows that come in pieces, at least one, into a file, and gives its bytes."""
+    return write_pieces(file, _encoded(pieces))
+
+
+def _encoded(pieces: Iterable[pa.Table]) -> Iterator[bytes]:
+    """The bytes of a Parquet file, as its rows come."""
+    sink: Any = _Sink()
+    writer = None
+    for piece in pieces:
+        if writer is None:
+            writer = pq.ParquetWriter(sink, piece.schema)
+        writer.write_table(piece)
+        yield sink.drained()
+    if writer is not None:
+        writer.close()
+    yield sink.drained()
+
+
+class _Sink(RawIOBase):
+    """Takes what is written, to be taken out again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held, self._before = bytearray(), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self._held += content
+        return len(content)
+
+    def tell(self) -> int:
+        return self._before + len(self._held)
+
+    def drained(self) -> bytes:
+        """What was written since this was asked last."""
+        found = bytes(self._held)
+        self._before += len(found)
+        self._held.clear()
+        return found
 
 
 def has_int96(file: Path) -> bool:

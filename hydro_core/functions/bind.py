@@ -8,7 +8,8 @@ every type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -35,24 +36,24 @@ from hydro_core.functions.kinds import (
 )
 from hydro_core.functions.library import typing_parts as parts
 from hydro_core.functions.library.entry import CallSite
+from hydro_core.functions.library.operations import operation
 from hydro_core.functions.library.operators import merged
+from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.scope import FORMAT, RAISE
+from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (
-    Comprehension,
+    Bind,
     Const,
     Expr,
     IfElse,
-    Inner,
-    Let,
     Make,
     Op,
     Param,
     Part,
     SameTree,
     Spread,
+    is_function,
 )
-from hydro_core.functions.typing_calls import call as call_type
-from hydro_core.functions.typing_calls import method as method_type
 from hydro_core.types.item import (
     OPEN,
     STRING,
@@ -80,12 +81,18 @@ class BoundParameter:
 class BoundFunction:
     """A function over what it is applied to."""
 
+    params: tuple[str, ...]
     tree: Expr | None
     """With the types of all expressions."""
     raw: ExprType
     """The type of the result as it is computed."""
     result: ItemType
     """The type of the result, as it is declared, or else is known."""
+
+    def may_fail(self, *, there: bool = False) -> bool:
+        """Whether it may have no value; of what is not null only, if that is `there`."""
+        known = tuple(map(Param, self.params)) if there else ()
+        return self.tree is None or not certainty(SameTree(self.tree), known).has_value
 
 
 def bind(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> BoundFunction:
@@ -100,10 +107,11 @@ def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunc
     """The function, applied to what may be no items."""
     _check_count(fn, inputs, spread=spread)
     if fn.tree is None:
-        return BoundFunction(None, fn.returns or ANY, fn.returns or OPEN)
+        return BoundFunction(fn.params, None, fn.returns or ANY, fn.returns or OPEN)
     types = tuple(argument.type for argument in arguments_of(fn, inputs) or ())
     tree = _typed(SameTree(fn.tree), fn.params, types)
-    return BoundFunction(tree, tree.type, fn.returns or as_item(tree.type, fn.tree.place))
+    result = fn.returns or as_item(tree.type, fn.tree.place)
+    return BoundFunction(fn.params, tree, tree.type, result)
 
 
 @lru_cache(maxsize=4096)
@@ -178,9 +186,9 @@ class _Typer(Fold[NamedTypes, Expr]):
             case "unread":
                 found = STRING if node.name == FORMAT else NULL if node.name == RAISE else ANY
             case "method":
-                found = method_type(call.args[0].type, call.site())
+                found = _method_type(call.args[0].type, call.site())
             case _:
-                found = call_type(call.site())
+                found = _call_type(call.site())
         return replace(node, args=call.args, keywords=call.keywords, type=found)
 
     def _if_else(self, node: IfElse, around: NamedTypes) -> Expr:
@@ -189,14 +197,6 @@ class _Typer(Fold[NamedTypes, Expr]):
         )
         found = join(then.type, otherwise.type, node.place)
         return replace(node, test=test, then=then, otherwise=otherwise, type=found)
-
-    def _let(self, node: Let, around: NamedTypes) -> Expr:
-        value = self.of(node.value, around)
-        body = self.of(node.body, {**around, node.name: value.type})
-        return replace(node, value=value, body=body, type=body.type)
-
-    def _inner(self, node: Inner, around: NamedTypes) -> Expr:
-        raise parts.no_value(node)
 
     def _make(self, node: Make, around: NamedTypes) -> Expr:
         made = tuple(
@@ -215,17 +215,17 @@ class _Typer(Fold[NamedTypes, Expr]):
                 found = SetOf(element) if node.kind == "set" else Array(part(element))
                 return replace(node, type=found)
 
-    def _comprehension(self, node: Comprehension, around: NamedTypes) -> Expr:
-        source = self.of(node.source, around)
-        targets: tuple[ExprType, ...] = (_elements(source),)
-        if len(node.targets) > 1:
-            unpacked = parts.unpack(targets[0], len(node.targets), None, node.place, sure=True)
-            targets = unpacked.fields if isinstance(unpacked, Tuple) else ()
-        inner = {**around, **dict(zip(node.targets, targets, strict=True))}
+    def _bind(self, node: Bind, around: NamedTypes) -> Expr:
+        if node.kind == "function":
+            raise parts.no_value(node)
+        value = self.of(node.value, around)
+        inner = {**around, **dict(zip(node.names, _variables(node, value), strict=True))}
         conditions = tuple(self.of(condition, inner) for condition in node.conditions)
-        element = self.of(node.element, inner)
-        found = SetOf(element.type) if node.kind == "set" else Array(part(element.type))
-        return replace(node, source=source, conditions=conditions, element=element, type=found)
+        body = self.of(node.body, inner)
+        found: ExprType = body.type
+        if node.is_loop:
+            found = SetOf(found) if node.kind == "set" else Array(part(found))
+        return replace(node, value=value, conditions=conditions, body=body, type=found)
 
 
 _TYPER = _Typer()
@@ -245,7 +245,7 @@ class _Call:
         not called.
         """
         family = self._node.family
-        if isinstance(arg, Inner) and family in ("method", "call", "unread"):
+        if is_function(arg) and family in ("method", "call", "unread"):
             return replace(arg, type=FUNCTION)
         if family in ("method", "call") and isinstance(arg, Part) and arg.by_name:
             base = self._typer.of(arg.base, self._around)
@@ -270,14 +270,61 @@ class _Call:
         given_by: dict[str | int, Expr] = dict(self.keywords)
         given_by.update(enumerate(self.args[self._first :]))
         function = given_by.get(which)
-        if not isinstance(function, Inner) or len(function.params) != len(given):
+        if not is_function(function) or len(function.names) != len(given):
             return ANY
-        inner = {**self._around, **dict(zip(function.params, given, strict=True))}
+        inner = {**self._around, **dict(zip(function.names, given, strict=True))}
         body = self._typer.of(function.body, inner)
         applied = replace(function, body=body)
         self.args = tuple(applied if a is function else a for a in self.args)
         self.keywords = tuple((k, applied if a is function else a) for k, a in self.keywords)
         return body.type
+
+
+def _call_type(site: CallSite) -> ExprType:
+    """The kind of the call's result."""
+    entry = operation(site.name)
+    if entry is None:
+        return ANY
+    _refuse_functions(site, entry.functions)
+    return entry.result(site)
+
+
+def _method_type(base: ExprType, site: CallSite) -> ExprType:
+    """The kind of `base.name(…)`."""
+    if is_open(base):
+        return computed_of(base)
+    if isinstance(base, Row) and base.column(site.name) is not None:
+        raise site.problem(
+            f"the column `{site.name}` is not a method", "read it without parentheses"
+        )
+    known = {name: entry for name, entry in members_of(base).items() if entry.takes is not None}
+    if site.name in known:
+        _refuse_functions(site)
+        return known[site.name].result(base, site)
+    near = difflib.get_close_matches(site.name, known, 1)
+    raise site.problem(
+        f"{base} has no method `{site.name}`", f"did you mean `.{near[0]}`?" if near else None
+    )
+
+
+def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
+    """Refuses functions where values are meant."""
+    for which, kind in (*enumerate(site.args), *site.keywords.items()):
+        if kind == FUNCTION and which not in but:
+            shown = f"argument {which + 1}" if isinstance(which, int) else f"`{which}`"
+            cure = "call it: `f(…)` is a value, `f` a function"
+            raise site.problem(f"{shown} of `{site.name}` is a function, not a value", cure)
+
+
+def _variables(node: Bind, value: Expr) -> tuple[ExprType, ...]:
+    """The types of what the variables stand for."""
+    if not node.is_loop:
+        return (value.type,)
+    item = _elements(value)
+    if len(node.names) == 1:
+        return (item,)
+    unpacked = parts.unpack(item, len(node.names), None, node.place, sure=True)
+    return unpacked.fields if isinstance(unpacked, Tuple) else ()
 
 
 def _tuple_of(made: tuple[Expr | Spread, ...]) -> ExprType:

@@ -15,25 +15,22 @@ from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.check import check_expression
-from hydro_core.functions.from_tree import ATTRIBUTE, FORMATTED, called, evaluated
+from hydro_core.functions.from_tree import ATTRIBUTE, FORMATTED, LateCall, called, evaluated
 from hydro_core.functions.python_text import copied
 
 
-class TextCall:
-    """A callable that compiles the checked expression when it is first called."""
+class TextCall(LateCall):
+    """A callable that compiles the checked expression."""
 
-    __slots__ = ("_bindings", "_compiled", "_node")
+    __slots__ = ("_bindings", "_node")
 
     def __init__(self, node: ast.expr, bindings: Mapping[str, Any]) -> None:
         self._node = node
         self._bindings = {name: bindings[name] for name in sorted(_names(node) & set(bindings))}
-        self._compiled: Callable[..., Any] | None = None
 
-    def __call__(self, *arguments: Any) -> Any:
-        """The lambda's result."""
-        if self._compiled is None:
-            self._compiled = compiled(self._node, self._bindings)
-        return self._compiled(*arguments)
+    def _make(self) -> Callable[..., Any]:
+        made: Callable[..., Any] = compiled(self._node, self._bindings)
+        return made
 
     def __reduce__(self) -> tuple[type, tuple[ast.expr, dict[str, Any]]]:
         return TextCall, (self._node, self._bindings)

@@ -11,7 +11,17 @@ from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.registry import ALL_METHODS
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
-from hydro_core.functions.tree import Const, Expr, Inner, Let, Make, Op, Param, Spread
+from hydro_core.functions.tree import (
+    Bind,
+    Const,
+    Expr,
+    Make,
+    Op,
+    Param,
+    Spread,
+    function_node,
+    is_function,
+)
 
 _DEPTH = 30
 """Functions within functions that are read in place."""
@@ -27,7 +37,7 @@ class Calls(Expressions):
         names: dict[str, Local] = {a.arg: Param(scope.new(a.arg)) for a in node.args.args}
         inner = scope.function(names, sees=True)
         params = tuple(n.name for n in names.values() if isinstance(n, Param))
-        found = Inner(params, self.expr(node.body, inner), self.place(node))
+        found = function_node(params, self.expr(node.body, inner), self.place(node))
         if not self.is_pure(node.body, inner):
             scope.forget_changeable()
         return found
@@ -201,7 +211,7 @@ class Calls(Expressions):
         names: dict[str, Local] = {}
         lets: list[tuple[str, Expr]] = []
         for name, value in arguments.items():
-            if is_small(value) or isinstance(value, Inner):
+            if is_small(value) or (is_function(value)):
                 names[name] = value
             else:
                 fresh = scope.new(name)
@@ -216,7 +226,7 @@ class Calls(Expressions):
         if not all(self.is_pure(part, inner) for part in _body_of(function)):
             scope.forget_changeable()
         for fresh, value in reversed(lets):
-            result = Let(fresh, value, result, self.place(node))
+            result = Bind("let", (fresh,), value, result, place=self.place(node))
         return result
 
     def body(self, function: ast.Lambda | ast.FunctionDef, scope: Scope) -> Expr:

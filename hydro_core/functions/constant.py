@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from decimal import InvalidOperation
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.from_tree import Syntax, called, compiled
 from hydro_core.functions.library.operations import OPERATIONS
 from hydro_core.functions.library.registry import OF_TYPES
-from hydro_core.functions.tree import Comprehension, Const, Expr, Inner, Make, Op, Part
+from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Part, is_function
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
@@ -83,7 +82,7 @@ class _Evaluation:
         """The value of a tree."""
         if isinstance(tree, Const):
             return self.limits.made(tree.value)
-        if isinstance(tree, Inner):
+        if is_function(tree):
             raise TypeError("a function is not a constant")
         function = compiled(tree, tuple(names), _Charged(self))
         return self.limits.made(function(*names.values()))
@@ -156,7 +155,7 @@ class _Charged(Syntax):
         match node:
             case (
                 Const(list() | tuple() | dict() | str() | bytes())
-                | Make() | Comprehension()
+                | Make() | Bind(is_loop=True)
             ):  # fmt: skip
                 return self._by(self._evaluation.made, node, found)
             case _:
@@ -180,9 +179,9 @@ class _Charged(Syntax):
         found.keywords = [ast.keyword(arg=n, value=self.expr(value)) for n, value in node.keywords]
         return found
 
-    def _comprehension(self, node: Comprehension, around: None) -> ast.expr:
-        kind = "list" if node.kind == "generator" else node.kind
-        found = super()._comprehension(replace(node, kind=kind), None)
+    def loop(self, node: Bind, kind: str) -> ast.expr:
+        """A comprehension, each of whose items is a step."""
+        found = super().loop(node, "list" if kind == "generator" else kind)
         assert isinstance(found, ast.ListComp | ast.SetComp)
         loop = found.generators[0]
         loop.iter = called(self.held(self._evaluation.each), loop.iter)

@@ -8,55 +8,35 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.fold import nodes
+from hydro_core.functions.from_tree import OPERATORS
 from hydro_core.functions.kinds import Place
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import LIMIT, FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
-from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Make, Op, Param, Part
+from hydro_core.functions.tree import (
+    Const,
+    Expr,
+    IfElse,
+    Make,
+    Op,
+    Param,
+    Part,
+    function_node,
+)
 
-_BINARY: dict[type[ast.operator], Any] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-}
-_UNARY: dict[type[ast.unaryop], Any] = {
-    ast.USub: "-x",
-    ast.UAdd: "+x",
-    ast.Invert: "~x",
-    ast.Not: "not",
-}
-_COMPARE: dict[type[ast.cmpop], Any] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-}
+_SYMBOLS: Mapping[type[ast.AST], str] = {kind: name for name, kind in OPERATORS.items()}
 
 
-def binary_symbol(op: ast.operator) -> Any:
+def binary_symbol(op: ast.operator) -> str | None:
     """The operator as trees write it, None for `@`."""
-    return _BINARY.get(type(op))
+    return _SYMBOLS.get(type(op))
 
 
 class Expressions(FunctionReading):
@@ -108,7 +88,8 @@ class Expressions(FunctionReading):
                 body = self.call_of(binding, call, inner)
                 if not self.is_pure(call, inner):
                     scope.forget_changeable()
-                return Inner(tuple(p.name for p in names.values()), body, self.place(node))
+                own = tuple(p.name for p in names.values())
+                return function_node(own, body, self.place(node))
             case Foreign(name):
                 scope.forget_changeable()
                 return Op(f"?{name}", (), place=self.place(node))
@@ -119,7 +100,7 @@ class Expressions(FunctionReading):
 
     def _wrapped(self, node: ast.expr, scope: Scope, body: Any) -> Expr:
         name = scope.new("x")
-        return Inner((name,), body(Param(name)), self.place(node))
+        return function_node((name,), body(Param(name)), self.place(node))
 
     def read_Attribute(self, node: ast.Attribute, scope: Scope) -> Expr:  # noqa: N802
         """A field; or an attribute of a class or module."""
@@ -165,7 +146,7 @@ class Expressions(FunctionReading):
     def read_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Expr:  # noqa: N802
         """`-x`; of a number it is a number."""
         operand = self.expr(node.operand, scope)
-        op = _UNARY[type(node.op)]
+        op = _SYMBOLS[type(node.op)]
         if op == "-x" and isinstance(operand, Const) and type(operand.value) in (int, float):
             return Const(-operand.value, self.place(node))
         return Op(op, (operand,), place=self.place(node))
@@ -182,7 +163,7 @@ class Expressions(FunctionReading):
         """`a < b < c`."""
         first, second = self.expr(node.left, scope), self.expr(node.comparators[0], scope)
         more = [self.maybe(c, scope) for c in node.comparators[1:]]
-        ops = [_COMPARE[type(op)] for op in node.ops]
+        ops = [_SYMBOLS[type(op)] for op in node.ops]
         return Op(",".join(ops), (first, second, *more), place=self.place(node))
 
     def read_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Expr:  # noqa: N802
@@ -192,8 +173,7 @@ class Expressions(FunctionReading):
         branch = scope.branch()
         values += [self.expr(other, branch) for other in others]
         scope.join(branch)
-        op = "and" if isinstance(node.op, ast.And) else "or"
-        return Op(op, tuple(values), place=self.place(node))
+        return Op(_SYMBOLS[type(node.op)], tuple(values), place=self.place(node))
 
     def read_IfExp(self, node: ast.IfExp, scope: Scope) -> Expr:  # noqa: N802
         """`a if c else b`."""

@@ -12,7 +12,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import failure_of, value_of
 from hydro_core.functions.fold import always, children
 from hydro_core.functions.library.operations import operation
-from hydro_core.functions.tree import Comprehension, Const, Expr, Inner, Let, Op, Param
+from hydro_core.functions.tree import Bind, Const, Expr, Op, Param
 
 
 def check_constants(tree: Expr) -> None:
@@ -48,7 +48,7 @@ def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
     found = known.get(id(tree))
     if found is None:
         match tree:
-            case Param() | Inner() | Let() | Comprehension() | Op("(unpack)" | "(flatten)"):
+            case Param() | Bind() | Op("(unpack)" | "(flatten)"):
                 found = False
             case Op(name, family=family) if family != "method" and operation(name) is None:
                 found = False

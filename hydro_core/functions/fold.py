@@ -11,19 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Generic, TypeVar, assert_never
 
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Make,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 
 Answer = TypeVar("Answer")
 Around = TypeVar("Around")
@@ -33,7 +21,7 @@ Around = TypeVar("Around")
 class Fold(ABC, Generic[Around, Answer]):
     """A question; an answer is made of those for the node's parts, which it asks for by `of`."""
 
-    def of(self, node: Expr, around: Around) -> Answer:  # noqa: PLR0911 - a closed set of cases
+    def of(self, node: Expr, around: Around) -> Answer:
         """The answer for a node."""
         match node:
             case Part():
@@ -48,12 +36,8 @@ class Fold(ABC, Generic[Around, Answer]):
                 return self._make(node, around)
             case IfElse():
                 return self._if_else(node, around)
-            case Let():
-                return self._let(node, around)
-            case Comprehension():
-                return self._comprehension(node, around)
-            case Inner():
-                return self._inner(node, around)
+            case Bind():
+                return self._bind(node, around)
             case _:
                 assert_never(node)
 
@@ -82,16 +66,8 @@ class Fold(ABC, Generic[Around, Answer]):
         """The answer for a tuple, list, set or row."""
 
     @abstractmethod
-    def _let(self, node: Let, around: Around) -> Answer:
-        """The answer for an expression with a variable that has a value."""
-
-    @abstractmethod
-    def _comprehension(self, node: Comprehension, around: Around) -> Answer:
-        """The answer for a loop."""
-
-    @abstractmethod
-    def _inner(self, node: Inner, around: Around) -> Answer:
-        """The answer for a function within the function."""
+    def _bind(self, node: Bind, around: Around) -> Answer:
+        """The answer for what has variables."""
 
 
 def children(node: Expr) -> Iterator[Expr]:
@@ -101,11 +77,11 @@ def children(node: Expr) -> Iterator[Expr]:
             yield from node.operands
         case IfElse(test, then, otherwise):
             yield from (test, then, otherwise)
-        case Let(_, value, body):
-            yield from (value, body)
-        case Comprehension(_, element, _, source, conditions):
-            yield from (source, *conditions, element)
-        case Part(base) | Inner(body=base):
+        case Bind("function", body=body):
+            yield body
+        case Bind(_, _, value, body, conditions):
+            yield from (value, *conditions, body)
+        case Part(base):
             yield base
         case Make(parts=parts):
             yield from (part.value if isinstance(part, Spread) else part for part in parts)
@@ -133,10 +109,10 @@ def always(node: Expr) -> Iterator[Expr]:
             yield values[0]
         case Op(family="comparison"):
             yield from node.args[:2]
-        case Comprehension(source=source):
-            yield source
-        case Inner():
+        case Bind("function"):
             return
+        case Bind(value=value) if node.is_loop:
+            yield value
         case _:
             yield from children(node)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,19 +20,7 @@ from hydro_core.functions.fold import Fold, children, nodes
 from hydro_core.functions.library.meanings import formatted
 from hydro_core.functions.library.operations import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Make,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType
 
 MAX_DEPTH = 150
@@ -40,7 +29,7 @@ ATTRIBUTE = " attribute"
 FORMATTED = " formatted"
 """No program can write these names."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
-_OPERATORS: dict[str, Callable[[], Any]] = {
+OPERATORS: Mapping[str, type[ast.AST]] = {
     "+": ast.Add,
     "-": ast.Sub,
     "*": ast.Mult,
@@ -70,6 +59,7 @@ _OPERATORS: dict[str, Callable[[], Any]] = {
     "+x": ast.UAdd,
     "~x": ast.Invert,
 }
+"""Their syntax, by the names that they have in trees."""
 
 
 def function_of(
@@ -93,20 +83,39 @@ def function_of(
     return Fn(own, source, params, TreeCall(tree, params), tree, algebra, returns, span, pure=True)
 
 
-class TreeCall:
-    """A callable that compiles its tree when it is first called; it can be pickled."""
+class LateCall(ABC):
+    """A callable that is made when it is first called; it is pickled as what it is made of."""
 
-    __slots__ = ("_compiled", "params", "tree")
-
-    def __init__(self, tree: Expr, params: tuple[str, ...]) -> None:
-        self.tree, self.params = tree, params
-        self._compiled: Callable[..., Any] | None = None
+    __slots__ = ("_made",)
+    _made: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's result."""
-        if self._compiled is None:
-            self._compiled = compiled(self.tree, self.params)
-        return self._compiled(*arguments)
+        return self.made(*arguments)
+
+    @property
+    def made(self) -> Callable[..., Any]:
+        """The function itself."""
+        try:
+            return self._made
+        except AttributeError:
+            self._made = self._make()
+            return self._made
+
+    @abstractmethod
+    def _make(self) -> Callable[..., Any]: ...
+
+
+class TreeCall(LateCall):
+    """A callable that compiles its tree."""
+
+    __slots__ = ("params", "tree")
+
+    def __init__(self, tree: Expr, params: tuple[str, ...]) -> None:
+        self.tree, self.params = tree, params
+
+    def _make(self) -> Callable[..., Any]:
+        return compiled(self.tree, self.params)
 
     def __reduce__(self) -> tuple[type, tuple[Expr, tuple[str, ...]]]:
         return TreeCall, (self.tree, self.params)
@@ -151,9 +160,9 @@ def _shown_names(names: Iterable[str]) -> Mapping[str, str]:
 def _names(tree: Expr) -> Iterator[str]:
     for node in nodes(tree):
         match node:
-            case Param(name) | Let(name):
+            case Param(name):
                 yield name
-            case Comprehension(targets=names) | Inner(names):
+            case Bind(names=names):
                 yield from names
 
 
@@ -257,16 +266,17 @@ class Syntax(Fold[None, ast.expr]):
 
     def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
         """An operation as Python's syntax has it."""
+        syntax: Any = OPERATORS[node.name]() if node.name in OPERATORS else None
         match node.family:
             case "unary":
-                return ast.UnaryOp(op=_OPERATORS[node.name](), operand=parts[0])
+                return ast.UnaryOp(op=syntax, operand=parts[0])
             case "binary":
-                return ast.BinOp(left=parts[0], op=_OPERATORS[node.name](), right=parts[1])
+                return ast.BinOp(left=parts[0], op=syntax, right=parts[1])
             case "comparison":
-                ops = [_OPERATORS[op]() for op in node.name.split(",")]
+                ops: list[Any] = [OPERATORS[op]() for op in node.name.split(",")]
                 return ast.Compare(left=parts[0], ops=ops, comparators=parts[1:])
             case "and" | "or":
-                return ast.BoolOp(op=_OPERATORS[node.name](), values=parts)
+                return ast.BoolOp(op=syntax, values=parts)
             case "index":
                 return ast.Subscript(value=parts[0], slice=parts[1], ctx=ast.Load())
             case "slice":
@@ -327,24 +337,28 @@ class Syntax(Fold[None, ast.expr]):
                 keys = (None if name is None else ast.Constant(value=name) for name in node.names)
                 return ast.Dict(keys=[*keys], values=[*map(self.expr, children(node))])
 
-    def _comprehension(self, node: Comprehension, around: None) -> ast.expr:
-        names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.targets]
+    def _bind(self, node: Bind, around: None) -> ast.expr:
+        match node.kind:
+            case "function":
+                return self.function(node.names, node.body)
+            case "let":
+                return called(self.function(node.names, node.body), self.expr(node.value))
+            case kind:
+                return self.loop(node, kind)
+
+    def loop(self, node: Bind, kind: str) -> ast.expr:
+        """A comprehension of that kind."""
+        names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.names]
         target = names[0] if len(names) == 1 else ast.Tuple(elts=names, ctx=ast.Store())
         loop = ast.comprehension(
             target=target,
-            iter=self.expr(node.source),
+            iter=self.expr(node.value),
             ifs=list(map(self.expr, node.conditions)),
             is_async=0,
         )
         made = {"list": ast.ListComp, "set": ast.SetComp, "generator": ast.GeneratorExp}
-        found: ast.expr = made[node.kind](elt=self.expr(node.element), generators=[loop])
+        found: ast.expr = made[kind](elt=self.expr(node.body), generators=[loop])
         return found
-
-    def _inner(self, node: Inner, around: None) -> ast.expr:
-        return self.function(node.params, node.body)
-
-    def _let(self, node: Let, around: None) -> ast.expr:
-        return called(self.function((node.name,), node.body), self.expr(node.value))
 
 
 def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:

@@ -20,12 +20,10 @@ from hydro_core.functions.fold import Fold
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.tree import (
     UNARY,
-    Comprehension,
+    Bind,
     Const,
     Expr,
     IfElse,
-    Inner,
-    Let,
     Make,
     Op,
     Param,
@@ -146,25 +144,24 @@ class _Normal(Fold[_Names, _Named]):
                 made.append(form if name is None else ("column", name, form))
         return _Named((node.kind, *made))
 
-    def _let(self, node: Let, around: _Names) -> _Named:
-        bound = self.of(node.value, around)
-        inner = self.of(node.body, around.inner([(node.name, bound.type)]))
-        return _Named(("let", bound.form, inner.form), inner.type)
-
-    def _comprehension(self, node: Comprehension, around: _Names) -> _Named:
-        source = self.of(node.source, around)
-        element: ItemType = UNKNOWN
-        if isinstance(source.type, Array) and len(node.targets) == 1:
-            element = source.type.element
-        inner = around.inner([(name, element) for name in node.targets])
+    def _bind(self, node: Bind, around: _Names) -> _Named:
+        value = self.of(node.value, around)
+        types: list[ItemType] = [UNKNOWN] * len(node.names)
+        if node.kind == "let":
+            types = [value.type]
+        elif node.is_loop and len(types) == 1 and isinstance(value.type, Array):
+            types = [value.type.element]
+        inner = around.inner(list(zip(node.names, types, strict=True)))
         conditions = tuple(self.form(c, inner) for c in node.conditions)
-        made = self.form(node.element, inner)
-        number = len(node.targets)
-        return _Named(("comprehension", node.kind, number, source.form, conditions, made))
-
-    def _inner(self, node: Inner, around: _Names) -> _Named:
-        inside = around.inner([(name, UNKNOWN) for name in node.params])
-        return _Named(("lambda", len(node.params), self.form(node.body, inside)))
+        body, number = self.of(node.body, inner), len(node.names)
+        match node.kind:
+            case "let":
+                return _Named(("let", value.form, body.form), body.type)
+            case "function":
+                return _Named(("lambda", number, body.form))
+            case kind:
+                form = ("comprehension", kind, number, value.form, conditions, body.form)
+                return _Named(form)
 
 
 _NORMAL = _Normal()

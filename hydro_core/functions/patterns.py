@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
-from hydro_core.functions.tree import Const, Expr, Let, Op, Param, Part
+from hydro_core.functions.tree import Bind, Const, Expr, Op, Param, Part
 
 Rest = Callable[[Scope], Expr]
 """What comes after, in the scope that is left."""
@@ -31,9 +31,8 @@ class Patterns(FunctionReading):
         subject = self.expr(node.subject, scope)
         if not is_small(subject):
             fresh = scope.new("subject")
-            return Let(
-                fresh, subject, self._cases(node, Param(fresh), scope, rest), self.place(node)
-            )
+            cases = self._cases(node, Param(fresh), scope, rest)
+            return Bind("let", (fresh,), subject, cases, place=self.place(node))
         return self._cases(node, subject, scope, rest)
 
     def _cases(self, node: ast.Match, subject: Expr, scope: Scope, rest: Rest) -> Expr:

@@ -20,7 +20,7 @@ from hydro_core.functions.scope import (
     UnreadableError,
     is_small,
 )
-from hydro_core.functions.tree import Const, Expr, IfElse, Let, Make, Op, Param
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param
 
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (
@@ -97,7 +97,7 @@ class FunctionReader(Patterns, Displays, Calls):
             return self._bind_all(_pairs(targets, value), scope, rest)
         name = scope.new("_")
         after = self._bind_all(_pairs(targets, Param(name)), scope, rest)
-        return Let(name, value, after, value.place)
+        return Bind("let", (name,), value, after, place=value.place)
 
     def _bind_all(self, pairs: list[tuple[str, Expr]], scope: Scope, rest: Rest) -> Expr:
         lets: list[tuple[str, Expr]] = []
@@ -112,12 +112,12 @@ class FunctionReader(Patterns, Displays, Calls):
 
     def _let(self, name: str, value: Expr, scope: Scope, rest: Rest) -> Expr:
         fresh = scope.new(name)
-        return Let(fresh, value, rest(scope), value.place)
+        return Bind("let", (fresh,), value, rest(scope), place=value.place)
 
     def _augmented(self, node: ast.AugAssign, target: ast.Name, scope: Scope, rest: Rest) -> Expr:
         old = self.expr(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
         right = self.expr(node.value, scope)
-        symbol = binary_symbol(node.op)
+        symbol = binary_symbol(node.op) or "@"
         result = Op(symbol, (old, right), place=self.place(node))
         if symbol in ("-", "/", "//", "%", "**", "<<", ">>") or _is_number(right, symbol):
             return self.bind([target], result, scope, rest)
@@ -178,7 +178,7 @@ class FunctionReader(Patterns, Displays, Calls):
         if any(isinstance(part, ast.Return) for part in _own([node])):
             known = Op(f"?{label}", (Param(fresh),), place=self.place(node))
             after = IfElse(known, known, after, self.place(node))
-        return Let(fresh, value, after, self.place(node))
+        return Bind("let", (fresh,), value, after, place=self.place(node))
 
 
 def leaves(statements: list[ast.stmt]) -> bool:
@@ -243,5 +243,5 @@ def _pairs(targets: list[ast.expr], value: Expr) -> list[tuple[str, Expr]]:
 
 def _lets(bound: list[tuple[str, Expr]], body: Expr) -> Expr:
     for name, value in reversed(bound):
-        body = Let(name, value, body, value.place)
+        body = Bind("let", (name,), value, body, place=value.place)
     return body

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hydro_core.functions.fields import position
+from hydro_core.functions.fields import step_in
 from hydro_core.functions.fold import Fold
 from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
 from hydro_core.functions.traces import (
@@ -27,12 +27,9 @@ from hydro_core.functions.traces import (
     sources,
 )
 from hydro_core.functions.tree import (
-    Comprehension,
+    Bind,
     Const,
-    Expr,
     IfElse,
-    Inner,
-    Let,
     Make,
     Op,
     Param,
@@ -63,13 +60,13 @@ class Tracer(Fold[TracedNames, Value]):
         inner = base.value if isinstance(base, Maybe) else base
         if not node.by_name:
             return self.shapes.part(base, node.step)
-        kind, place = self.shapes.kind(inner), position(node)
-        if kind == "row" or (kind == "tuple" and place is not None):
-            return self.shapes.part(base, node.step if place is None or kind == "row" else place)
+        step = step_in(self.shapes.kind(inner), node)
+        if step is not None:
+            return self.shapes.part(base, step)
         return NEVER if isinstance(inner, NoValue) else computed(base)
 
     def _op(self, node: Op, around: TracedNames) -> Value:
-        values = [self._argument(a, around) for a in node.operands]
+        values = [self.of(a, around) for a in node.operands]
         found: Value | None = None
         match node.family:
             case "unread":
@@ -193,12 +190,6 @@ class Tracer(Fold[TracedNames, Value]):
                 return parts.get(name)
         return None
 
-    def _argument(self, expr: Expr, names: TracedNames) -> Value:
-        if not isinstance(expr, Inner):
-            return self.of(expr, names)
-        # What it is called with comes from the other arguments, which count anyway.
-        return self.of(expr.body, {**names, **dict.fromkeys(expr.params, Trace())})
-
     def _unread(self, expr: Op, values: list[Value]) -> Value:
         if expr.name == RAISE:
             return NEVER
@@ -213,9 +204,6 @@ class Tracer(Fold[TracedNames, Value]):
             for leaf, kind in leaves(inner, path) if inner is not None else ():
                 if isinstance(kind, Array | Unknown):
                     self.changed.add(InputField(i, leaf))
-
-    def _inner(self, node: Inner, around: TracedNames) -> Value:
-        return self._argument(node, around)
 
     def _make(self, node: Make, around: TracedNames) -> Value:
         match node.kind:
@@ -264,27 +252,34 @@ class Tracer(Fold[TracedNames, Value]):
                     unknown.append(spread)
         return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
 
-    def _comprehension(self, node: Comprehension, around: TracedNames) -> Value:
-        source = self.of(node.source, around)
-        match self.shapes.opened(source):
+    def _bind(self, node: Bind, around: TracedNames) -> Value:
+        inner = {**around, **self._variables(node, around)}
+        for condition in node.conditions:
+            self.of(condition, inner)
+        body = self.of(node.body, inner)
+        if not node.is_loop:
+            return body
+        found = Many(body)
+        return computed(found, self.of(node.value, around)) if node.kind == "set" else found
+
+    def _variables(self, node: Bind, around: TracedNames) -> TracedNames:
+        if node.kind == "function":
+            # What it is called with comes from the other arguments, which count anyway.
+            return dict.fromkeys(node.names, Trace())
+        value = self.of(node.value, around)
+        if node.kind == "let":
+            return {node.names[0]: value}
+        match self.shapes.opened(value):
             case KnownParts("tuple" | "list", parts):
                 item = self.shapes.joined(parts.values())
             case Many(inner):
                 item = inner
             case _:
-                item = computed(source)
-        targets = {node.targets[0]: item}
-        if len(node.targets) > 1:
-            unpacked = self._unpacked(item, len(node.targets), None)
-            targets = {n: self.shapes.part(unpacked, i) for i, n in enumerate(node.targets)}
-        inner_names = {**around, **targets}
-        for condition in node.conditions:
-            self.of(condition, inner_names)
-        found = Many(self.of(node.element, inner_names))
-        return computed(found, source) if node.kind == "set" else found
-
-    def _let(self, node: Let, around: TracedNames) -> Value:
-        return self.of(node.body, {**around, node.name: self.of(node.value, around)})
+                item = computed(value)
+        if len(node.names) == 1:
+            return {node.names[0]: item}
+        unpacked = self._unpacked(item, len(node.names), None)
+        return {n: self.shapes.part(unpacked, i) for i, n in enumerate(node.names)}
 
 
 def _within(value: Value, whole: Value) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from hydro_core.functions.kinds import ANY, ExprType, Place
 
@@ -71,7 +71,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter of the function, or a variable of a comprehension, lambda or `Let` around it."""
+    """A parameter of the function, or a variable of a `Bind` around it."""
 
     name: str
     place: Place = field(default=(0, 0), compare=False)
@@ -178,38 +178,44 @@ class Make:
         return dict(zip(self.names or range(len(whole)), whole, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehension:
-    """`[element for targets in source if c1 if c2]`; several targets unpack the item."""
-
-    kind: Literal["list", "set", "generator"]
-    element: Expr
-    targets: tuple[str, ...]
-    source: Expr
-    conditions: tuple[Expr, ...]
-    place: Place = field(default=(0, 0), compare=False)
-    type: ExprType = field(default=ANY, compare=False, repr=False)
+BindKind = Literal["let", "list", "set", "generator", "function"]
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
-    """A lambda inside the function (a `key=` of `sorted`, `min`, `max`)."""
+class Bind:
+    """Variables, and what is computed with them: all nodes that have any.
 
-    params: tuple[str, ...]
-    body: Expr
-    place: Place = field(default=(0, 0), compare=False)
-    type: ExprType = field(default=ANY, compare=False, repr=False)
+    "let" is `name = value` followed by the body; the value is computed even if nobody reads it. A
+    loop, "list", "set" or "generator", is `[body for names in value if c1 if c2]`; several names
+    unpack the item. "function" is a lambda inside the function (a `key=` of `sorted`, `min`,
+    `max`); nothing is given to it yet, so its value is None.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Let:
-    """`name = value` followed by `body`; the value is computed even if `body` does not read it."""
-
-    name: str
+    kind: BindKind
+    names: tuple[str, ...]
     value: Expr
     body: Expr
+    conditions: tuple[Expr, ...] = ()
     place: Place = field(default=(0, 0), compare=False)
     type: ExprType = field(default=ANY, compare=False, repr=False)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the body is computed for each item of the value."""
+        return self.kind in LOOPS
+
+
+LOOPS = ("list", "set", "generator")
+
+
+def function_node(params: tuple[str, ...], body: Expr, place: Place) -> Bind:
+    """A function within the function."""
+    return Bind("function", params, Const(None), body, place=place)
+
+
+def is_function(node: Expr | None) -> TypeGuard[Bind]:
+    """Whether it is a function within the function."""
+    return isinstance(node, Bind) and node.kind == "function"
 
 
 def constant_of(expr: Expr | None) -> Any:
@@ -230,4 +236,4 @@ class SameTree:
         return id(self.tree)
 
 
-Expr = Const | Param | Part | Op | IfElse | Make | Comprehension | Inner | Let
+Expr = Const | Param | Part | Op | IfElse | Make | Bind

@@ -1,96 +1,30 @@
 """Functions of one item seen as functions of another: a filter of joined rows as one of a side.
 
-A view builds the item that a function expects out of the item that there is; what it cannot know is
-missing. A function that touches nothing missing may be asked earlier, if asking cannot fail: it
-would see items that the program never shows it, those without a partner.
+A view is an expression: the item that a function expects, made out of the item that there is. It is
+that item itself, a field of it, or a tuple or row of such; what it cannot know is missing. A
+function that touches nothing missing may be asked earlier, if asking cannot fail: it would see
+items that the program never shows it, those without a partner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import reduce
 from typing import Any
 
 from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fields import made_field
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import nodes
-from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Make,
-    Op,
-    Param,
-    Part,
-    Spread,
-)
+from hydro_core.functions.fold import children, mentions, nodes
+from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
 ITEM = "x"
-MISSING = Op("?missing", ())
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How to build an item out of another: itself, a field of it, null, or a tuple or row of such
-    parts.
-    """
-
-    path: tuple[int | str, ...] = ()
-    """The way to a field: one step in each item on it."""
-    parts: tuple[View, ...] = ()
-    names: tuple[str, ...] = ()
-    missing: bool = False
-    whole: bool = False
-
-    def __str__(self) -> str:
-        if self.whole:
-            return ITEM
-        if self.missing:
-            return "missing"
-        if self.path:
-            return "".join((ITEM, *(f"[{step!r}]" for step in self.path)))
-        if self.names:
-            named = zip(self.names, self.parts, strict=True)
-            return f"{{{', '.join(f'{name!r}: {part}' for name, part in named)}}}"
-        return f"({', '.join(map(str, self.parts))},)"
-
-    def __call__(self, item: Any) -> Any:
-        """The item that is built."""
-        if self.whole:
-            return item
-        if self.missing:
-            return None
-        if self.path:
-            for step in self.path:
-                item = None if item is None else item[step]
-            return item
-        made = [part(item) for part in self.parts]
-        return RowItem(zip(self.names, made, strict=True)) if self.names else Struct(made)
-
-    def tree(self) -> Expr:
-        """The same as an expression of the parameter `x`."""
-        if self.whole:
-            return Param(ITEM)
-        if self.missing:
-            return MISSING
-        if self.path:
-            found: Expr = Param(ITEM)
-            for step in self.path:
-                found = field_of(found, step)
-            return found
-        made = tuple(part.tree() for part in self.parts)
-        return Make("row" if self.names else "tuple", made, self.names)
-
-
-NO_VIEW = View(missing=True)
+MISSING = Param("missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +32,24 @@ class ViewedCall:
     """The call of a function on what a view makes of an item."""
 
     fn: Fn
-    view: View
+    view: Expr
+    made: TreeCall = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "made", TreeCall(self.view, (ITEM, MISSING.name)))
 
     def __call__(self, item: Any) -> Any:
         """The function's result."""
-        return call_item(self.fn, self.view(item))
+        return call_item(self.fn, _as_item(self.made(item, None)))
+
+
+def _as_item(made: Any) -> Any:
+    """What a view makes of items, as an item."""
+    if type(made) is tuple:
+        return Struct(map(_as_item, made))
+    if type(made) is dict:
+        return RowItem((name, _as_item(value)) for name, value in made.items())
+    return made
 
 
 def field_of(item: Expr, step: int | str) -> Expr:
@@ -113,13 +60,33 @@ def field_of(item: Expr, step: int | str) -> Expr:
     return IfElse(Op("is", (item, Const(None))), Const(None), there)
 
 
-def row_view(row: Row, known: Mapping[str, str]) -> View:
+def at_path(path: Iterable[int | str]) -> Expr:
+    """What stands at the end of a path into the item."""
+    whole: Expr = Param(ITEM)
+    return reduce(field_of, path, whole)
+
+
+def row_view(row: Row, known: Mapping[str, str]) -> Make:
     """A row of that type, its columns from the columns that `known` names."""
-    parts = tuple(View(path=(known[f.name],)) if f.name in known else NO_VIEW for f in row.fields)
-    return View(parts=parts, names=row.names)
+    parts = (at_path([known[n]]) if n in known else MISSING for n in row.names)
+    return Make("row", tuple(parts), row.names)
 
 
-def through(fn: Fn, view: View, item: ItemType) -> Fn | None:
+def _shown(view: Expr) -> str:
+    """The text by which functions of views are known."""
+    match view:
+        case Param(name):
+            return name
+        case IfElse(_, _, Part(base, step)):
+            return f"{_shown(base)}[{step!r}]"
+        case Make("row", names=names):
+            named = zip(names, children(view), strict=True)
+            return f"{{{', '.join(f'{name!r}: {_shown(part)}' for name, part in named)}}}"
+        case _:
+            return f"({', '.join(map(_shown, children(view)))},)"
+
+
+def through(fn: Fn, view: Expr, item: ItemType) -> Fn | None:
     """The function on what there is before the view, items of type `item`; None if it needs more,
     or cannot be read.
     """
@@ -129,45 +96,37 @@ def through(fn: Fn, view: View, item: ItemType) -> Fn | None:
     if is_complete(tree) and not _makes_rows(tree, view):
         return replace(function_of(tree, (ITEM,), like=fn), name=fn.name, over=(item,))
     # the text of the function says what it is, and the view what it is applied to
-    source = f"{fn.source}\nof {view}"
+    source = f"{fn.source}\nof {_shown(view)}"
     called = ViewedCall(fn, view)
     return replace(
         fn, source=source, params=(ITEM,), call=called, tree=tree, over=(item,), pure=False
     )
 
 
-def applied(fn: Fn, view: View, item: ItemType) -> Fn:
+def applied(fn: Fn, view: Expr, item: ItemType) -> Fn:
     """The function on what there is before the view, which has all that it may ask for."""
     found = through(fn, view, item)
     if found is not None:
         return replace(found, over=())
-    source = f"{fn.source}\nof {view}"
+    source = f"{fn.source}\nof {_shown(view)}"
     return replace(
         fn, source=source, params=(ITEM,), call=ViewedCall(fn, view), tree=None, pure=False
     )
 
 
-def _makes_rows(tree: Expr, view: View) -> bool:
+def _makes_rows(tree: Expr, view: Expr) -> bool:
     """Whether the expression takes a row whole that the view makes: it is no row that it writes."""
-    made = [part.tree() for part in _rows_of(view)]
+    made = [part for part in nodes(view) if isinstance(part, Make) and part.kind == "row"]
     return bool(made) and any(part in made for part in nodes(tree))
 
 
-def _rows_of(view: View) -> Iterator[View]:
-    if view.names:
-        yield view
-    for part in view.parts:
-        yield from _rows_of(part)
-
-
-def seen(fn: Fn, view: View) -> Expr | None:
+def seen(fn: Fn, view: Expr) -> Expr | None:
     """The function's expression over the parameter `x`, which the view is built from."""
     if fn.tree is None:
         return None
-    whole = view.tree()
-    bound: Mapping[str, Expr] = {fn.params[0]: whole}
+    bound: Mapping[str, Expr] = {fn.params[0]: view}
     if len(fn.params) > 1:
-        made = whole.fields if isinstance(whole, Make) else None
+        made = view.fields if isinstance(view, Make) else None
         parts = () if made is None else tuple(made.values())
         if len(parts) != len(fn.params):
             return None
@@ -177,23 +136,19 @@ def seen(fn: Fn, view: View) -> Expr | None:
 
 def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
     """The expression with parameters replaced; fields of what is made on the spot are taken."""
-    found: Expr
     match tree:
         case Param(name):
             return bound.get(name, tree)
-        case Comprehension(targets=names) | Inner(params=names):
-            found = _inside(tree, {n: e for n, e in bound.items() if n not in names})
-            return found
-        case Let(name, value, body):
-            inner = {n: e for n, e in bound.items() if n != name}
-            return replace(tree, value=substituted(value, bound), body=substituted(body, inner))
+        case Bind(names=names, value=value):
+            inner: Bind = _inside(tree, {n: e for n, e in bound.items() if n not in names})
+            return replace(inner, value=substituted(value, bound))
         case _:
             return _taken(_inside(tree, bound))
 
 
 def touches_missing(tree: Expr) -> bool:
     """Whether something missing is asked for."""
-    return any(part == MISSING for part in nodes(tree))
+    return mentions(tree, MISSING.name)
 
 
 def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
@@ -234,14 +189,14 @@ def _taken(tree: Expr) -> Expr:
 
 def side_view(
     joined: ItemType, side: ItemType, on: tuple[str, ...] | None, left: bool
-) -> View | None:
+) -> Expr | None:
     """The item of a join out of that of one side; None where their keys have other types."""
     if on is None:
         match joined, side:
             case Tuple((key, _)), Tuple((own, _)) if key == own:
-                value, other = View(path=(1,)), NO_VIEW
-                pair = (value, other) if left else (other, value)
-                return View(parts=(View(path=(0,)), View(parts=pair)))
+                pair = (at_path([1]), MISSING)
+                values = Make("tuple", pair if left else pair[::-1])
+                return Make("tuple", (at_path([0]), values))
             case _:
                 return None
     if not isinstance(joined, Row) or not isinstance(side, Row):

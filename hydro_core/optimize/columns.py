@@ -34,8 +34,8 @@ from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.catalog.variants import Compares, Gives, Meets
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import children
-from hydro_core.functions.tree import Comprehension, Expr, Inner, Let, Param, Part
+from hydro_core.functions.fold import nodes
+from hydro_core.functions.tree import Bind, Param, Part
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.item import Row
 
@@ -250,19 +250,9 @@ def columns_of(fn: Fn) -> ReadColumns:
     """The columns of its row that a function reads; None where it may read others."""
     if fn.tree is None or len(fn.params) != 1:
         return None
-    found: set[str] = set()
-    return frozenset(found) if _only_columns(fn.tree, fn.params[0], found) else None
-
-
-def _only_columns(tree: Expr, row: str, found: set[str]) -> bool:
-    """Whether the row is only asked for columns, which are added to `found`."""
-    match tree:
-        case Part(Param(name), str() as column) if name == row:
-            found.add(column)
-            return True
-        case Param(name) | Let(name=name) if name == row:
-            return False
-        case Comprehension(targets=names) | Inner(params=names) if row in names:
-            return False
-        case _:
-            return all(_only_columns(part, row, found) for part in children(tree))
+    row, parts = Param(fn.params[0]), list(nodes(fn.tree))
+    asked = [p.step for p in parts if isinstance(p, Part) and p.base == row]
+    columns = frozenset(step for step in asked if isinstance(step, str))
+    is_hidden = any(isinstance(p, Bind) and row.name in p.names for p in parts)
+    is_whole = len(asked) < parts.count(row) or any(isinstance(step, int) for step in asked)
+    return None if is_hidden or is_whole else columns

@@ -4,11 +4,9 @@ Inputs of one name and type are one stream. What the rules make one class is equ
 `bisimilar` finds: streams that feed themselves by the same equations. Each may lead to more of the
 other, so they take turns until neither has more to say.
 
-Arguments that may stand for each other where programs are compared.
-
-Functions that rules made ask first whether an item is there, where the program's own would fail: so
-far as both have values, they are the same. A program that does not fail on the past may take over
-from one that did not either.
+Some arguments that are not written the same may stand for each other. Functions that rules made ask
+first whether an item is there, where the program's own would fail: so far as both have values, they
+are the same. A program that does not fail on the past may take over from one that did not either.
 """
 
 from __future__ import annotations

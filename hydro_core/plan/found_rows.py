@@ -14,6 +14,8 @@ from hydro_core.types.item import FieldPath
 
 ZERO: FieldPath = ("\0",)
 """In place of a leaf: the long 0, which a column is in each row. No column has this name."""
+FieldPairs = tuple[tuple[FieldPath, FieldPath], ...]
+"""Leaves of items, each with a leaf of other items."""
 MOST_STEPS = 8
 """A search goes through so many slots at most, and reads all rows of the next one."""
 
@@ -75,9 +77,9 @@ class RowsSinceLate:
     of: LookupSource
     tails: FoundRows
     """The last stored rows of keys."""
-    keys: tuple[tuple[FieldPath, FieldPath], ...]
+    keys: FieldPairs
     """The leaves of a key in a stored row, each with that in a row that comes."""
-    orders: tuple[tuple[FieldPath, FieldPath], ...]
+    orders: FieldPairs
     """The same of what rows are ordered by."""
     descending: bool = False
 
@@ -149,7 +151,7 @@ class RowsUpToNext:
     of: LookupSource
     stored: FoundRows
     """The stored right rows of their keys, which all stay."""
-    keys: tuple[tuple[FieldPath, FieldPath], ...]
+    keys: FieldPairs
     """The leaves of a key in a stored row, each with that in a row that comes."""
     place: tuple[FieldPath, FieldPath]
     """Where the place stands in both."""
@@ -176,12 +178,23 @@ LookupSource = str | DerivedRows
 
 
 @dataclass(frozen=True, slots=True)
-class NotBefore:
-    """Those items alone that do not come before all rows with which they agree."""
+class LookupBounds:
+    """Those items alone that stand, in an order, between two places which the others have: not
+    before the first place of those with which they agree, and not behind the last one.
+    """
 
-    orders: tuple[tuple[FieldPath, FieldPath], ...]
-    """What items are ordered by, each leaf with that of the others."""
+    first: FieldPairs = ()
+    """What items are ordered by, each leaf with that of the others' place; without any there is no
+    first place.
+    """
+    last: FieldPairs = ()
+    """The same of the last place."""
     descending: bool = False
+
+    def __str__(self) -> str:
+        signs = ("<=", ">=") if self.descending else (">=", "<=")
+        sides = zip((self.first, self.last), signs, strict=True)
+        return ", ".join(f"{_name(a)}{sign}{_name(b)}" for side, sign in sides for a, b in side)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +204,12 @@ class Lookup:
     """
 
     by: LookupSource
-    fields: tuple[tuple[FieldPath, FieldPath], ...]
+    fields: FieldPairs
     """Leaves of the stored items, each with the leaf of the other's items that it equals. Without
     any all items are found, where there is another.
     """
-    since: NotBefore | None = None
+    bounds: LookupBounds | None = None
     """Which of these items alone; None: all."""
-    between: FieldPath | None = None
-    """A leaf of the stored items that is a place between the first and the last of the other's; all
-    that stand between the first and the last of a key may be found.
-    """
 
     @staticmethod
     def of(
@@ -229,10 +238,7 @@ class Lookup:
 
     def __str__(self) -> str:
         fields = [f"{_name(mine)}={_name(theirs)}" for mine, theirs in self.fields]
-        if self.since is not None:
-            sign = "<=" if self.since.descending else ">="
-            fields += [f"{_name(mine)}{sign}{_name(theirs)}" for mine, theirs in self.since.orders]
-        fields += [] if self.between is None else [f"{_name(self.between)} between"]
+        fields += [] if self.bounds is None else [str(self.bounds)]
         return f"{self.by}: {', '.join(fields)}"
 
 

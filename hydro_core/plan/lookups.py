@@ -44,8 +44,8 @@ from hydro_core.plan.extremes import ExtremesRead
 from hydro_core.plan.found_rows import (
     FoundRows,
     Lookup,
+    LookupBounds,
     Lookups,
-    NotBefore,
     RowsBefore,
     RowsSinceLate,
 )
@@ -170,7 +170,7 @@ class _Analysis:
                 return None
             step, descending = FoundRows(slot.id, tail), args["descending"]
             late = RowsSinceLate(tail.by, step, of_key, of_order, descending)
-            behind = Lookup(late, of_key, NotBefore(of_order, descending))
+            behind = Lookup(late, of_key, LookupBounds(of_order, descending=descending))
             found |= {behind, _before(FoundRows(slot.id, behind), args, slot.item)}
         return _Rows(frozenset(found))
 

@@ -12,7 +12,15 @@ from dataclasses import replace
 from hydro_core.catalog.classes import History
 from hydro_core.catalog.nearest import TIMES
 from hydro_core.ir.graph import Node
-from hydro_core.plan.found_rows import ROW, FoundRows, Lookup, RowsUpToNext
+from hydro_core.plan.found_rows import (
+    FIRST,
+    LAST,
+    ROW,
+    FoundRows,
+    Lookup,
+    LookupBounds,
+    RowsUpToNext,
+)
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.stored_rows import sides
 from hydro_core.plan.tick_plan import TickPlan
@@ -52,7 +60,8 @@ def next_partners(
         rows = FoundRows(slot.id, of_key)
         by = RowsUpToNext(one.by, rows, of_key.fields, (since, place), forward)
         fields = tuple((left, (ROW, *theirs)) for left, theirs in one.fields)
-        yield replace(one, by=by, fields=fields, between=at)
+        between = LookupBounds(((at, (FIRST,)),), ((at, (LAST,)),))
+        yield replace(one, by=by, fields=fields, bounds=between)
 
 
 def _places(origins: NewRowOrigins, node: Node) -> dict[Lookup, FieldPath]:

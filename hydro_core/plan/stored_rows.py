@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Protocol, assert_never
 
 from hydro_core.analysis.lineage import map_of
@@ -32,7 +33,14 @@ from hydro_core.catalog.variants import Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.plan.found_rows import MOST_STEPS, ZERO, FoundRows, Lookup, LookupSource
+from hydro_core.plan.found_rows import (
+    MOST_STEPS,
+    ZERO,
+    FieldPairs,
+    FoundRows,
+    Lookup,
+    LookupSource,
+)
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
@@ -137,10 +145,20 @@ class StoredRows:
         """A lookup in what an operator gives as one in an input; some fields may not be there."""
         mine = self.through(node, i, self.shared(node, one.mine))
         found = Lookup.of(one.by, mine, one.theirs)
-        if one.between is None or not found.fields:
+        if one.bounds is None or not found.fields:
             return found
-        (between,) = self.through(node, i, self.shared(node, (one.between,)))
-        return replace(found, between=between)
+        first, last = (
+            self._through_pairs(node, i, side) for side in (one.bounds.first, one.bounds.last)
+        )
+        bounds = replace(one.bounds, first=first, last=last) if first or last else None
+        return replace(found, bounds=bounds)
+
+    def _through_pairs(self, node: Node, i: int, orders: FieldPairs) -> FieldPairs:
+        """What an input's items are ordered by, up to the first leaf that is not there."""
+        mine = self.through(node, i, self.shared(node, tuple(own for own, _ in orders)))
+        pairs = zip(mine, orders, strict=True)
+        known = takewhile(lambda pair: pair[0] is not None, pairs)
+        return tuple((own, theirs) for own, (_, theirs) in known if own is not None)
 
     def pairs(self, mine: KeyedStream, other: KeyedStream) -> list[tuple[FieldPath, FieldPath]]:
         """The leaves of the key by which the items of two streams meet, on both sides."""

@@ -6,9 +6,8 @@ read of it is read by all shards then, and the other side of a join stays where 
 A program that no routing serves as a whole is cut at some of its streams. On the far side of a cut
 stands an input, which is routed by itself: the parts are programs that can be cut into shards. What
 the shards have of the stream on the near side is that input: its items are exchanged. A cut right
-behind an input exchanges nothing: every shard reads it, and takes a part for each routing.
-
-How many bytes of a stream an exchange sends in a tick, as the optimizer's cost model expects.
+behind an input exchanges nothing: every shard reads it, and takes a part for each routing. Of
+several ways the one is taken that sends fewest bytes in a tick, by the optimizer's cost model.
 """
 
 from __future__ import annotations

@@ -68,6 +68,12 @@ def is_of_store(said: str) -> bool:
     return _OF_A_STORE.search(said) is not None
 
 
+def is_without_words(said: str) -> bool:
+    """Whether a store refused without saying why, as it does where an answer has no content."""
+    refused = _status(said) in (400, 401, 403) or _REFUSED.search(said) is not None
+    return refused and _CODE.search(said) is None
+
+
 def problem(said: str, url: str, bucket: str, doing: str) -> InfrastructureError:
     """The error for people of what a library says; nothing else of it is kept."""
     code, what, cure = _case(said, bucket, doing)

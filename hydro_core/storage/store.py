@@ -14,7 +14,7 @@ from typing import Any
 
 from hydro_core.storage.credentials import s3_credentials
 from hydro_core.storage.options import for_obstore
-from hydro_core.storage.problems import told
+from hydro_core.storage.problems import is_without_words, told
 from hydro_core.storage.settings import StorageSettings
 
 _LISTED_AT_ONCE = 1_000
@@ -67,6 +67,11 @@ class FileStore:
                 return _stored(self._obstore.head(self._ask, name))
             except FileNotFoundError:
                 return None
+            except self._obstore.exceptions.BaseError as error:
+                if is_without_words(str(error)):
+                    # To this the answer says whether it is the key, the clock or the right.
+                    self._obstore.get(self._ask, name)
+                raise
 
     def exists(self, name: str) -> bool:
         """Whether a file is there."""

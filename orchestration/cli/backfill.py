@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TextIO
 
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.readiness import Ready
-from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..project.logs import are_json, log
 from ..runner.correction import CorrectionPlan, planned
@@ -25,20 +26,9 @@ from ..worker.client import worker_answers
 from .ticking import TickDone, correct_ticks, run_ticks
 
 
-def backfill(arguments: Sequence[str]) -> int:
+def backfill(options: Asked) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    parser = flow_parser("backfill", backfill.__doc__)
-    parser.add_argument(
-        "--from",
-        dest="first",
-        metavar="KEY",
-        help="a committed tick: those from it on are computed again first, as `correct` does it",
-    )
-    parser.add_argument(
-        "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
-    )
-    add_yes(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     ready, last = runner.ready(flow), None
     if options.to:
@@ -51,14 +41,9 @@ def backfill(arguments: Sequence[str]) -> int:
     return 0
 
 
-def correct(arguments: Sequence[str]) -> int:
+def correct(options: Asked) -> int:
     """Computes committed ticks of a flow again, from what is landed now, in one commit."""
-    parser = flow_parser("correct", correct.__doc__)
-    parser.add_argument(
-        "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
-    )
-    add_yes(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     plan = planned(runner, flow, options.first)
     found = _correct(flow, runner, plan, console)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.project.flow_asset import FlowAsset
@@ -23,7 +23,7 @@ from ..copies.restoring import Restorable, read_again
 from ..copies.restoring import restore as put_back
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import add_format, add_yes, flow_named
+from ..project.arguments import flow_named
 from ..project.console import Console
 from ..project.logs import open_logs
 from ..project.project import Project
@@ -34,29 +34,18 @@ from .ticking import record_committed
 _DONE, _UNCHANGED, _CHANGES = 0, 1, 3
 
 
-def copy(arguments: Sequence[str]) -> int:
+def copy(options: Asked) -> int:
     """Copies the project, or one flow, as of the last commits; ticks may run meanwhile."""
-    parser = argparse.ArgumentParser(
-        prog="hydrotick copy",
-        description=copy.__doc__,
-        epilog="A copy of the project has all flows, what they landed themselves, and Dagster's "
-        "records. Another copy to the same directory replaces it, and copies the files that are "
-        "new; of one flow, the directory may not be there yet.",
-    )
-    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow, its tables and ledger")
-    parser.add_argument("to", metavar="DIR", help="where the copy is: a directory, or a URL")
-    add_format(parser)
-    options = parser.parse_args(arguments)
     found = project.current()
     open_logs(found.settings.log_format)
     console = Console(options)
     to = place_at(options.to, found.settings.storage)
     if options.flow is None:
         if str(to) in found.names:
-            parser.error(f"`{to}` is a flow: name a directory behind it, or write ./")
+            raise MisuseError(f"`{to}` is a flow: name a directory behind it, or write ./")
         _copy_project(found, to, console)
         return _DONE
-    flow = flow_named(options.flow, found, parser)
+    flow = flow_named(options.flow, found)
     if isinstance(to, Path):
         _copy_flow(flow, found, to, console)
     else:
@@ -104,30 +93,11 @@ def _copy_project(
     console.give(told, "\n".join(lines))
 
 
-def restore(arguments: Sequence[str]) -> int:
+def restore(options: Asked) -> int:
     """Puts a copy in the place of what is there; the ticks after it are open, and run anew."""
-    parser = argparse.ArgumentParser(
-        prog="hydrotick restore",
-        description=restore.__doc__,
-        epilog="exit codes: 0 done; 1 nothing was changed: the copy is damaged, somebody works on "
-        "a flow, or it was not agreed to; 3 with --dry-run: the copy is whole, and can be restored",
-    )
-    parser.add_argument("copy", metavar="DIR", help="where the copy is: a directory, or a URL")
-    parser.add_argument(
-        "flows",
-        nargs="*",
-        metavar="FLOW",
-        help="these flows alone; without them, the project with Dagster's records",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="read the copy, say what would be done, and no more"
-    )
-    add_yes(parser)
-    add_format(parser)
-    options = parser.parse_args(arguments)
     found, console = project.current(), Console(options)
     open_logs(found.settings.log_format)
-    asked = _asked(options, found, parser)
+    asked = _asked(options, found)
     runner = TickRunner(found.settings)
     if options.dry_run:
         read_again(asked)
@@ -147,9 +117,7 @@ def restore(arguments: Sequence[str]) -> int:
     return _DONE
 
 
-def _asked(
-    options: argparse.Namespace, found: Project, parser: argparse.ArgumentParser
-) -> Restorable:
+def _asked(options: Asked, found: Project) -> Restorable:
     """What is to be restored.
 
     Raises:
@@ -171,7 +139,7 @@ def _asked(
     if not wanted:
         raise _wrong(f"the copy in {at} has no flow of this project", "name another directory")
     for name in wanted:
-        flow_named(name, found, parser)
+        flow_named(name, found)
     order = [flow for flow in readers_first(found.flows) if flow.name in wanted]
     _refuse_ahead(options.copy, note, order, found)
     return Restorable(at, note, tuple(order), whole)

@@ -4,14 +4,14 @@ seeing in them. The flow is that of hydrotick's repository.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError, shown_file
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.storage.remote import DataPlace, Remote
@@ -29,20 +29,16 @@ _SHOWN = 8
 _LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
 
 
-def demo(arguments: Sequence[str]) -> int:
+def demo(options: Asked) -> int:
     """Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta."""
-    parser = argparse.ArgumentParser(prog="hydrotick demo", description=demo.__doc__)
-    parser.add_argument(
-        "--days", type=int, default=_DAYS, help=f"how many days of 2013, from 1 to 365 ({_DAYS})"
-    )
-    days = parser.parse_args(arguments).days
+    days = options.days
     found = project.current()
     flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)
     if flow is None or flow.land is None:
         raise _not_here()
     calendar = flow.ticks.calendar
     if not 1 <= days <= (calendar.count or days):
-        parser.error(f"--days takes 1 to 365, not {days}")
+        raise MisuseError(f"--days takes 1 to 365, not {days}")
     runner = TickRunner(found.settings)
     _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
     _say(f"Landing the data below {_shown(runner.project.landing)} … ", end="")

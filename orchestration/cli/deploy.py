@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from hydro_core.cli.command import Asked
 from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..project import project
-from ..project.arguments import add_yes, flow_parser, number_of, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.again import with_another_jvm
 from ..runner.runner import TickRunner
@@ -32,11 +32,9 @@ NOTHING, CHANGES = 0, 3
 """Exit codes of `plan`; 1 says that the program cannot be deployed."""
 
 
-def plan(arguments: Sequence[str]) -> int:
+def plan(options: Asked) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
-    parser = flow_parser("plan", plan.__doc__)
-    _add_options(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         first = runner.deployments.first(flow)
@@ -50,12 +48,9 @@ def plan(arguments: Sequence[str]) -> int:
     return NOTHING if found.resumes_alike else CHANGES
 
 
-def deploy(arguments: Sequence[str]) -> int:
+def deploy(options: Asked) -> int:
     """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
-    parser = flow_parser("deploy", deploy.__doc__)
-    _add_options(parser)
-    add_yes(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         first = runner.deployments.prepared(flow)
@@ -83,11 +78,9 @@ def deploy(arguments: Sequence[str]) -> int:
     return 0
 
 
-def rollback(arguments: Sequence[str]) -> int:
+def rollback(options: Asked) -> int:
     """Goes back to the deployment before, and computes the ticks since then by its program."""
-    parser = flow_parser("rollback", rollback.__doc__)
-    add_yes(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     to = before(flow, runner)
     window = flow.ticks.calendar.window
@@ -132,28 +125,7 @@ def _record(flow: FlowAsset, runner: TickRunner) -> None:
     record_deployed(flow, runner)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--compare",
-        metavar="N",
-        type=number_of("ticks"),
-        help="also run the last N ticks with the new program, and say how their outputs differ",
-    )
-    parser.add_argument(
-        "--from-now",
-        action="store_true",
-        help="what has no landed past to be computed from starts empty",
-    )
-    past = parser.add_mutually_exclusive_group()
-    past.add_argument(
-        "--forward-only", action="store_true", help="changed outputs keep their past as it is"
-    )
-    past.add_argument(
-        "--from", dest="first", metavar="KEY", help="the first tick of changed outputs to restate"
-    )
-
-
-def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:
+def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | None:
     first = flow.ticks.calendar.window_of(options.first) if options.first else None
     found = change_of(flow, runner, DeployOptions(first, options.forward_only, options.from_now))
     if found is not None and any(o.change == "gone" for o in found.difference.outputs.values()):

@@ -7,7 +7,6 @@ system tells them to end.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
 import os
@@ -25,6 +24,7 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.processes import host_of
 
@@ -57,11 +57,9 @@ class _Ended(BaseException):
     """A signal asks for the end."""
 
 
-def dev(arguments: Sequence[str]) -> int:
+def dev(options: Asked) -> int:
     """Opens the Dagster UI with its daemon, on this machine only."""
-    parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
-    parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
-    port = parser.parse_args(arguments).port
+    port = options.port
     found = project.current()
     open_logs(found.settings.log_format)
     home = prepare_instance(found.settings.dagster_home)

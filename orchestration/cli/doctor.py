@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from hydro_core.cli.output import add_format_argument
+from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError
 
 from ..doctor.cluster import of_executors
@@ -16,14 +15,8 @@ from ..project.console import Console
 from ..project.project import Project, current
 
 
-def doctor(arguments: Sequence[str]) -> int:
+def doctor(options: Asked) -> int:
     """Looks whether all that ticks need is there: settings, rights, stores, clocks, Spark."""
-    parser = argparse.ArgumentParser(prog="hydrotick doctor", description=doctor.__doc__)
-    parser.add_argument(
-        "--no-spark", action="store_true", help="do not start Spark, nor ask its executors"
-    )
-    add_format_argument(parser)
-    options = parser.parse_args(arguments)
     console, found = Console(options), []
     for finding in _found(start_spark=not options.no_spark):
         found.append(finding)

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hydro_core.analysis.partition.terms import is_exact
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import Remote
-from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
-from hydro_core.types.json import from_json
+from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 from ..code_location.mentions import runs_with
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.forgetting import ToForget, WhoseRows, refuse_files, to_forget
 from ..runner.forgetting import forget as forget_rows
 from ..runner.runner import TickRunner
 from .ticking import record_deployed
+from .where import value_in, wrong_where
 
 _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5
 
 
-def forget(arguments: Sequence[str]) -> int:
+def forget(options: Asked) -> int:
     """Removes all that a flow has of a person: landed rows, states, outputs, and their history."""
-    options, flow, settings = parsed(_parser(), arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
     found = to_forget(runner, flow, values)
@@ -66,27 +65,6 @@ def forget(arguments: Sequence[str]) -> int:
     return _NOTHING
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = flow_parser("forget", forget.__doc__)
-    parser.epilog = (
-        "exit codes: 0 done, or nothing is there; 1 refused, or not wanted; 3 with --dry-run: "
-        "there is something to remove"
-    )
-    parser.add_argument(
-        "--where",
-        metavar="[INPUT.]COLUMN=VALUE",
-        action="append",
-        required=True,
-        help="whose rows: the value of a column of the inputs, or of one of them; a text between "
-        "double quotes is that text (repeatable, once for an input)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be removed, and no more"
-    )
-    add_yes(parser)
-    return parser
-
-
 def _values(flow: FlowAsset, runner: TickRunner, texts: Sequence[str]) -> WhoseRows:
     """The column and the value of each input that was asked for.
 
@@ -117,17 +95,7 @@ def _values(flow: FlowAsset, runner: TickRunner, texts: Sequence[str]) -> WhoseR
 def _value(text: str, item: ItemType) -> Any:
     if not is_exact(item):
         raise ValueProblem(f"rows cannot be told by a {item}")
-    quoted = len(text) > 1 and text[:1] == text[-1:] == '"'
-    if item == STRING:
-        return _read(text) if quoted else text
-    return from_json(_read(text) if is_numeric(item) or item == BOOLEAN else text, item)
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return value_in(text, item)
 
 
 def _readers(flow: FlowAsset) -> Iterator[str]:
@@ -217,4 +185,4 @@ def _as_json(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> d
 
 def _misuse(text: str, problem: str, inputs: Any) -> DataError:
     columns = "; ".join(f"`{name}` has {', '.join(of)}" for name, of in inputs.items())
-    return DataError.of("config", f"`--where {text}`: {problem}", help=columns)
+    return wrong_where(text, problem, columns)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
+from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.project.discover import ASSETS, SETTINGS
@@ -17,7 +17,6 @@ from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
-from ..project.arguments import add_format
 from ..project.console import Console
 from ..project.known_settings import wrong_place
 from ..project.settings import leading_elsewhere
@@ -36,23 +35,13 @@ __pycache__/
 """What runs have made; Dagster's settings belong to the project."""
 
 
-def init(arguments: Sequence[str]) -> int:
+def init(options: Asked) -> int:
     """Makes a project that runs: a flow with its program, sample data and a test."""
-    parser = argparse.ArgumentParser(prog="hydrotick init", description=init.__doc__)
-    parser.add_argument(
-        "directory", metavar="DIR", type=local_path, help="a new or an empty folder"
-    )
-    parser.add_argument("--flow", metavar="NAME", default="totals", help="its flow (totals)")
-    parser.add_argument(
-        "--storage",
-        metavar="URL",
-        help="a folder in a store, such as s3://bucket/shop, for tables, ledgers and what lands",
-    )
-    add_format(parser)
-    options = parser.parse_args(arguments)
     if not _NAME.fullmatch(options.flow):
-        parser.error(f"--flow: {options.flow!r} is no name: take letters, digits and underscores")
-    directory: Path = options.directory
+        raise MisuseError(
+            f"--flow: {options.flow!r} is no name: take letters, digits and underscores"
+        )
+    directory = local_path(options.directory)
     store = None if options.storage is None else _empty_folder(options.storage)
     made = put_project(directory, options.flow, store)
     prepare_instance(directory / _INSTANCE)

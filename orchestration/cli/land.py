@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 
-from ..project.arguments import flow_parser, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 
 
-def land(arguments: Sequence[str]) -> int:
+def land(options: Asked) -> int:
     """Lands the data that a flow of this project brings with it."""
-    parser = flow_parser("land", land.__doc__)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     if flow.land is None:
         message = f"`{flow.name}` brings no data with it"
         cure = f"what its inputs read is to land below {settings.landing_store or settings.landing}"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
 from ..flows.late_arrivals import UNCHANGED, ChangedTicks, LateArrivals, noticed
 from ..flows.looking import look, missing, to_decide
-from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 
 _THEN = {
@@ -74,11 +75,9 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
             yield f"         to compute them again: hydrotick correct {flow} --from {waits.first}"
 
 
-def accept(arguments: Sequence[str]) -> int:
+def accept(options: Asked) -> int:
     """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
-    parser = flow_parser("accept", accept.__doc__)
-    add_yes(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     from ..runner.late import accept as accept_late
     from ..runner.runner import TickRunner
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from hydro_core.cli.command import Asked
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.arguments import add_yes, flow_parser, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..project.settings import ProjectSettings
 
@@ -20,17 +21,9 @@ if TYPE_CHECKING:
     from ..runner.runner import TickRunner
 
 
-def compact(arguments: Sequence[str]) -> int:
+def compact(options: Asked) -> int:
     """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
-    parser = flow_parser("compact", compact.__doc__)
-    parser.add_argument(
-        "--keep-hours",
-        type=int,
-        default=7 * 24,
-        metavar="N",
-        help="going back to earlier ticks stays possible within these hours (a week)",
-    )
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     console, runner = Console(options), _runner(settings)
     if runner.deployments.serving(flow) is None:
         console.give({"flow": flow.name, "compacted": False}, f"{flow.name}: nothing to do")
@@ -46,11 +39,9 @@ def compact(arguments: Sequence[str]) -> int:
     return 0
 
 
-def reset(arguments: Sequence[str]) -> int:
+def reset(options: Asked) -> int:
     """Starts a flow over: removes its tables, and what Dagster has recorded of it."""
-    parser = flow_parser("reset", reset.__doc__)
-    add_yes(parser)
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     from .start_over import start_over, what_there_is
 
     console, runner = Console(options), _runner(settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import threading
 import time
@@ -14,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Literal
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
@@ -53,10 +53,8 @@ _SECONDS_KEPT = 10
 """What was asked for a moment ago is told again: two who ask cost no more than one."""
 
 
-def metrics(arguments: Sequence[str]) -> int:
+def metrics(options: Asked) -> int:
     """Prints how flows and the worker are, in the text format of Prometheus."""
-    parser = argparse.ArgumentParser(prog="hydrotick metrics", description=metrics.__doc__)
-    parser.parse_args(arguments)
     found = project.current()
     place = place_of(found.settings) or place_in(found.settings.home)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import given_params, schemas_of
 from hydro_core.cli.run import read_ticks_file
 from hydro_core.compile import compile_graph
@@ -30,39 +30,8 @@ from hydro_core.validation.simulation.schedules.facts import (
 from hydro_core.validation.simulation.schedules.machine import RuleMachine
 from hydro_core.validation.simulation.schedules.smaller import Story, smallest
 
-from ..project.arguments import number_of
 
-
-def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares `--schedules`, and what goes with it."""
-    parser.add_argument(
-        "--schedules",
-        type=number_of("schedules"),
-        metavar="N",
-        help="of rules: N ways in which what is asynchronous may arrive, until one breaks what "
-        "`.never` says",
-    )
-    parser.add_argument(
-        "--steps",
-        type=number_of("ticks"),
-        default=60,
-        metavar="N",
-        help="with --schedules: a schedule has at most so many ticks (default: 60)",
-    )
-    parser.add_argument(
-        "--duplicates",
-        action="store_true",
-        help="with --schedules: what has arrived may arrive again",
-    )
-    parser.add_argument(
-        "--ticks",
-        type=Path,
-        metavar="T.json",
-        help="with --schedules: what comes in from outside, tick by tick",
-    )
-
-
-def simulate_schedules(options: argparse.Namespace) -> int:
+def simulate_schedules(options: Asked) -> int:
     """Explores schedules; what breaks an invariant is made smaller and shown tick by tick."""
     rules = load_rules(options.program, given_params(options))
     if not rules.program.never:

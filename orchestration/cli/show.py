@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.arguments import flow_parser, number_of, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.runner import TickRunner
 
@@ -19,14 +20,9 @@ _WIDEST = 60
 """Longer values are cut in a table for people."""
 
 
-def show(arguments: Sequence[str]) -> int:
+def show(options: Asked) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
-    parser = flow_parser("show", show.__doc__)
-    parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
-    parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
-    rows = number_of("rows", least=0)
-    parser.add_argument("--limit", metavar="N", type=rows, help="show at most N rows")
-    options, flow, settings = parsed(parser, arguments)
+    flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
     found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)

@@ -4,26 +4,23 @@ not matter.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import (
-    add_param_argument,
-    add_schema_argument,
     given_params,
     schemas_of,
 )
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.load import load
-from hydro_core.lang.suffixes import FORMS, PROGRAMS
+from hydro_core.lang.suffixes import PROGRAMS
 from hydro_core.machine.environment import settings_of
 from hydro_core.project.program import program_of
 from hydro_core.ticks.calendar import Calendar
@@ -40,8 +37,8 @@ from hydro_core.validation.simulation.simulate import (
 )
 
 from ..project import project
-from ..project.arguments import add_format, flow_named, number_of
-from .schedules import add_schedule_arguments, simulate_schedules
+from ..project.arguments import flow_named
+from .schedules import simulate_schedules
 
 _RUNS = {"reference": 200, "spark": 20}
 _DAYS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d")
@@ -52,18 +49,16 @@ _WAYS = {
 }
 
 
-def simulate(arguments: Sequence[str]) -> int:
+def simulate(options: Asked) -> int:
     """Runs a program on random ticks in ways that must not matter, and shows the least that does.
 
     What the program gives tick by tick, as it is written, is compared with its optimized plan, with
     the rows of each tick in another order, and with pipelines on Spark whose ticks are cut into
     ranges and whose process ends in the middle of a commit.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
     if options.schedules is not None:
         return simulate_schedules(options)
-    subject, name = _subject(options, parser)
+    subject, name = _subject(options)
     on_spark = None
     if options.engine == "spark":
         from hydro_core.validation.simulation.pipelines import on_pipelines
@@ -85,59 +80,18 @@ def simulate(arguments: Sequence[str]) -> int:
     return 0 if done.failed is None else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hydrotick simulate", description=" ".join(str(simulate.__doc__).split())
-    )
-    parser.add_argument("program", metavar="FILE", help=f"{FORMS}, or a flow of the project")
-    add_schema_argument(parser)
-    add_param_argument(parser)
-    parser.add_argument(
-        "--engine",
-        choices=["spark", "reference"],
-        default="spark",
-        help="`reference`: without pipelines on Spark, in moments (default: spark)",
-    )
-    parser.add_argument(
-        "--runs",
-        type=number_of("runs"),
-        metavar="N",
-        help="how many runs (default: 20, on the reference 200)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="S",
-        help="what the runs are made from: another one makes others (default: 0)",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=number_of("seconds"),
-        default=120,
-        metavar="N",
-        help="a run that differs is made smaller for so long (default: 120)",
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="T.json", help="put the ticks that differ here, for `run`"
-    )
-    add_schedule_arguments(parser)
-    add_format(parser)
-    return parser
-
-
-def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:
+def _subject(options: Asked) -> tuple[Subject, str]:
     named: str = options.program
     if named.endswith(PROGRAMS) or ":" in named:
         graph = load(named, given_params(options))
         program = compile_graph(graph, schemas_of(options, graph))
         return Subject(program, _DAYS.window, settings_of(os.environ)), graph.name
     if options.schema:
-        parser.error("--schema is for a FILE: a flow's schemas stand in its asset")
+        raise MisuseError("--schema is for a FILE: a flow's schemas stand in its asset")
     if options.param:
-        parser.error("--param is for a FILE: a flow's parameters stand in its asset")
+        raise MisuseError("--param is for a FILE: a flow's parameters stand in its asset")
     found = project.current()
-    flow = flow_named(named, found, parser)
+    flow = flow_named(named, found)
     program = program_of(flow)
     endless = replace(flow.ticks, end=None).calendar
     return Subject(program, endless.window, found.settings.core), named
@@ -159,9 +113,7 @@ class _Progress:
             sys.stderr.write("\r\033[K")
 
 
-def _as_text(
-    program: Compiled, done: Simulated, name: str, options: argparse.Namespace
-) -> Iterator[str]:
+def _as_text(program: Compiled, done: Simulated, name: str, options: Asked) -> Iterator[str]:
     if done.failed is None:
         what = f"{done.runs} runs of {done.ticks} random ticks"
         if options.engine == "spark":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError, shown_file
 from hydro_core.machine.processes import has_ended
 from hydro_core.project.discover import Broken
@@ -27,7 +27,7 @@ from ..flows.flows import Flows
 from ..flows.quarantined import Quarantined, quarantined
 from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
-from ..project.arguments import add_format, flow_named
+from ..project.arguments import flow_named
 from ..project.began import started_empty
 from ..project.console import Console
 from ..project.serving import Undeployed
@@ -41,14 +41,6 @@ if TYPE_CHECKING:
     from ..code_location.failures import FailedRun
 
 # Dagster is loaded where its records have something to say, and not before: it takes seconds.
-
-_EXIT_CODES = """\
-exit codes, for monitoring:
-  0  every flow goes on
-  1  a flow is stopped or wrongly declared, or the last try of its next tick failed, or more ticks
-     than --max-open are open
-  2  misuse
-"""
 
 _UNITS = (("d", 86400, 2), ("h", 3600, 1))
 """Units of time, their seconds, and from how many of them on they are used."""
@@ -118,14 +110,12 @@ class FlowStatus:
         return not self.stopped and self.failed is None
 
 
-def status(arguments: Sequence[str]) -> int:
+def status(options: Asked) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
     known = project.current()
     flows, asked, broken = Flows(known.settings), known.flows, known.broken
     if options.flow is not None:
-        asked, broken = [flow_named(options.flow, known, parser)], []
+        asked, broken = [flow_named(options.flow, known)], []
     if options.verify:
         return 0 if verified(asked, flows, Console(options)) else 1
     with ExitStack() as opened:
@@ -137,30 +127,6 @@ def status(arguments: Sequence[str]) -> int:
     _print(found, broken, options.format)
     late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
     return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hydrotick status",
-        description=status.__doc__,
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow")
-    add_format(parser)
-    parser.add_argument(
-        "--max-open",
-        type=int,
-        metavar="N",
-        help="exit with 1 if more than N ticks of a flow are open",
-    )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="read all tables instead, and compare them with the ledger: exit with 1 unless they "
-        "are whole",
-    )
-    return parser
 
 
 def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) -> None:

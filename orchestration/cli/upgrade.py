@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import dagster as dg
 
 from hydro_core.artifact.files import name_at, numbers, unread
+from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Ledger
@@ -18,7 +18,7 @@ from hydro_core.storage.remote import DataPlace
 
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import add_format, flow_named
+from ..project.arguments import flow_named
 from ..project.console import Console
 from ..project.settings import ProjectSettings
 
@@ -45,12 +45,10 @@ class Upgraded:
         return (*(self.steps or ("as this version has it",)), *self.notes)
 
 
-def upgrade(arguments: Sequence[str]) -> int:
+def upgrade(options: Asked) -> int:
     """Takes what is stored, of the flows and of Dagster, to the formats of this version."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
     found = project.current()
-    flows = found.flows if options.flow is None else [flow_named(options.flow, found, parser)]
+    flows = found.flows if options.flow is None else [flow_named(options.flow, found)]
     told = [_of_flow(flow, found.settings, dry=options.dry_run) for flow in flows]
     told.append(_of_instance(found.settings, dry=options.dry_run))
     lines = [f"{one.name}: {line}" for one in told for line in one.lines]
@@ -59,21 +57,6 @@ def upgrade(arguments: Sequence[str]) -> int:
     if any(one.problem for one in told):
         return _WRONG
     return _CHANGES if options.dry_run and any(one.steps for one in told) else _NOTHING
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hydrotick upgrade",
-        description=upgrade.__doc__,
-        epilog="exit codes: 0 done, or nothing to do; 1 something was written by a newer version, "
-        "or cannot be read; 3 with --dry-run: there is something to do",
-    )
-    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow, and Dagster's records")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and no more"
-    )
-    add_format(parser)
-    return parser
 
 
 def _of_flow(flow: FlowAsset, settings: ProjectSettings, *, dry: bool) -> Upgraded:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
-from hydro_core.errors import DataError
+from hydro_core.cli.command import Asked
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
-from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
-from hydro_core.types.json import from_json
+from hydro_core.types.item import FLOATS, FieldPath, ItemType, at
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation.same_items import same_items
 from hydro_core.validation.shrink import shrink
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
-from ..project.arguments import flow_parser, number_of, parsed
+from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.runner import TickRunner
 from .show import committed_window
+from .where import value_in, wrong_where
 from .why_text import Why, as_json, as_text
 
 _FEW = 3
 """So many ticks are named at which there was such a row."""
 
 
-def why(arguments: Sequence[str]) -> int:
+def why(options: Asked) -> int:
     """Shows which landed rows, of which ticks, a row of an output comes from."""
-    options, flow, settings = parsed(_parser(), arguments)
+    flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
@@ -107,35 +105,6 @@ def _there(
     return [slices.window(tick) for tick in ticks[-_FEW:]]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = flow_parser("why", why.__doc__)
-    parser.add_argument("output", metavar="OUTPUT", help="an output of the flow")
-    parser.add_argument(
-        "--where",
-        metavar="COLUMN=VALUE",
-        action="append",
-        required=True,
-        help="the value that the row has in a column; `null` is null, and a text between double "
-        "quotes is that text (repeatable)",
-    )
-    parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=number_of("rows", least=0),
-        default=20,
-        help="show at most N rows of each (20)",
-    )
-    parser.add_argument(
-        "--seconds",
-        metavar="N",
-        type=float,
-        default=20.0,
-        help="try so long which of the rows that can matter do (20)",
-    )
-    return parser
-
-
 def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
     """The values that were asked for, by fields of the output's items."""
     typed, found = slices.program.typed, dict[FieldPath, Known]()
@@ -149,25 +118,13 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
                 raise ValueProblem("there is no `=`")
             found[path] = Known.of(column, [_value(value, item)])
         except ValueProblem as problem:
-            message = f"`--where {text}`: {problem}"
             cure = f"write `--where {column}=VALUE`; the column is {item}"
-            raise DataError.of("config", message, help=cure) from problem
+            raise wrong_where(text, str(problem), cure) from problem
     return found
 
 
 def _value(text: str, item: ItemType) -> Any:
-    if text == "null":
-        return None
-    if item == STRING:
-        return _read(text) if text[:1] == text[-1:] == '"' and len(text) > 1 else text
-    return from_json(_read(text) if is_numeric(item) or item == BOOLEAN else text, item)
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return None if text == "null" else value_in(text, item)
 
 
 def _stored(

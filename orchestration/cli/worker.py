@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
-from hydro_core.machine.processes import FileLock
+from hydro_core.machine.locks import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project
-from ..project.arguments import add_format, number_of
 from ..project.logs import log, open_logs
 from ..project.settings import ProjectSettings
 from ..project.worker_settings import (
@@ -33,34 +31,10 @@ from .metrics import serve_metrics
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
-def worker(arguments: Sequence[str]) -> int:
+def worker(options: Asked) -> int:
     """Runs ticks for Dagster's runs in processes that stay, whatever launches these."""
-    parser = argparse.ArgumentParser(prog="hydrotick worker", description=worker.__doc__)
-    parser.add_argument(
-        "--flows", type=number_of("flows"), metavar="N", help="so many flows run at a time (2)"
-    )
-    parser.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        type=_address,
-        help="is asked there, too; other machines need the token in HYDROTICK_WORKER_TOKEN",
-    )
-    parser.add_argument(
-        "--metrics",
-        metavar="[HOST:]PORT",
-        type=_metrics,
-        help="tells metrics for Prometheus there, at /metrics; HOST is 127.0.0.1 where it is left "
-        "out",
-    )
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--status", action="store_true", help="how the worker is, and ends")
-    asked.add_argument(
-        "--drain",
-        action="store_true",
-        help="the worker ends what goes on, takes no more, and ends; this waits for nothing",
-    )
-    add_format(parser)
-    options = parser.parse_args(arguments)
+    if wrong := _misuse(options):
+        raise MisuseError(wrong)
     settings = project.current().settings
     if options.status or options.drain:
         return _asked(settings, "drain" if options.drain else "status", options.format)
@@ -73,16 +47,13 @@ def worker(arguments: Sequence[str]) -> int:
     return _serve(replace(settings, worker=changed), options.listen)
 
 
-def _address(text: str) -> str:
-    if text == NONE or wrong_address(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT")
-    return text
-
-
-def _metrics(text: str) -> str:
-    if wrong_listening(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no [HOST:]PORT")
-    return text
+def _misuse(options: Asked) -> str | None:
+    listen_at, metrics = options.listen, options.metrics
+    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
+        return f"argument --listen: {listen_at!r} is no HOST:PORT"
+    if metrics is not None and wrong_listening(metrics):
+        return f"argument --metrics: {metrics!r} is no [HOST:]PORT"
+    return None
 
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:

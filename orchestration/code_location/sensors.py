@@ -1,10 +1,8 @@
 """The sensor of a flow: it asks for the next tick, or says why none may run.
 
-A flow as its folder declares it now, for a code location that was loaded some time ago.
-
 A code location has the assets and partitions of the flow that it was loaded with, until somebody
-reloads it. What else is declared, such as when ticks may run, counts as soon as it is written; of
-the rest it is said that it does not count yet.
+reloads it. What else the flow's folder declares, such as when ticks may run, counts as soon as it
+is written; of the rest it is said that it does not count yet.
 """
 
 from __future__ import annotations

@@ -3,12 +3,9 @@
 Every tick is recorded when it is done, on all assets of the flow, with what it did. Dagster counts
 as results for later steps only outputs that are yielded, one per asset and run; and of an output
 it would record every partition of the run anew, with the same metadata. So ticks are recorded one
-by one, and at the end the step only says that all of its outputs are there.
-
-Which deployment made a partition, in Dagster's terms: code versions and data versions.
-
-Dagster calls a partition out of date whose code version is not that of its asset, or one of whose
-parents is newer. Ticks are recorded by events of our own, which carry what Dagster's own would.
+by one, and at the end the step only says that all of its outputs are there. These records carry
+what Dagster's own would: code and data versions, by which it calls a partition out of date whose
+code version is not that of its asset, or one of whose parents is newer.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

@@ -13,13 +13,14 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from hydro_core.errors import DataError, TransientError
 from hydro_core.files.transfer import KeptCopy
 from hydro_core.spark.store.stored_format import this_version
 from hydro_core.storage.places import entries_in
 from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.types.records import as_record, of_record
 
 NOTE = "copy.json"
 MOMENT = "%Y%m%dT%H%M%S.%fZ"
@@ -68,7 +69,8 @@ def note_in(to: DataPlace) -> CopyNote | None:
         if not said:
             return None
         if made <= FORMAT:
-            return CopyNote(**{**said, "landed": tuple(said["landed"])})
+            found: CopyNote = of_record(CopyNote, said)
+            return found
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
@@ -105,7 +107,7 @@ def write_note(to: DataPlace, note: CopyNote, begun: str | None = None) -> None:
     Raises:
         TransientError: in a store, another process has begun to copy to it (code `state`).
     """
-    text = json.dumps({"format": FORMAT, **asdict(note), "hydrotick": this_version()}, indent=1)
+    text = json.dumps({"format": FORMAT, **as_record(note), "hydrotick": this_version()}, indent=1)
     if isinstance(to, Remote):
         _replaced(to / NOTE, begun, text.encode())
         return

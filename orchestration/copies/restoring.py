@@ -5,8 +5,6 @@ What it replaces stays beside until all flows have been restored. In a store it 
 flow's ledger (`hydro_core/spark/pipeline/put_back.py`). The order is that of copying:
 Dagster's records first, then readers before what they read, so what ends the process in between
 leaves nothing that is ahead of what it was made of, and restoring again completes it.
-
-Two directories that change places.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from hydro_core.cli.command import Asked
 from hydro_core.compile import Compiled
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, shown_file
@@ -16,7 +16,7 @@ from hydro_core.project.program import program_of
 from hydro_core.running import run_items
 
 from ..project import project
-from ..project.arguments import add_format, flow_named
+from ..project.arguments import flow_named
 from ..project.console import Console
 from ..project.project import Project
 from .judge import JudgedTest, judge
@@ -26,25 +26,15 @@ from .written import files_beside, tests_in
 _HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
 
 
-def test(arguments: Sequence[str]) -> int:
+def test(options: Asked) -> int:
     """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
-    parser = argparse.ArgumentParser(prog="hydrotick test", description=test.__doc__)
-    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow (default: all)")
-    parser.add_argument(
-        "--engine",
-        choices=["reference", "spark"],
-        default="reference",
-        help="what computes: the interpreter (default), or Spark",
-    )
-    add_format(parser)
-    options = parser.parse_args(arguments)
     found = project.current()
     wanted = list(found.flows)
     wrong: dict[str, HydroError] = {}
     if options.flow is None:
         wrong = {flow.name: flow.error for flow in found.broken}
     else:
-        wanted = [flow_named(options.flow, found, parser)]
+        wanted = [flow_named(options.flow, found)]
     began = time.monotonic()
     # What a program gives is what is written, whatever the optimizer makes of it; Spark runs what
     # it made.

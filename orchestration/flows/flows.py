@@ -65,14 +65,15 @@ class Flows:
     def pipeline(self, flow: FlowAsset) -> Pipeline:
         """The pipeline of the deployment that serves; the first is made where there is none.
 
-        It is opened once, and again when another deployment has taken over.
+        It is opened once, and again when another deployment has taken over, or the same one has
+        its state elsewhere, since others have served in between.
         """
         from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
 
         deployed = self.deployments.prepared(flow)
         known = self._pipelines.get(flow.name)
-        if known is None or known.fingerprint != deployed.name:
-            places = places_in(self.deployments.commit(flow), deployed.name)
+        places = places_in(self.deployments.seen(flow), deployed.name)
+        if known is None or known.fingerprint != deployed.name or not _is_at(known, places):
             plan, where = deployed.deployment.plan, self.directory(flow)
             known = pipeline_of(where, plan, deployed.name, self.settings_for(flow), places)
             self._pipelines[flow.name] = known
@@ -204,3 +205,9 @@ class Flows:
             numbered = flow.numbered_by(name)
             landings[name] = LandingTable(place, where.column, numbered, optional, committed)
         return landings, items
+
+
+def _is_at(pipeline: Pipeline, places: Mapping[str, str]) -> bool:
+    """Whether the tables of the state are where the ledger says."""
+    tables = pipeline.state_tables
+    return all(tables[slot].name == name for slot, name in places.items() if slot in tables)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.types.json import json_text
 
@@ -19,7 +19,7 @@ class Console:
     JSON has standard output for itself; all else then goes to standard error.
     """
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: Asked) -> None:
         self.gives_json = options.format == "json"
         self.to = as_it_is(sys.stderr if self.gives_json else sys.stdout)
         self._yes = bool(getattr(options, "yes", False))

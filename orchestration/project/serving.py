@@ -99,6 +99,11 @@ class Deployments:
         """The last commit of a flow's pipeline, read anew; None before the first."""
         return self.ledger(flow).last
 
+    def seen(self, flow: FlowAsset) -> Commit | None:
+        """The last commit when it was looked for last; None before the first look."""
+        known = self._ledgers.get(flow.name)
+        return None if known is None else known.last
+
     def serving(self, flow: FlowAsset) -> WrittenDeployment | None:
         """The deployment that serves; None before the first commit.
 

@@ -1,12 +1,12 @@
 """What ticks that were computed again change of a table: rows added and removed, as bags.
 
-Rows are compared by their hashes, so a range of ticks is in memory at a time, of a log of changes
-three numbers for each of its rows.
+Few rows are compared by their hashes: a number for each row of a range, of a log of changes three
+for each of its rows. Of more, executors tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.schema import TableSpec
     from hydro_core.spark.store.store import Store
 
@@ -41,18 +42,59 @@ class Changed:
         return {"rows added": self.added, "rows removed": self.removed}
 
 
-def changed(before: Store, after: Store, spec: TableSpec, parts: Iterable[range]) -> Changed:
-    """How the rows of a table differ between two stores, over consecutive ranges of ticks."""
+def changed(
+    before: Store,
+    after: Store,
+    spec: TableSpec,
+    parts: Iterable[range],
+    session: Callable[[], Any],
+) -> Changed:
+    """How the rows of a table differ between two stores, over consecutive ranges of ticks.
+
+    Args:
+        before: the one store.
+        after: the other.
+        spec: the table.
+        parts: the ranges.
+        session: gives the Spark that is asked of more rows than the stores hold.
+    """
+    found = list(parts)
+    first, last = found[0].start, found[-1].stop - 1
+    most = max(store.rows_within(spec.name, first, last) for store in (before, after))
+    if most > after.held_rows and not spec.has_unknown:
+        return _by_executors(before, after, spec, (first, last), session())
     if spec.is_log:
-        return _of_logs(before, after, spec, list(parts))
+        return _of_logs(before, after, spec, found)
     return sum_of(
-        _difference(*(_stored(store, spec, ticks) for store in (before, after))) for ticks in parts
+        _difference(*(_stored(store, spec, ticks) for store in (before, after))) for ticks in found
     )
 
 
-def changed_rows(before: pa.Table, after: pa.Table, columns: Sequence[str]) -> Changed:
-    """How two bags of rows differ in some columns, which both have."""
-    return _difference(_hashed(before.select(columns)), _hashed(after.select(columns)))
+def changed_as_of(
+    pipelines: tuple[Pipeline, Pipeline], output: str, tick: int, columns: Sequence[str]
+) -> Changed:
+    """How an output of two pipelines differs as of a tick, in some columns, which both have."""
+    from hydro_core.spark.pipeline.comparison import differing_at, rows_at
+
+    before, after = pipelines
+    told = differing_at(before, after, output, tick, columns)
+    if told is not None:
+        return Changed(*told)
+    rows = rows_at(before, output, tick), after.output(output, tick)
+    return _difference(*(_hashed(one.select(columns)) for one in rows))
+
+
+def _by_executors(
+    before: Store, after: Store, spec: TableSpec, ticks: tuple[int, int], spark: Any
+) -> Changed:
+    from hydro_core.spark.store.differing import differing, differing_logs
+
+    frames = before.frame(spark, spec.name, *ticks), after.frame(spark, spec.name, *ticks)
+    names = [name for name, _ in spec.items]
+    if spec.is_log:
+        columns = names, spec.tick, spec.count_column
+        return Changed(*differing_logs(frames, columns, ticks[1] + 1))
+    return Changed(*differing(frames, [spec.tick, *names]))
 
 
 def sum_of(found: Iterable[Changed]) -> Changed:
@@ -62,7 +104,10 @@ def sum_of(found: Iterable[Changed]) -> Changed:
 
 
 def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
-    return _hashed(store.arrow(spec.name, ticks.start, ticks.stop - 1), spec.place)
+    import numpy as np
+
+    pieces = store.pieces(spec.name, ticks.start, ticks.stop - 1)
+    return np.concatenate([_hashed(piece, spec.place) for piece in pieces])
 
 
 def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
@@ -107,10 +152,12 @@ def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -
 def _changes(
     store: Store, spec: TableSpec, ticks: range, sign: int
 ) -> tuple[Numbers, Numbers, Numbers]:
-    rows = store.arrow(spec.name, ticks.start, ticks.stop - 1)
-    counts = rows[spec.count_column].to_numpy() * sign
-    return (
-        _hashed(rows, spec.tick, spec.count_column, spec.place),
-        rows[spec.tick].to_numpy(),
-        counts,
-    )
+    import numpy as np
+
+    found = []
+    for rows in store.pieces(spec.name, ticks.start, ticks.stop - 1):
+        counts = rows[spec.count_column].to_numpy() * sign
+        items = _hashed(rows, spec.tick, spec.count_column, spec.place)
+        found.append((items, rows[spec.tick].to_numpy(), counts))
+    items, at, counts = (np.concatenate(each) for each in zip(*found, strict=True))
+    return items, at, counts

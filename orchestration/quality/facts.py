@@ -108,14 +108,13 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
     if spec.is_log and pipeline.store.tables[spec.name].summed_to() >= commit.first:
         return None
     known = commit.checks["tables"][spec.name]
-    all_rows = pipeline.store.arrow(spec.name, 0, commit.last)
-    new = pipeline.store.arrow(spec.name, commit.first, commit.last)
-    old = pipeline.store.arrow(spec.name, 0, commit.first - 1)
+    parts = (0, commit.first - 1), (commit.first, commit.last), (0, commit.last)
+    old, new, all_rows = (measure_all(pipeline.store.pieces(spec.name, *p), spec) for p in parts)
     if spec.form.stored == "last":
-        all_rows, old = new, new.slice(0, 0)
-    before_rows, before_keys = measure(old, spec)
-    written_rows, written_keys = measure(new, spec)
-    after_rows, after_keys = measure(all_rows, spec)
+        old, all_rows = (0, 0, spec.arrow_schema), new
+    before_rows, before_keys, _ = old
+    written_rows, written_keys, _ = new
+    after_rows, after_keys, stored = all_rows
     batch_rows = int(known.get("batch_rows", commit.rows[spec.name]))
     return TableFacts(
         table=slot,
@@ -128,7 +127,7 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
         written_keys=written_keys,
         after_keys=after_keys,
         declared_type=_type(spec.arrow_schema),
-        stored_type=_type(all_rows.schema),
+        stored_type=_type(stored),
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.shown_rows import ShownRows
+from hydro_core.spark.store.shown_ticks import shown_within
 
 from .facts import committed_facts, kept, state_facts
 from .in_pieces import validate_in_pieces
@@ -23,6 +23,7 @@ from .validate import Verdict, validate, validate_rows
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.store.shown_rows import ShownRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
     verdicts = [(f"state/{slot}", verdict) for slot, found in laws.items() for verdict in found]
     rows: dict[str, Counter[int]] = {}
     for output in flow.expect:
-        shown = prepared.shown(output)
+        shown = prepared.shown(output, lambda: pipeline.spark)
         rows[output] = _ticks(shown)
         verdicts += _judge_output(flow, output, shown, pipeline)
     specs = {slot: written.spec for slot, written in prepared.state.items()}
@@ -54,9 +55,9 @@ def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> t
     """The verdicts on one asset of a committed tick, from the stored tables alone."""
     kind, _, slot = asset.rpartition("/")
     if kind != "state":
-        rows = pipeline.store.rows(pipeline.output_tables[asset].name, tick, tick)
-        shown = ShownRows(rows)
-        return tuple(verdict for _, verdict in _judge_output(flow, asset, shown, pipeline))
+        spec, ticks = pipeline.output_tables[asset], (tick, tick)
+        with shown_within(pipeline.store, spec, ticks, lambda: pipeline.spark) as shown:
+            return tuple(verdict for _, verdict in _judge_output(flow, asset, shown, pipeline))
     facts = committed_facts(pipeline, tick, slot)
     if facts is None:
         return ()

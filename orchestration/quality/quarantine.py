@@ -16,6 +16,7 @@ from .suites import TICK
 from .validate import Verdict
 
 if TYPE_CHECKING:
+    from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
     from hydro_core.spark.store.shown_rows import ShownRows
 
@@ -38,7 +39,7 @@ def quarantine_verdicts(
         )
 
 
-def refuse_more(flow: FlowAsset, prepared: Prepared) -> None:
+def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> None:
     """Refuses ticks of which more rows are wrong than the asset has put in quarantine.
 
     Raises:
@@ -47,7 +48,7 @@ def refuse_more(flow: FlowAsset, prepared: Prepared) -> None:
     """
     if QUARANTINE not in prepared.outputs or not prepared.outputs[QUARANTINE].rows:
         return
-    shown = prepared.shown(QUARANTINE)
+    shown = prepared.shown(QUARANTINE, lambda: pipeline.spark)
     inputs = quarantined_inputs(flow)
     in_all = flow.on_error.quarantine if flow.on_error else 0
     counts = Counter(one.counted for one in _wrong(flow, shown))

@@ -24,7 +24,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.store.shown_rows import ShownRows
+from hydro_core.spark.store.shown_ticks import shown_within
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
@@ -87,16 +87,19 @@ class Sample:
     def judge(self, pipeline: Pipeline, prepared: Prepared) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on ticks that are written, by the outputs' names."""
         ticks = prepared.run.first, prepared.run.last
-        asked = [ComputedOutput(output, ticks, prepared.shown(output)) for output in self.drivers]
+        asked = [
+            ComputedOutput(output, ticks, prepared.shown(output, lambda: pipeline.spark))
+            for output in self.drivers
+        ]
         yield from self._judge(pipeline, asked, prepared.inputs)
 
     def judge_again(self, pipeline: Pipeline, output: str, tick: int) -> Iterator[Verdict]:
         """The verdict on an output of a committed tick, from the stored table."""
         if output in self.drivers:
-            table = pipeline.output_tables[output].name
-            rows = ShownRows(pipeline.store.rows(table, tick, tick))
-            asked = ComputedOutput(output, (tick, tick), rows)
-            yield from (verdict for _, verdict in self._judge(pipeline, [asked]))
+            spec, ticks = pipeline.output_tables[output], (tick, tick)
+            with shown_within(pipeline.store, spec, ticks, lambda: pipeline.spark) as rows:
+                asked = ComputedOutput(output, ticks, rows)
+                yield from (verdict for _, verdict in self._judge(pipeline, [asked]))
 
     @cached_property
     def _steps(self) -> Steps:

@@ -57,7 +57,7 @@ def planned(flows: Flows, flow: FlowAsset, key: str) -> CorrectionPlan:
     Raises:
         HydroError: there is no such tick, or it is not committed (code `state`).
     """
-    from hydro_core.spark.pipeline.rework import first_again
+    from hydro_core.spark.pipeline.start_rework import first_again
 
     calendar = flow.ticks.calendar
     asked = calendar.window_of(key)
@@ -109,7 +109,7 @@ def _corrected(
 ) -> list[TickReport]:
     from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.inputs.arrivals.landings import look_again
-    from hydro_core.spark.pipeline.rework import correction
+    from hydro_core.spark.pipeline.start_rework import correction
 
     pipeline = flows.pipeline(flow)
     seen = (reading or look(flows, flow)).seen
@@ -142,7 +142,7 @@ def _replaced(
     reports, gains = made
     ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
-        name: changed(pipeline.store, staging.store, spec, ranges)
+        name: changed(pipeline.store, staging.store, spec, ranges, lambda: pipeline.spark)
         for name, spec in pipeline.output_tables.items()
     }
     read = rows_read(pipeline.ledger.commits(), rework.first)

@@ -98,7 +98,7 @@ def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForge
         HydroError: a landing or a table cannot be read.
     """
     from hydro_core.spark.pipeline.forgetting import TheirRows, rows_before, rows_there
-    from hydro_core.spark.pipeline.rework import first_again
+    from hydro_core.spark.pipeline.start_rework import first_again
 
     with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
         landed = _landed(runner, flow, values)

@@ -143,7 +143,7 @@ class Ranges:
             self._refuse_overtaken()
             self.log(f"{ticks}: computed {sum(prepared.rows.values()):,} rows")
             prepared.write()
-            refuse_more(self.flow, prepared)
+            refuse_more(self.flow, pipeline, prepared)
             judged = judge(self.flow, pipeline, prepared)
             if self.sample is not None:
                 found = self.sample.judge(pipeline, prepared)

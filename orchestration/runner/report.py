@@ -360,7 +360,7 @@ def _numbers(
 def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: TickWindow) -> int:
     if len(commit.ticks) == 1:
         return commit.rows.get(spec.name, 0)
-    return pipeline.store.arrow(spec.name, window.tick, window.tick).num_rows
+    return sum(p.num_rows for p in pipeline.store.pieces(spec.name, window.tick, window.tick))
 
 
 def tables_of(pipeline: Pipeline) -> dict[str, str]:

@@ -97,7 +97,7 @@ def _computed(
 ) -> TickReport:
     from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.pipeline.kept_reads import KeptReads
-    from hydro_core.spark.pipeline.rework import correction
+    from hydro_core.spark.pipeline.start_rework import correction
 
     pipeline, last = runner.pipeline(flow), runner.next_tick(flow) - 1
     reads = {read.name: read for read in unread_by(runner, flow, reading.seen, gone, {})}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from hydro_core.cli import output
+from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError, HydroError
 from hydro_core.files.local_path import local_path
 
 from ..project import project
-from ..project.arguments import add_format, flow_named
+from ..project.arguments import flow_named
 from ..project.console import Console
 from ..project.project import Project
 from ..runner.runner import TickRunner
@@ -20,17 +19,10 @@ from .content import page_of_flow
 from .page import index, page
 
 
-def docs(arguments: Sequence[str]) -> int:
+def docs(options: Asked) -> int:
     """Writes what flows are as a small site: program, plan, columns, state, cost, checks."""
-    parser = argparse.ArgumentParser(prog="hydrotick docs", description=docs.__doc__)
-    parser.add_argument("flow", metavar="FLOW", nargs="?", help="the flow (default: all of them)")
-    parser.add_argument(
-        "--out", metavar="DIR", type=local_path, default=Path("site"), help="where (site)"
-    )
-    add_format(parser)
-    options = parser.parse_args(arguments)
-    found = project.current()
-    wanted = [flow_named(options.flow, found, parser)] if options.flow else list(found.flows)
+    found, out = project.current(), local_path(options.out)
+    wanted = [flow_named(options.flow, found)] if options.flow else list(found.flows)
     broken = [] if options.flow else _broken(found)
     made = {}
     runner = TickRunner(found.settings)
@@ -43,11 +35,11 @@ def docs(arguments: Sequence[str]) -> int:
             broken.append((flow.name, error))
     pages = {f"{name}.html": page(one) for name, one in made.items()}
     pages["index.html"] = index(list(made.values()), broken)
-    _write(options.out, pages)
-    files = [str(options.out / name) for name in pages]
+    _write(out, pages)
+    files = [str(out / name) for name in pages]
     wrong = {name: error.as_json() for name, error in broken}
     console = Console(options)
-    console.give({"out": str(options.out), "files": files, "broken": wrong}, "\n".join(files))
+    console.give({"out": str(out), "files": files, "broken": wrong}, "\n".join(files))
     if not console.gives_json:
         output.write("".join(f"{name}: {error}\n" for name, error in broken), sys.stderr)
     return 1 if broken else 0

@@ -71,9 +71,8 @@ def compare(
     Ticks may run meanwhile: the past is read as it was when the change was found.
     """
     from hydro_core.plan.bootstrap import WantedTables
-    from hydro_core.spark.pipeline.comparison import rows_at
 
-    from ..quality.changed import Changed, changed_rows, sum_of
+    from ..quality.changed import Changed, changed_as_of, sum_of
 
     outputs = change.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
@@ -88,9 +87,7 @@ def compare(
         for name in restated:
             columns = _of_both(rework, name)
             found[name] = sum_of(
-                changed_rows(
-                    rows_at(rework.serving, name, tick), rework.staging.output(name, tick), columns
-                )
+                changed_as_of((rework.serving, rework.staging), name, tick, columns)
                 for tick in range(max(0, last + 1 - ticks), last + 1)
             )
         return found
@@ -115,7 +112,7 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"no deployment of `{flow.name}` serves yet",
             f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
         )
-    from hydro_core.spark.pipeline.rework import first_undone
+    from hydro_core.spark.pipeline.start_rework import first_undone
 
     *earlier, _ = runner.pipeline(flow).ledger.programs()
     found = [
@@ -146,7 +143,7 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.rework import rollback
+    from hydro_core.spark.pipeline.start_rework import rollback
 
     from ..project.serving import fitted
 
@@ -180,7 +177,7 @@ def _pipeline_of(
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves, which nobody else writes to."""
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.rework import deployment
+    from hydro_core.spark.pipeline.start_rework import deployment
 
     serving = runner.pipeline(change.flow)
     pipeline = _target(change, serving, runner)

@@ -8,6 +8,7 @@ from typing import Any
 from hydro_core.errors import Diagnostic, InfrastructureError, InternalSparkError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.records import of_record
 
 from ..project.logs import open_logs
 from ..project.settings import ProjectSettings
@@ -18,7 +19,7 @@ from ..runner.tick_request import TickRequest
 from .code import code_number
 from .spawned import SECONDS_TO_END
 from .ticks import KINDS, settings_asked
-from .values import asked_json, of_json
+from .values import asked_json
 from .wire import PROTOCOL, Channel, WorkerPlace, ask, connect, place_of
 
 _SECONDS_MORE = 10
@@ -144,9 +145,9 @@ class TicksOfRun:
             case "told":
                 self._runner.told(message["line"])
             case "computed":
-                self._runner.computed_again(of_json(tuple[TickWindow, ...], message["windows"]))
+                self._runner.computed_again(of_record(tuple[TickWindow, ...], message["windows"]))
             case "report":
-                report: TickReport = of_json(TickReport, message["report"])
+                report: TickReport = of_record(TickReport, message["report"])
                 return report
             case "failed":
                 raise error_of(message)
@@ -176,7 +177,7 @@ def error_of(message: Mapping[str, Any]) -> Exception:
     """The error that came up there, as one that came up here."""
     name = message["error"]
     if "diagnostics" in message:
-        return KINDS[name](*(of_json(Diagnostic, one) for one in message["diagnostics"]))
+        return KINDS[name](*(of_record(Diagnostic, one) for one in message["diagnostics"]))
     if name == InternalSparkError.__name__:
         return InternalSparkError(message["trace"])
     return WorkerFailedError(f"{name}: {message['says']}\n\nIn the worker:\n{message['trace']}")

@@ -19,11 +19,12 @@ from hydro_core.errors import (
 )
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.records import as_record
 
 from ..project.project import Project
 from ..project.settings import ProjectSettings
 from ..runner.runner import TickRunner
-from .values import as_json, asked_of
+from .values import asked_of
 from .wire import Message
 
 _SETTINGS = (
@@ -90,13 +91,13 @@ class TickWork:
         runner.told = lambda line: self._tell("told", line=line)
         runner.computed_again = self._computed
         for report in asked_of(flow, message["ticks"]).reports(runner, flow, self._log):
-            self._tell("report", report=as_json(report))
+            self._tell("report", report=as_record(report))
 
     def _log(self, line: str) -> None:
         self._tell("log", line=line)
 
     def _computed(self, windows: Sequence[TickWindow]) -> None:
-        self._tell("computed", windows=as_json(windows))
+        self._tell("computed", windows=as_record(windows))
 
     def _runner(self, asked: Mapping[str, Any]) -> TickRunner:
         """The runner of these settings, one for each: they rarely change."""
@@ -112,7 +113,7 @@ class TickWork:
 def failure(error: BaseException) -> dict[str, Any]:
     """What is told of an error: its diagnostics, or where it came from."""
     if isinstance(error, HydroError):
-        said = [as_json(diagnostic) for diagnostic in error.diagnostics]
+        said = [as_record(diagnostic) for diagnostic in error.diagnostics]
         kinds = [kind.__name__ for kind in type(error).__mro__]
         return {"error": next(filter(KINDS.__contains__, kinds)), "diagnostics": said}
     trace = "".join(traceback.format_exception(error))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 
+from hydro_core.cli.main import commands
 from hydro_core.errors import Diagnostic
 
 ROOT = Path(__file__).parents[2]
@@ -76,9 +76,7 @@ def _texts() -> Iterator[tuple[str, str]]:
 
 
 def _commands() -> frozenset[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    own = {path.stem for path in (ROOT / "hydro_core" / "cli").glob("*.py")}
-    return frozenset(project["entry-points"]["hydrotick.commands"]) | own
+    return frozenset(commands())
 
 
 def test_a_command_that_a_text_names_is_there() -> None:

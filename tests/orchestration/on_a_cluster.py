@@ -94,10 +94,10 @@ class OnCluster(AllInStore):
 
     def open(self) -> None:
         """As a new process does."""
-        self.runner = _Many(self.project) if self.many else TickRunner(self.project)
+        self.runner = ManyRunner(self.project) if self.many else TickRunner(self.project)
 
 
-class _Many(TickRunner):
+class ManyRunner(TickRunner):
     @property
     def settings(self) -> Settings:
         return super().settings.with_(**_NONE_ARE_FEW)

@@ -40,7 +40,7 @@ class Case:
         ledger.create()
         done = ledger.refresh()
         then, number = datetime.now(UTC) - timedelta(hours=1), done.sequence + 1 if done else 0
-        ledger.append(Commit(number, first, last, plan, {}, {}, then, then))
+        ledger.append(Commit(number, first, last, plan, {}, {}, started=then, committed=then))
         for tick in range(first, last + 1) if record else ():
             self.record(tick)
 

@@ -14,14 +14,13 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.cli.main import main
+from hydro_core.cli.main import main, run_command
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, Ticks
 from hydro_core.spark.pipeline.comparison import COMPARED
-from hydro_core.spark.pipeline.rework import correction
+from hydro_core.spark.pipeline.start_rework import correction
 from hydro_core.spark.store.ledger_lock import WriterLock, long_work
 from hydro_core.ticks.calendar import TickWindow
-from hydrotick.cli.backfill import backfill
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.next_run import next_run
 from hydrotick.code_location.records import corrections_tried
@@ -240,10 +239,10 @@ def test_backfill_computes_again_what_is_due(
     late.land(IN_TIME)
     late.flow = _ended(late)
     serve(monkeypatch, [late.flow], late.project)
-    assert backfill(["small"]) == 0
+    assert run_command(["backfill", "small"]) == 0
     assert "computed again" not in capsys.readouterr().out
     late.land(LATE)
-    assert backfill(["small"]) == 0
+    assert run_command(["backfill", "small"]) == 0
     said = capsys.readouterr().out
     assert "rows came or changed for 2026-01-01 to 2026-01-04" in said
     assert "which are computed again" in said

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
+from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
@@ -26,10 +28,28 @@ class Rows:
     """A store of one table."""
 
     table: pa.Table
+    of: TableSpec
+    held_rows: int = 1_000
 
-    def arrow(self, _: str, first: int, last: int) -> pa.Table:
+    def rows_within(self, _: str, first: int, last: int) -> int:
+        return self._within(first, last).num_rows
+
+    def pieces(self, _: str, first: int, last: int) -> Iterator[pa.Table]:
+        rows = self._within(first, last)
+        yield rows.slice(0, 2)
+        yield rows.slice(2)
+
+    def frame(self, spark: SparkSession, _: str, first: int, last: int) -> DataFrame | None:
+        rows = self._within(first, last)
+        return table_frame(spark, rows, self.of.spark_schema) if rows.num_rows else None
+
+    def _within(self, first: int, last: int) -> pa.Table:
         ticks = self.table["tick"].to_pylist()
         return self.table.filter(pa.array([first <= tick <= last for tick in ticks], pa.bool_()))
+
+
+def no_session() -> SparkSession:
+    raise AssertionError("few rows are compared here")
 
 
 def spec(form: Form, *, ordered: bool = False) -> TableSpec:
@@ -61,9 +81,8 @@ def parts(first: int) -> list[range]:
     return [range(first, middle), range(middle, LAST + 1)]
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_rows_of_ticks(seed: int) -> None:
-    random = Random(seed)
+def ordered_rows(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]], Changed]:
+    """Two stores of rows in an order, as `changed` takes them, and how they differ."""
     before, after = rows_of(random), rows_of(random)
     ordered = spec(Form.GROWTH, ordered=True)
 
@@ -73,16 +92,13 @@ def test_rows_of_ticks(seed: int) -> None:
             for tick, items in enumerate(ticks)
             for position, number in enumerate(random.sample(items, len(items)))
         ]
-        return Rows(pa.Table.from_pylist(rows, schema=ordered.arrow_schema))
+        return Rows(pa.Table.from_pylist(rows, schema=ordered.arrow_schema), ordered)
 
-    found = changed(stored(before), stored(after), ordered, parts(0))
-    assert found == wanted(before, after)
+    return (stored(before), stored(after), ordered, parts(0)), wanted(before, after)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_logs_of_changes(seed: int) -> None:
-    """A log has, at every tick, the rows that its changes up to then add up to."""
-    random = Random(seed)
+def logs(random: Random) -> tuple[tuple[Any, Any, TableSpec, list[range]], Changed]:
+    """The same of logs: each has, at every tick, the rows that its changes up to then add up to."""
     first = random.randrange(LAST)
     before = rows_of(random)
     after = [*before[:first], *rows_of(random)[first:]]
@@ -99,12 +115,28 @@ def test_logs_of_changes(seed: int) -> None:
                 if now[number] != there[number]
             ]
             there = now
-        return Rows(pa.Table.from_pylist(rows, schema=log.arrow_schema))
+        return Rows(pa.Table.from_pylist(rows, schema=log.arrow_schema), log)
 
-    assert changed(stored(before), stored(after), log, parts(first)) == wanted(before, after)
+    return (stored(before), stored(after), log, parts(first)), wanted(before, after)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("made", [ordered_rows, logs])
+def test_what_ticks_have_changed(made: Any, seed: int) -> None:
+    given, found = made(Random(seed))
+    assert changed(*given, no_session) == found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("made", [ordered_rows, logs])
+def test_executors_tell_the_same(spark: SparkSession, made: Any, seed: int) -> None:
+    given, found = made(Random(seed))
+    given[1].held_rows = 0
+    assert changed(*given, lambda: spark) == found
 
 
 def test_nothing_is_unchanged() -> None:
     for form in (Form.GROWTH, Form.CHANGES):
-        empty: Any = Rows(spec(form).arrow_schema.empty_table())
-        assert str(changed(empty, empty, spec(form), parts(0))) == "unchanged"
+        empty: Any = Rows(spec(form).arrow_schema.empty_table(), spec(form))
+        assert str(changed(empty, empty, spec(form), parts(0), no_session)) == "unchanged"

@@ -14,7 +14,7 @@ from dagster._core.workspace.autodiscovery import loadable_targets_from_python_m
 
 from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
-from hydrotick.cli.status import status
+from hydro_core.cli.main import run_command
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.definitions import defs
 from hydrotick.in_dagster import load_definitions
@@ -203,7 +203,7 @@ def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsy
     broken.write_text("add_member -> persst() -> notify\n", encoding="utf-8")
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
     serve(monkeypatch, [replace(CHAT, program=broken), FLIGHTS])
-    assert status([]) == 1
+    assert run_command(["status"]) == 1
     said = capsys.readouterr().out
     assert "error[unknown-operator]: " in said
     assert said.count("does not compile") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hydro_core.cli.main import main
 from hydro_core.optimize import optimizer
 from hydro_core.optimize.statistics import ROWS, Statistics
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rework import STAGING, Rework, staging_for
+from hydro_core.spark.pipeline.rework import STAGING, Rework
+from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.quality.facts import measure
@@ -52,6 +54,22 @@ def test_a_program_that_says_the_same_is_nothing_to_deploy(
     assert main(["deploy", "small", "--yes"]) == 0
     assert "nothing to deploy" in capsys.readouterr().out
     assert runner.deployments.undeployed(flow).says == ""
+
+
+def test_a_flow_is_opened_anew_where_its_state_is_elsewhere(
+    served: tuple[FlowAsset, TickRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same program serves again, and its state was made anew meanwhile."""
+    flow, runner = served
+    known = runner.pipeline(flow)
+    assert runner.pipeline(flow) is known
+    last = runner.deployments.seen(flow)
+    assert last is not None
+    moved = {name.replace("state/", "state/z-"): table for name, table in last.tables.items()}
+    now = replace(last, tables=moved)
+    monkeypatch.setattr(runner.deployments, "seen", lambda _: now)
+    found = runner.pipeline(flow)
+    assert {table.name for table in found.tables} == set(moved) != set(last.tables)
 
 
 def test_a_refactored_program_keeps_its_tables(

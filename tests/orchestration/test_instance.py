@@ -12,9 +12,9 @@ import yaml
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.instance.ref import InstanceRef
 
+from hydro_core.cli.main import run_command
 from hydro_core.errors import DataError
 from hydrotick import instance
-from hydrotick.cli.init import init
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
 from hydrotick.instance.opening import open_instance
@@ -105,7 +105,7 @@ def test_a_new_project_has_pools_and_limits_that_dagster_accepts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert init(["shop"]) == 0
+    assert run_command(["init", "shop"]) == 0
     home = tmp_path / "shop" / "data" / "dagster"
     file = home / "dagster.yaml"
     with open_instance(home) as opened:

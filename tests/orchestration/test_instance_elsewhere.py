@@ -13,12 +13,10 @@ import dagster as dg
 import pytest
 import yaml
 
+from hydro_core.cli.main import run_command
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.backfill import backfill, correct
-from hydrotick.cli.deploy import deploy
 from hydrotick.cli.init import put_project
-from hydrotick.cli.status import status
 from hydrotick.code_location.factory import asset_key
 from hydrotick.code_location.records import runs_of
 from hydrotick.instance import prepare_instance
@@ -48,7 +46,7 @@ def _in_postgres(home: Path) -> None:
 
 def _status(capsys: pytest.CaptureFixture[str]) -> tuple[int, Mapping[str, Any]]:
     capsys.readouterr()
-    code = status(["--format", "json"])
+    code = run_command(["status", "--format", "json"])
     (found,) = json.loads(capsys.readouterr().out)["flows"]
     return code, found
 
@@ -70,7 +68,7 @@ def test_commands_read_and_record_in_postgres(
     settings = (home / "dagster.yaml").read_bytes()
     monkeypatch.setenv("DAGSTER_HOME", str(home))
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", address)
-    assert backfill(["totals", "--to", "2026-01-03"]) == 0
+    assert run_command(["backfill", "totals", "--to", "2026-01-03"]) == 0
     days = {f"2026-01-0{day}" for day in (1, 2, 3)}
     with open_instance(home) as instance:
         assert "Postgres" in type(instance.event_log_storage).__name__
@@ -80,12 +78,12 @@ def test_commands_read_and_record_in_postgres(
     assert (code, found["committed"], found["stopped"], found["failed"]) == (0, 3, False, None)
     assert "open in all" in found["next"]
 
-    assert correct(["totals", "--from", "2026-01-02", "--yes"]) == 0
+    assert run_command(["correct", "totals", "--from", "2026-01-02", "--yes"]) == 0
     program = shop / "assets" / "totals" / "totals.hydro"
     program.write_text(program.read_text().replace("largest=max", "most=max"))
     asset = shop / "assets" / "totals" / "asset.yaml"
     asset.write_text(asset.read_text().replace("largest", "most"))
-    assert deploy(["totals", "--yes"]) == 0
+    assert run_command(["deploy", "totals", "--yes"]) == 0
     with open_instance(home) as instance:
         assert len(instance.get_runs()) == runs + 2
         # The ledger is gone: Dagster's records know that there was one.

@@ -7,8 +7,9 @@ import urllib.request
 
 import pytest
 
+from hydro_core.cli.main import run_command
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli.metrics import metrics, serve_metrics
+from hydrotick.cli.metrics import serve_metrics
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.launched import free_port
 from tests.unit.projects.test_exposition import STATUS, parsed
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 def test_how_far_flows_are(
     served: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert metrics([]) == 0
+    assert run_command(["metrics"]) == 0
     found = parsed(capsys.readouterr().out)
     assert found['hydrotick_ticks_committed{flow="small"}'] == "3"
     assert int(found['hydrotick_ticks_behind{flow="small"}']) > 0

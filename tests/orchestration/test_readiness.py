@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from hydro_core.cli.main import run_command
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Ticks
-from hydrotick.cli.backfill import backfill
-from hydrotick.cli.status import status
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.records import last_key
 from hydrotick.flows.readiness import CommittedTicks, Latest, ready
@@ -160,17 +159,17 @@ def test_commands_refuse_and_tell(
     monkeypatch.setattr("hydrotick.cli.backfill.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
-        backfill(["small", "--to", "2026-01-20"])
+        run_command(["backfill", "small", "--to", "2026-01-20"])
     with pytest.raises(HydroError, match="no tick has the key '2026-02-20'"):
-        backfill(["small", "--to", "2026-02-20"])
+        run_command(["backfill", "small", "--to", "2026-02-20"])
     assert runner.next_tick(flow) == 0
-    assert backfill(["small"]) == 0
+    assert run_command(["backfill", "small"]) == 0
     assert "2026-01-01 to 2026-01-02: 2 tick(s) committed in " in capsys.readouterr().out
-    assert backfill(["small"]) == 0
+    assert run_command(["backfill", "small"]) == 0
     said = capsys.readouterr().out
     assert "small: nothing is open: 2 tick(s) are committed, the last one is 2026-01-02" in said
     assert "its window ends at 2026-01-04 00:00 UTC" in said
-    assert status(["small"]) == 0
+    assert run_command(["status", "small"]) == 0
     assert "tick 2026-01-03 is next: its window ends at" in capsys.readouterr().out
 
 
@@ -185,7 +184,7 @@ def test_a_tick_without_rows_of_an_input_says_so(
     assert reports[2].metadata_of("totals")["inputs without rows"] == "payments"
     assert runner.empty_inputs(flow) == ("payments",)
     serve(monkeypatch, [flow], runner.project)
-    status(["small"])
+    run_command(["status", "small"])
     assert "empty:  the last tick had no row of `payments`" in capsys.readouterr().out
     again = list(runner.run(flow, windows, log=lambda _: None))
     assert [report.empty for report in again] == nothing

@@ -15,8 +15,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from hydro_core.cli.main import run_command
 from hydro_core.machine.processes import this_process
-from hydrotick.cli.status import _table, status, status_of
+from hydrotick.cli.status import _table, status_of
 from hydrotick.code_location.factory import asset_key, flow_definitions
 from hydrotick.code_location.failures import FailedRun, failed_run, tell
 from hydrotick.code_location.next_run import MOST_TRIES, next_run
@@ -218,7 +219,7 @@ def test_status_is_for_monitoring_too(
     case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
 
     def shown(*words: str) -> tuple[int, str]:
-        code = status(words)
+        code = run_command(["status", *words])
         return code, capsys.readouterr().out
 
     code, said = shown("small")
@@ -265,7 +266,7 @@ def test_status_makes_nothing(
 ) -> None:
     serve(monkeypatch, [case.flow], case.runner.project)
     monkeypatch.setattr("hydrotick.cli.status.Flows", lambda _: case.runner)
-    assert status([]) == 0
+    assert run_command(["status"]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()
 

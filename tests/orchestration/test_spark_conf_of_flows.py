@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.cli.main import run_command
 from hydro_core.project.flow_asset import FlowSpark
-from hydrotick.cli.status import status
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
@@ -69,9 +69,9 @@ def test_status_says_them(
     flow = small_flow(tmp_path / "program")
     assert dict(TickRunner(project).settings_for(flow).spark.extra) == project.spark_conf
     serve(monkeypatch, [flow], project)
-    assert status([]) == 0
+    assert run_command(["status"]) == 0
     assert "  spark:  spark.task.maxFailures = 3\n" in capsys.readouterr().out
-    status(["--format", "json"])
+    run_command(["status", "--format", "json"])
     (told,) = json.loads(capsys.readouterr().out)["flows"]
     assert told["spark_conf"] == {"spark.task.maxFailures": "3"}
 
@@ -84,7 +84,7 @@ def test_status_and_the_ui_say_where_flows_run(
     flow = small_flow(tmp_path / "program")
     there = replace(flow, name="there", spark=FlowSpark(master="spark://one:7077"))
     serve(monkeypatch, [flow, there], here)
-    assert status([]) == 0
+    assert run_command(["status"]) == 0
     assert capsys.readouterr().out.count("spark:  spark.master = spark://one:7077\n") == 1
     definitions = project_definitions([flow, there], TickRunner(here))
     shown = {
@@ -95,5 +95,5 @@ def test_status_and_the_ui_say_where_flows_run(
     assert shown == {"small": None, "there": "spark://one:7077"}
     elsewhere = replace(here, spark_master="yarn")
     serve(monkeypatch, [flow], elsewhere)
-    assert status([]) == 0
+    assert run_command(["status"]) == 0
     assert "  spark:  spark.master = yarn\n" in capsys.readouterr().out

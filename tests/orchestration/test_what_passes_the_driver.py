@@ -21,11 +21,20 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.project.flow_asset import Expect
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store import store, table_rows
+from hydro_core.spark.store import (
+    agreeing_rows,
+    as_it_was,
+    published,
+    seam,
+    shown_rows,
+    store,
+    table_rows,
+)
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.shown_rows import ShownRows
 from hydro_core.spark.store.write import WrittenRows
 from hydro_core.types.ddl import parse_ddl
+from hydrotick.quality import changed
 from hydrotick.quality.facts import measure
 from hydrotick.quality.in_pieces import validate_in_pieces
 from hydrotick.quality.suites import output_suite
@@ -50,6 +59,9 @@ class Passed:
             self._count(patch, DataFrame, "collect", "of_jobs")
             rows = self._count(patch, table_rows, "rows_of", "of_tables")
             patch.setattr(store, "rows_of", rows)
+            self._count(patch, published.PublishedTable, "rows", "of_tables")
+            self._count(patch, seam, "_rows", "of_tables")
+            self._count(patch, changed, "_hashed", "of_tables")
             pieces = parquet.in_pieces
 
             def in_pieces(*given: Any, **named: Any) -> Iterator[pa.Table]:
@@ -57,9 +69,8 @@ class Passed:
                     self.piece = max(self.piece, piece.num_rows)
                     yield piece
 
-            for module in (parquet, table_rows):
+            for module in (parquet, table_rows, shown_rows, published, agreeing_rows, as_it_was):
                 patch.setattr(module, "in_pieces", in_pieces)
-            patch.setattr("hydro_core.spark.store.shown_rows.in_pieces", in_pieces)
             yield self
 
     def _count(self, patch: pytest.MonkeyPatch, of: Any, name: str, number: str) -> Any:
@@ -74,24 +85,36 @@ class Passed:
         return does
 
 
-def passing(
-    spark: SparkSession, home: Path, rows: int, bound: int, monkeypatch: pytest.MonkeyPatch
-) -> Passed:
-    """What passes of a tick with so many new keys, over as many that are there; bound: few rows."""
-    assert spark is not None
+def begun(home: Path, bound: int, monkeypatch: pytest.MonkeyPatch) -> Late:
+    """The small flow, for which so many rows are few."""
     monkeypatch.setattr(parquet, "ROWS_AT_ONCE", bound)
-    settings = Settings().with_(few_rows=bound, small_write_rows=bound)
+    settings = Settings().with_(few_rows=bound, small_write_rows=bound, held_rows=bound)
     monkeypatch.setattr(TickRunner, "settings", property(lambda _: settings))
     monkeypatch.setattr(TickRunner, "settings_for", lambda *_: settings)
     late = Late(home, "next", "parquet")
     expect = {"totals": (Expect("total", at_least=0), Expect("user", unique=True, not_null=True))}
     late.flow = replace(late.flow, expect=expect, sample_keys=2)
-    passed = Passed()
+    return late
+
+
+def land(late: Late, tick: int, users: range) -> None:
+    """Lands a row of each of these users."""
+    named = pa.array(users).cast(pa.string())
+    count = len(users)
+    columns = [pa.repeat(pa.scalar(tick), count), named, pa.repeat(pa.scalar(1), count)]
+    name = f"{tick}-{users.start}.parquet"
+    pq.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), late.place / name)
+    late.open()
+
+
+def passing(
+    spark: SparkSession, home: Path, rows: int, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> Passed:
+    """What passes of a tick with so many new keys, over as many that are there; bound: few rows."""
+    assert spark is not None
+    late, passed = begun(home, bound, monkeypatch), Passed()
     for tick in (0, 1):
-        users = pa.array(range(tick * rows, (tick + 1) * rows)).cast(pa.string())
-        table = [pa.repeat(pa.scalar(tick), rows), users, pa.repeat(pa.scalar(1), rows)]
-        pq.write_table(pa.Table.from_arrays(table, schema=SCHEMA), late.place / f"{tick}.parquet")
-        late.open()
+        land(late, tick, range(tick * rows, (tick + 1) * rows))
         if tick:
             with passed.counting():
                 late.ran((tick, tick))

@@ -14,8 +14,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from hydro_core.cli.main import run_command
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.cli import why as command
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.declared import EQUALS
 from hydrotick.runner.report import TickReport
@@ -48,12 +48,12 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset, T
 
 
 def asked(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
-    assert command.why(["small", *words, "--format", "json"]) == status
+    assert run_command(["why", "small", *words, "--format", "json"]) == status
     return json.loads(capsys.readouterr().out)
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
-    assert command.why(["small", *words]) == status
+    assert run_command(["why", "small", *words]) == status
     return capsys.readouterr().out
 
 
@@ -142,7 +142,7 @@ def test_what_is_not_there_is_refused(
     small: tuple[FlowAsset, TickRunner], words: tuple[str, ...], cure: str
 ) -> None:
     with pytest.raises(Exception) as refused:  # noqa: PT011 - of either kind
-        command.why(["small", *words])
+        run_command(["why", "small", *words])
     assert cure in str(refused.value)
 
 

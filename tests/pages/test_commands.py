@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 import yaml
 
+from hydro_core.cli.main import commands
 from tests.pages.blocks import ALL, ROOT, Block
 from tests.pages.command_lines import SHELL, commands_of
-from tools.command_lines import names, parser_of, take
 
 pytestmark = pytest.mark.dagster
 
@@ -23,9 +23,9 @@ OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "dg
 
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
 def test_the_parsers_take_it(block: Block, capsys: pytest.CaptureFixture[str]) -> None:
-    commands = list(commands_of(block))
-    assert commands
-    for words in (command.words for command in commands):
+    lines = list(commands_of(block))
+    assert lines
+    for words in (line.words for line in lines):
         *settings, program = [w for i, w in enumerate(words) if _is_setting(words[:i])]
         name = program.rpartition("/")[2]
         if name == "hydrotick":
@@ -70,16 +70,28 @@ def _is_setting(before: Sequence[str]) -> bool:
     return all("=" in word for word in before)
 
 
-@pytest.mark.parametrize("command", names())
-def test_every_option_is_on_the_page(command: str) -> None:
+def take(words: Sequence[str]) -> None:
+    """Parses the words of a command line; misuse ends as it does for users."""
+    name, *after = words
+    commands()[name].parser().parse_args(after)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_option_is_on_the_page(name: str) -> None:
     page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
-    section = re.search(rf"^### {command}\n(.*?)(?=^##|\Z)", page, re.DOTALL | re.MULTILINE)
+    section = re.search(rf"^### {name}\n(.*?)(?=^##|\Z)", page, re.DOTALL | re.MULTILINE)
     assert section is not None
-    for action in parser_of(command)._actions:
-        for word in action.option_strings or [str(action.metavar or action.dest)]:
-            assert word in ("-h", "--help") or f"`{word}" in section[1], word
-        for choice in action.choices or ():
-            assert str(choice) in section[1]
+    for argument in commands()[name].arguments:
+        assert f"`{argument.name}" in section[1] or argument.choices
+        assert all(choice in section[1] for choice in argument.choices)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_a_command_takes_its_examples(name: str) -> None:
+    assert commands()[name].examples
+    for line in commands()[name].examples:
+        assert line.split()[0] == name
+        take(line.split())
 
 
 def test_every_variable_is_on_the_page() -> None:

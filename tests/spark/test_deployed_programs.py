@@ -21,7 +21,7 @@ from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.stored import stored_batches
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import deployment
+from hydro_core.spark.pipeline.start_rework import deployment
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS
 

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.work import RowCounter
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.store import lookup_files
-from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.store.lookups import lookup_files
+from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.store import Store
 from tests.tpch.answers import opened
 

@@ -15,7 +15,7 @@ from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.store import searched
+from hydro_core.spark.store.lookups import search as searches
 from hydro_core.types.arrow import arrow_type
 from tests.spark.engines import on_reference
 from tests.spark.pipelines import SETTINGS
@@ -88,14 +88,14 @@ def test_of_parts_that_nobody_wants_no_earlier_line_is_looked_up(
     name: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: dict[str, int] = {}
-    rows_of = searched.StoredSearch.rows
+    rows_of = searches.StoredSearch.rows
 
-    def counted(search: searched.StoredSearch, arrived: Any, *, is_tick: bool) -> Any:
+    def counted(search: searches.StoredSearch, arrived: Any, *, is_tick: bool) -> Any:
         given = rows_of(search, arrived, is_tick=is_tick)
         found.update({slot: rows.num_rows for slot, rows in given.items()})
         return given
 
-    monkeypatch.setattr(searched.StoredSearch, "rows", counted)
+    monkeypatch.setattr(searches.StoredSearch, "rows", counted)
     parts = [{"p": p, "brand": "red" if p == 0 else "blue", "version": 0} for p in range(50)]
     lines = [{"p": p, "s": 0, "n": n} for p in range(50) for n in range(20)]
     compiled = compile_text(f"{READ}{PROGRAMS[name]}\n")

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, correction
+from hydro_core.spark.pipeline.rework import STAGING
+from hydro_core.spark.pipeline.start_rework import correction
 from tests.spark.pipelines import Batch, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark

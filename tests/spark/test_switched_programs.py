@@ -17,7 +17,8 @@ from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.spark.inputs.stored import stored_batches
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, Rework, deployment, rollback
+from hydro_core.spark.pipeline.rework import STAGING, Rework
+from hydro_core.spark.pipeline.start_rework import deployment, rollback
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
 
 pytestmark = pytest.mark.spark

@@ -14,8 +14,8 @@ from hydro_core.compile import best_plan, compile_text, planned
 from hydro_core.spark.pipeline.forgetting import by_key, erase, rows_there, take_out
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store import lookup_files
-from hydro_core.spark.store.lookup_files import LOOKUPS
+from hydro_core.spark.store.lookups import lookup_files
+from hydro_core.spark.store.lookups.lookup_files import LOOKUPS
 from tests.spark.pipelines import SETTINGS, Batch
 
 pytestmark = pytest.mark.spark

@@ -91,13 +91,18 @@ def sampled() -> list[Vector]:
     return [named[name] for name in cover(features)]
 
 
+def mode_of(vector: Vector) -> str:
+    """One of the modes, for each vector the same."""
+    return sorted(MODES)[_digest(vector["name"]) % len(MODES)]
+
+
 def _digest(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=4).digest())
 
 
 @pytest.mark.parametrize("vector", sampled() if VECTORS else [], ids=lambda v: v["name"])
 def test_every_operator(vector: Vector, tmp_path: Path, spark: SparkSession) -> None:
-    mode = sorted(MODES)[_digest(vector["name"]) % len(MODES)]
+    mode = mode_of(vector)
     program = program_of(vector)
     wide = program is not None and widened(program) is not None
     judge(vector, mode, tmp_path / "pipeline", spark, wide=wide, optimize=True)

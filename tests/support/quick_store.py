@@ -57,6 +57,25 @@ class QuickStore:
             for name, content in files.items():
                 self._kept(name, content)
 
+    def hold_below(self, folder: str, to: str) -> None:
+        """Has what is below a folder be there below another one, too, without a request."""
+        with self._guard:
+            found = {n: o for n, o in self._objects.items() if n.startswith(f"{folder}/")}
+            self._objects |= {f"{to}{name[len(folder) :]}": one for name, one in found.items()}
+            self._names = None
+
+    def below(self, folder: str) -> Mapping[str, bytes]:
+        """The files below a folder, by their names there."""
+        with self._guard:
+            found = {n: o for n, o in self._objects.items() if n.startswith(f"{folder}/")}
+        return {name[len(folder) + 1 :]: one.content for name, one in found.items()}
+
+    def lose_below(self, folder: str) -> None:
+        """Has nothing be there below a folder."""
+        with self._guard:
+            kept = {n: o for n, o in self._objects.items() if not n.startswith(f"{folder}/")}
+            self._objects, self._names = kept, None
+
     def answer(self, method: str, path: str, headers: Mapping[str, str], content: bytes) -> Answer:
         """Does what a request asks for."""
         url = urlsplit(path)
@@ -87,9 +106,8 @@ class QuickStore:
         entries: dict[str, str] = {}
         if self._names is None:
             self._names = sorted(self._objects)
-        for name in itertools.islice(
-            self._names, bisect_left(self._names, max(prefix, after)), None
-        ):
+        for place in range(bisect_left(self._names, max(prefix, after)), len(self._names)):
+            name = self._names[place]
             if not name.startswith(prefix) or len(entries) > _AT_ONCE:
                 break
             rest = name[len(prefix) :]

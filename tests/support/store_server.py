@@ -25,9 +25,11 @@ from tests.support.quick_store import Answer, QuickStore
 KEY, SECRET = "AKIAHYDROTICKTESTS00", "never-to-be-seen-9f3a7c"
 BUCKET = "landing"
 
-Fault = Callable[[int, str, str], tuple[int, str] | tuple[int, str, bool] | None]
+Outcome = tuple[int, str] | tuple[int, str, bool] | None
+Fault = Callable[[int, str, str], Outcome]
 """What becomes of a request, by its number, method and path: a status and a code, or nothing; with
-True behind them it is done all the same, and the answer alone is wrong."""
+True behind them it is done all the same, and the answer alone is wrong. With the status 0 there is
+no answer at all: the connection ends."""
 
 
 class Mirror:
@@ -64,8 +66,8 @@ class StoreServer:
     """How many bytes were answered."""
     taken: int = 0
     """How many bytes were sent to it."""
-    holds: Callable[[Mapping[str, bytes]], None] | None = None
-    """Has it hold files that nobody has asked it to write."""
+    memory: QuickStore | None = None
+    """What it holds, where that is in memory: it is had be there without requests."""
 
     @property
     def settings(self) -> StorageSettings:
@@ -82,8 +84,8 @@ class StoreServer:
 
     def hold(self, files: Mapping[str, bytes]) -> None:
         """Has many files be there; of a store in memory."""
-        assert self.holds is not None
-        self.holds(files)
+        assert self.memory is not None
+        self.memory.hold(files)
 
     @property
     def counted(self) -> Counter[str]:
@@ -120,6 +122,11 @@ def _asked_of(host: str, port: int) -> Behind:
     return answer
 
 
+def _wrong(status: int, code: str) -> Answer:
+    said = f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
+    return Answer(status, {"Content-Type": "application/xml"}, said)
+
+
 def _handler(server: StoreServer, behind: Behind) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -131,20 +138,15 @@ def _handler(server: StoreServer, behind: Behind) -> type[BaseHTTPRequestHandler
             server.asked.append((self.command, self.path))
             server.taken += len(content)
             fault = server.fault and server.fault(len(server.asked), self.command, self.path)
-            if fault and len(fault) == 2:
-                self._refuse(*fault[:2])
+            if not fault or len(fault) == 3:  # with the third it is done all the same
+                found = behind(self.command, self.path, dict(self.headers), content)
+            self._answer(_wrong(*fault[:2]) if fault else found)
+
+        def _answer(self, answer: Answer) -> None:
+            if not answer.status:
+                self.close_connection = True
                 return
-            found = behind(self.command, self.path, dict(self.headers), content)
-            if fault:
-                self._refuse(*fault[:2])
-            else:
-                self._answer(found.status, found.headers, found.content)
-
-        def _refuse(self, status: int, code: str) -> None:
-            said = f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode()
-            self._answer(status, {"Content-Type": "application/xml"}, said)
-
-        def _answer(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+            status, headers, content = answer.status, answer.headers, answer.content
             self.send_response_only(status)
             for name, value in {"Date": self.date_time_string(), **headers}.items():
                 if name.lower() not in ("content-length", "transfer-encoding"):
@@ -196,7 +198,7 @@ def quick_store_server() -> Iterator[StoreServer]:
     """The same without moto, for tests that ask ten thousand times."""
     behind = QuickStore(BUCKET)
     with _served(behind.answer) as server:
-        server.holds = behind.hold
+        server.memory = behind
         yield server
 
 

@@ -22,6 +22,7 @@ from hydro_core.errors import (
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.records import as_record, of_record
 from hydrotick.flows.late_arrivals import ChangedTicks, LateArrivals
 from hydrotick.openlineage.events import Parent
 from hydrotick.quality.changed import Changed
@@ -31,7 +32,7 @@ from hydrotick.runner.report import TickReport
 from hydrotick.runner.tick_request import TickRequest
 from hydrotick.worker.client import WorkerFailedError, error_of
 from hydrotick.worker.ticks import failure
-from hydrotick.worker.values import as_json, asked_json, asked_of, of_json
+from hydrotick.worker.values import asked_json, asked_of
 
 DAY = TickWindow(
     2, "2026-01-03", datetime(2026, 1, 3, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC)
@@ -63,12 +64,12 @@ FULL = TickReport(
 
 
 def _sent(value: Any) -> Any:
-    return json.loads(json.dumps(as_json(value)))
+    return json.loads(json.dumps(as_record(value)))
 
 
 @pytest.mark.parametrize("report", [FULL, TickReport(DAY, committed=False)])
 def test_a_report_is_the_same_behind_the_wire(report: TickReport) -> None:
-    found = of_json(TickReport, _sent(report))
+    found = of_record(TickReport, _sent(report))
     assert found == report
     assert found.metadata == report.metadata
     assert list(found.warnings("totals")) == list(report.warnings("totals"))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.cli.main import commands
 from tests.wheel.environment import Environment
-from tools.command_lines import names
 
 pytestmark = pytest.mark.wheel
 
@@ -35,7 +35,7 @@ WITHOUT_SPARK = (
 
 def test_every_command_says_what_it_takes(environment: Environment, tmp_path: Path) -> None:
     listed = environment.run(["hydrotick", "--help"], tmp_path).stdout
-    for name in names():
+    for name in commands():
         assert f"\n    {name}" in listed
         done = environment.run(["hydrotick", name, "--help"], tmp_path)
         assert done.stdout.startswith(f"usage: hydrotick {name} "), done.stdout

@@ -13,7 +13,6 @@ from hydro_core.functions.kinds import (
     ZONE,
     DictOf,
     ExprType,
-    SetOf,
     computed_of,
     is_open,
     join,
@@ -21,15 +20,12 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
-from hydro_core.functions.library.entry import (
-    CallSite,
-)
+from hydro_core.functions.library.entry import CallSite, CallTyping
 from hydro_core.functions.library.operators import binary, is_ordered
-from hydro_core.functions.tree import Comprehension, Expr, Make, Op
+from hydro_core.functions.tree import Bind, Expr, Make, Op
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import (
     BINARY,
-    BOOLEAN,
     DATE,
     LONG,
     STRING,
@@ -52,36 +48,19 @@ def of_abs(site: CallSite) -> ExprType:
     return found
 
 
-def of_over(site: CallSite) -> ExprType:
-    """`any(xs)`, `all(xs)`."""
-    site.count(1, 1)
-    site.elements()
-    return BOOLEAN
+def of_parts(gives: Callable[[ExprType], ExprType], least: int = 1) -> CallTyping:
+    """What is made of the parts of a value, by their type."""
+
+    def rule(site: CallSite) -> ExprType:
+        site.count(least, 1)
+        return gives(site.elements() if site.args else NULL)
+
+    return rule
 
 
-def of_len(site: CallSite) -> ExprType:
-    """`len(x)`."""
-    site.count(1, 1)
-    site.elements()
-    return LONG
-
-
-def of_list(site: CallSite) -> ExprType:
-    """`list(xs)`."""
-    site.count(0, 1)
-    return Array(part(site.elements())) if site.args else Array(NULL)
-
-
-def of_reversed(site: CallSite) -> ExprType:
-    """`reversed(xs)`."""
-    site.count(1, 1)
-    return Array(part(site.elements()))
-
-
-def of_set(site: CallSite) -> ExprType:
-    """`set(xs)`."""
-    site.count(0, 1)
-    return SetOf(site.elements()) if site.args else SetOf(NULL)
+def array_of(element: ExprType) -> ExprType:
+    """An array of parts of the type."""
+    return Array(part(element))
 
 
 def of_tuple(site: CallSite) -> ExprType:
@@ -110,8 +89,8 @@ def _length(expr: Expr) -> int | None:
             return None if None in lengths else min(n for n in lengths if n is not None)
         case Make("list") if expr.fields is not None:
             return len(expr.fields)
-        case Comprehension(conditions=()) if expr.kind != "set":
-            return _length(expr.source)
+        case Bind("list" | "generator", value=source, conditions=()):
+            return _length(source)
         case _:
             return None
 
@@ -146,7 +125,7 @@ def of_zip(site: CallSite) -> ExprType:
     return Array(Tuple(parts)) if parts else Array(NULL)
 
 
-def of_number(result: ExprType) -> Callable[[CallSite], ExprType]:
+def of_number(result: ExprType) -> CallTyping:
     """`int(x)`, `float(x)`."""
 
     def rule(site: CallSite) -> ExprType:

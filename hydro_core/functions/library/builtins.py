@@ -11,7 +11,7 @@ from decimal import Decimal as DecimalValue
 from typing import Any
 
 from hydro_core.functions.constant_limits import MOST_FORMAT, Budget, LimitError, check_places
-from hydro_core.functions.kinds import ANY, TIMEDELTA, ZONE
+from hydro_core.functions.kinds import ANY, TIMEDELTA, ZONE, SetOf
 from hydro_core.functions.library import builtin_types as types
 from hydro_core.functions.library.data import DATA_FUNCTIONS, MATH, MATH_CONSTANTS
 from hydro_core.functions.library.entry import (
@@ -177,23 +177,23 @@ OF_MATH: Mapping[str, LibraryFunction] = {
 _KEY = frozenset({"key"})
 BUILTINS: Mapping[str, LibraryFunction] = {
     "abs": LibraryFunction(abs, types.of_abs),
-    "all": LibraryFunction(all, types.of_over),
-    "any": LibraryFunction(any, types.of_over),
+    "all": LibraryFunction(all, types.of_parts(lambda _: BOOLEAN)),
+    "any": LibraryFunction(any, types.of_parts(lambda _: BOOLEAN)),
     "bool": LibraryFunction(bool, BOOLEAN, (optional(ANYTHING),), nulls="own"),
     "dict": LibraryFunction(dict, types.of_dict),
     "enumerate": LibraryFunction(enumerate, types.of_enumerate),
     "float": LibraryFunction(float, types.of_number(DOUBLE), cost=_digits),
     "int": LibraryFunction(int, types.of_number(LONG), cost=_digits),
-    "len": LibraryFunction(len, types.of_len),
-    "list": LibraryFunction(list, types.of_list),
+    "len": LibraryFunction(len, types.of_parts(lambda _: LONG)),
+    "list": LibraryFunction(list, types.of_parts(types.array_of, 0)),
     "max": LibraryFunction(max, types.of_extreme, functions=_KEY),
     "min": LibraryFunction(min, types.of_extreme, functions=_KEY),
     "range": LibraryFunction(
         range, Array(LONG), (WHOLE, optional(WHOLE), optional(WHOLE)), cost=_range
     ),
-    "reversed": LibraryFunction(reversed, types.of_reversed),
+    "reversed": LibraryFunction(reversed, types.of_parts(types.array_of)),
     "round": LibraryFunction(round, types.of_round, cost=_round),
-    "set": LibraryFunction(set, types.of_set),
+    "set": LibraryFunction(set, types.of_parts(SetOf, 0)),
     "sorted": LibraryFunction(sorted, types.of_sorted, cost=_sorted, functions=_KEY),
     "str": LibraryFunction(str, STRING, (optional(ANYTHING),) * 3, cost=_text, nulls="own"),
     "sum": LibraryFunction(sum, types.of_sum, cost=_sum),

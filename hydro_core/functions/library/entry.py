@@ -7,14 +7,14 @@ expression is given Spark's functions as `F`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import ExprType, Place, elements, is_open, number
-from hydro_core.functions.tree import Expr, constant_of
+from hydro_core.functions.tree import Expr, Op, constant_of
 from hydro_core.types.item import DOUBLE, LONG, STRING, Tuple
 
 
@@ -114,6 +114,10 @@ class Member:
         return self.gives(base, site) if callable(self.gives) else self.gives
 
 
+TotalityRule = Callable[[Op, Sequence[bool]], bool]
+"""Whether an operation has a value, whatever those of its operands are, by their types and by which
+of them may be null.
+"""
 NullRule = Literal["python", "strict", "own"]
 """What a null among the arguments gives: Python's error, or null, or what the function says."""
 CallTyping = Callable[[CallSite], ExprType]
@@ -137,6 +141,8 @@ class LibraryFunction:
     """The arguments that are functions, by position or name."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Its parameters, where they may be given by name: each with its default, `...` for none."""
+    has_value: TotalityRule | None = None
+    """When it gives a truth value and does not fail; None where that is not known."""
 
     def result(self, site: CallSite) -> ExprType:
         """The type of a call."""

@@ -22,7 +22,7 @@ from hydro_core.functions.library.entry import (
     LibraryFunction,
     Parameter,
 )
-from hydro_core.functions.tree import Const, Expr, IfElse, Inner, Let, Op, Param
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Op, Param, is_function
 
 _Made = TypeVar("_Made")
 
@@ -66,7 +66,7 @@ def strictly(node: Op) -> Expr:
             value, *form = operand.args
             return replace(operand, args=(named(value), *form))
         found: Expr = operand
-        if not isinstance(operand, Inner | Const | Param):
+        if not isinstance(operand, Const | Param) and not is_function(operand):
             names = (f"operand.{i}" for i in count(len(values)))
             free = next(name for name in names if name not in values and not mentions(node, name))
             found = Param(free, operand.place)
@@ -82,7 +82,7 @@ def strictly(node: Op) -> Expr:
         test = tested[0] if len(tested) == 1 else Op("or", tuple(tested))
         made = IfElse(test, Const(None), made, node.place)
     for name, value in reversed(values.items()):
-        made = Let(name, value, made, node.place)
+        made = Bind("let", (name,), value, made, place=node.place)
     return made
 
 

@@ -9,7 +9,8 @@ least 6 of them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal as DecimalValue
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +31,13 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
-from hydro_core.functions.library.entry import CallCost, CallSite, CallTyping, LibraryFunction
+from hydro_core.functions.library.entry import (
+    CallCost,
+    CallSite,
+    CallTyping,
+    LibraryFunction,
+    TotalityRule,
+)
 from hydro_core.functions.library.meanings import (
     ARITHMETIC,
     COMPARED,
@@ -42,7 +49,7 @@ from hydro_core.functions.library.meanings import (
 )
 from hydro_core.functions.library.typing_parts import index, sliced, unpack
 from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
-from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, constant_of
+from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, Make, Op, constant_of
 from hydro_core.types.common import as_decimal, fit_decimal
 from hydro_core.types.item import (
     BINARY,
@@ -63,6 +70,7 @@ from hydro_core.types.item import (
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS = (STRING, BINARY)
 _ORDERS = ("<", "<=", ">", ">=")
+_EQUALITIES = ("==", "!=", "is", "is not")
 
 
 def binary(
@@ -221,7 +229,7 @@ def _unary(site: CallSite) -> ExprType:
 
 def _compare(op: str, left: ExprType, right: ExprType, site: CallSite) -> None:
     """Refuses a comparison that fails whatever the values are."""
-    if is_open(left) or is_open(right) or op in ("==", "!=", "is", "is not"):
+    if is_open(left) or is_open(right) or op in _EQUALITIES:
         return
     if op in ("in", "not in"):
         if not _may_hold(right, left):
@@ -266,6 +274,33 @@ def _comparison(site: CallSite) -> ExprType:
     for op, (left, right) in zip(site.name.split(","), pairwise(site.args), strict=True):
         _compare(op, left, right, site)
     return BOOLEAN
+
+
+def _compares(node: Op, nulls: Sequence[bool]) -> bool:
+    """Whether a comparison, or a chain of them, has a value."""
+    operands = pairwise(zip(node.args, nulls, strict=True))
+    return all(
+        op in _EQUALITIES
+        or (op in ("in", "not in") and _is_sequence(right))
+        or (op in _ORDERS and not (one or other) and _have_order(left, right))
+        for op, ((left, one), (right, other)) in zip(node.name.split(","), operands, strict=True)
+    )
+
+
+def _is_sequence(within: Expr) -> bool:
+    constant = isinstance(within, Const) and isinstance(within.value, tuple | list)
+    return constant or (isinstance(within, Make) and within.kind == "tuple")
+
+
+def _have_order(left: Expr, right: Expr) -> bool:
+    """Whether any two values of the types can be compared, neither of them null."""
+    if any(isinstance(v, DecimalValue) and v.is_nan() for v in map(constant_of, (left, right))):
+        return False
+    a, b = number(left.type), number(right.type)
+    if a is not None and b is not None:
+        # a double may be NaN, with which a decimal has no order
+        return DOUBLE not in (a, b) or not any(isinstance(n, Decimal) for n in (a, b))
+    return left.type == right.type and left.type in (*_TEXTS, *_MOMENTS)
 
 
 def _arithmetic(site: CallSite) -> ExprType:
@@ -313,25 +348,30 @@ def _before(name: str) -> CallCost:
     return lambda limits, args: limits.before(name, *args)
 
 
-def _knows_nulls(function: Any, gives: CallTyping, cost: CallCost | None = None) -> LibraryFunction:
+def _knows_nulls(
+    function: Any,
+    gives: CallTyping,
+    cost: CallCost | None = None,
+    has_value: TotalityRule | None = None,
+) -> LibraryFunction:
     """An operator that says itself what it makes of a null."""
-    return LibraryFunction(function, gives, cost=cost, nulls="own")
+    return LibraryFunction(function, gives, cost=cost, nulls="own", has_value=has_value)
 
 
-CHAIN = LibraryFunction(None, _comparison)
+CHAIN = LibraryFunction(None, _comparison, has_value=_compares)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
 OPERATORS: Mapping[str, LibraryFunction] = {
     "-x": LibraryFunction(operator.neg, _unary),
     "+x": LibraryFunction(operator.pos, _unary),
     "~x": LibraryFunction(operator.invert, _unary),
-    "not": _knows_nulls(operator.not_, lambda _: BOOLEAN),
+    "not": _knows_nulls(operator.not_, lambda _: BOOLEAN, has_value=lambda *_: True),
     **{
         name: LibraryFunction(function, _arithmetic, cost=_before(name))
         for name, function in ARITHMETIC.items()
     },
-    **{name: LibraryFunction(COMPARED[name], _comparison) for name in _ORDERS},
+    **{name: LibraryFunction(COMPARED[name], _comparison, has_value=_compares) for name in _ORDERS},
     **{
-        name: _knows_nulls(COMPARED[name], _comparison)
+        name: _knows_nulls(COMPARED[name], _comparison, has_value=_compares)
         for name in COMPARISONS
         if name not in _ORDERS
     },

@@ -26,7 +26,7 @@ from hydro_core.functions.kinds import (
 )
 from hydro_core.functions.library.regex_types import group_kind
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Expr, Inner, Op, Param, Part
+from hydro_core.functions.tree import Bind, Expr, Op, Param, Part
 from hydro_core.types.item import (
     BINARY,
     LONG,
@@ -78,7 +78,7 @@ def is_method(base: ExprType, name: str) -> bool:
     return entry is not None and entry.takes is not None
 
 
-def no_value(function: Inner) -> TypeProblem:
+def no_value(function: Bind) -> TypeProblem:
     """What is wrong with a function that stands where a value is meant."""
     name = _name_of(function)
     shown = f"`{name}` is a function" if name else "there is a function"
@@ -87,9 +87,9 @@ def no_value(function: Inner) -> TypeProblem:
     return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)
 
 
-def _name_of(function: Inner) -> str | None:
+def _name_of(function: Bind) -> str | None:
     """The name of a function that is read as a call of it."""
-    given: tuple[Expr, ...] = tuple(map(Param, function.params))
+    given: tuple[Expr, ...] = tuple(map(Param, function.names))
     match function.body:
         case Op(name, args) if args == given or (name[:1] == "." and args[:1] == given):
             return name

@@ -25,7 +25,7 @@ from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import Expr, Make, Op, Param, Part
-from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
+from hydro_core.functions.views import ITEM, MISSING, at_path, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.ir.walk import behind
 from hydro_core.optimize.columns import columns_of
@@ -137,7 +137,7 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
     """The facts that let the filter go before the node: as what function, on which input."""
     inputs = tuple(typed.types[e].item for e in node.inputs)
     cls = node.cls
-    view: View | None
+    view: Expr | None
     match cls:
         case Product(meets=Meets.ALL | Meets.KEY):
             yield from _before_sides(typed, node, cls, fn, output)
@@ -171,14 +171,14 @@ def _before_sides(
             yield f"{node.op.name}_{name}", moved, side
 
 
-def _side(node: Node, cls: Product, output: ItemType, item: ItemType, side: int) -> View | None:
+def _side(node: Node, cls: Product, output: ItemType, item: ItemType, side: int) -> Expr | None:
     if cls.meets is Meets.KEY:
         return side_view(output, item, node.args["on"], side == 0)
-    whole = View(whole=True)
-    return View(parts=(NO_VIEW, whole) if side else (whole, NO_VIEW))
+    whole = Param(ITEM)
+    return Make("tuple", (MISSING, whole) if side else (whole, MISSING))
 
 
-def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) -> View | None:
+def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) -> Expr | None:
     """The row that the node makes: its columns that are columns of what it gets, nothing else."""
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
@@ -186,7 +186,7 @@ def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) ->
     return row_view(output, {name: of for name, of in made.items() if isinstance(of, str)})
 
 
-def _handed_on(fn: Fn, item: ItemType) -> View | None:
+def _handed_on(fn: Fn, item: ItemType) -> Expr | None:
     """What a function makes, as far as it only hands on what it gets."""
     if fn.tree is None:
         return None
@@ -197,15 +197,16 @@ def _handed_on(fn: Fn, item: ItemType) -> View | None:
     return _view_of(fn.tree, item, paths)
 
 
-def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> View | None:
+def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> Expr | None:
     path = _path(tree, item, params)
     if path is not None:
-        return View(path=path) if path else View(whole=True)
+        return at_path(path)
     match tree:
         case Make("tuple" | "row", parts) if tree.fields and len(tree.fields) == len(parts):
             views = (_view_of(value, item, params) for value in tree.fields.values())
             names = tuple(map(str, tree.fields)) if tree.kind == "row" else ()
-            return View(parts=tuple(NO_VIEW if v is None else v for v in views), names=names)
+            made = tuple(MISSING if view is None else view for view in views)
+            return Make("row" if names else "tuple", made, names)
         case _:
             return None
 

@@ -28,7 +28,7 @@ from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf
 from hydro_core.spark.frames.materialize import exactly, is_of_each_job
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
-from hydro_core.spark.store.agreeing import KnownItems
+from hydro_core.spark.store.lookups.agreeing import KnownItems
 from hydro_core.spark.store.write import first_rows
 
 RoundSearch = Callable[[str, Lookups, KnownItems], "pa.Table | None"]

@@ -6,12 +6,11 @@ which functions have kept failing their guards, and a person finds why a range t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
 
-import pyarrow as pa
+from hydro_core.types.records import INLINE
 
 CURE = (
     "the results are right. Spark leaves to Python: integers of more than 64 bits on the way (in "
@@ -42,7 +41,7 @@ class GuardedFunction:
 class Rerun:
     """How often ranges ran again for a function, and the last of them."""
 
-    function: GuardedFunction
+    function: GuardedFunction = field(metadata=INLINE)
     times: int
     commit: int
     """The commit of the last of these ranges, by its number in the ledger."""
@@ -63,15 +62,6 @@ def says(reruns: Iterable[Rerun]) -> str:
     )
 
 
-RERUN_COLUMNS: list[tuple[str, pa.DataType]] = [
-    ("key", pa.string()),
-    ("name", pa.string()),
-    ("file", pa.string()),
-    *((name, pa.int64()) for name in ("line", "times", "commit", "first", "last")),
-]
-"""The fields of a rerun, as the ledger has them."""
-
-
 def counted(
     known: Iterable[Rerun], failed: Iterable[GuardedFunction], commit: int, ticks: range
 ) -> tuple[Rerun, ...]:
@@ -88,18 +78,3 @@ def added_up(known: Iterable[Rerun], more: Iterable[Rerun]) -> tuple[Rerun, ...]
         times = one.times + (before.times if before else 0)
         found[one.function.key] = replace(one, times=times)
     return tuple(found.values())
-
-
-def row_of_rerun(rerun: Rerun) -> dict[str, Any]:
-    """A rerun as the ledger has it."""
-    known = asdict(rerun)
-    return {**known.pop("function"), **known}
-
-
-def rerun_of(found: Mapping[str, Any]) -> Rerun:
-    """A rerun from the ledger."""
-    names = ("key", "name", "file", "line")
-    return Rerun(
-        GuardedFunction(**{name: found[name] for name in names}),
-        **{name: found[name] for name in ("times", "commit", "first", "last")},
-    )

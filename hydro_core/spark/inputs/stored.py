@@ -35,7 +35,7 @@ def _batch(
 ) -> Batch:
     spec = store.tables[table].spec
     files = [file for file in store.tables[table].files() if file.may_hold(*ticks)]
-    if sum(file.rows or 0 for file in files) <= _SMALL:
+    if sum(file.rows or 0 for file in files) <= min(_SMALL, store.held_rows):
         rows = store.arrow(table, *ticks)
         read = InputRead(name, rows.num_rows, table)
         if spec.role == "output":

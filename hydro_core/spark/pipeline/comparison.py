@@ -8,18 +8,23 @@ from anybody.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
+from hydro_core.machine.locks import lock_at
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import Rework, staging_for
+from hydro_core.spark.pipeline.rework import Rework
+from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
+from hydro_core.spark.store.differing import Differing, differing
 from hydro_core.spark.store.ledger import Commit
-from hydro_core.spark.store.ledger_lock import lock_at
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.snapshot_frame import snapshot_frame
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 
@@ -55,6 +60,38 @@ def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:
     """An output as of a tick, by the tables as they were looked at last."""
     spec = pipeline.output_tables[output]
     return pipeline.store.rows(spec.name, 0 if spec.kind is Kind.H else tick, tick)
+
+
+def differing_at(
+    before: Pipeline, after: Pipeline, output: str, tick: int, columns: Sequence[str]
+) -> Differing | None:
+    """By how many rows an output of two pipelines differs as of a tick, told by executors.
+
+    None where the rows are so few that this process holds them.
+
+    Args:
+        before: the one, whose tables are as they were looked at last.
+        after: the other.
+        output: the name in both.
+        tick: a committed one of both.
+        columns: those that are compared.
+    """
+    specs = [pipeline.output_tables[output] for pipeline in (before, after)]
+    begins = [tick if spec.kind is Kind.E else 0 for spec in specs]
+    each = list(zip((before, after), specs, begins, strict=True))
+    most = max(p.store.rows_within(spec.name, begin, tick) for p, spec, begin in each)
+    if most <= after.store.held_rows or any(spec.has_unknown for spec in specs):
+        return None
+    first, second = (_frame_at(p, after.spark, spec, (begin, tick)) for p, spec, begin in each)
+    return differing((first, second), columns)
+
+
+def _frame_at(
+    pipeline: Pipeline, spark: SparkSession, spec: TableSpec, ticks: tuple[int, int]
+) -> DataFrame | None:
+    """The rows of an output as of the last of some ticks; None where there are none."""
+    frame, last = pipeline.store.frame(spark, spec.name, *ticks), ticks[1]
+    return snapshot_frame(frame, spec, last, last) if frame is not None and spec.is_log else frame
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from hydro_core.spark.frames.leaf import PlanLeaf
 from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_job
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.inputs.batches import arrow_schema, relation_schema
-from hydro_core.spark.store.agreeing import KnownItems
+from hydro_core.spark.store.lookups.agreeing import KnownItems
 from hydro_core.spark.store.schema import TableSpec
 
 LATER = 1 << 40

@@ -26,6 +26,7 @@ from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
+from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
 from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
 from hydro_core.spark.pipeline.retired import drop_retired
@@ -85,6 +86,7 @@ class Pipeline:
             checkpoint_interval=self.settings.spark.checkpoint_interval,
             compact_every=self.settings.spark.compact_every,
             lookup_bytes=self.settings.spark.lookup_bytes,
+            held_rows=self.settings.spark.held_rows,
         )
         self.ledger = Ledger(directory, self.store.forget)
         self.lock = WriterLock(directory, self.ledger.fence)
@@ -93,7 +95,8 @@ class Pipeline:
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
         known = self.fingerprint, partial(keys_of_outputs, plan, self.output_tables)
         step: OnStep = lambda done: self.step(done)  # noqa: E731, PLW0108 - it may be set later
-        self.published = Published(directory, self.ledger, known, step)
+        larger = LargerTables(self.settings.spark.held_rows, lambda: self.spark)
+        self.published = Published(directory, self.ledger, known, step, larger)
         self.ledger.appended = self.published.follow
 
     @property
@@ -236,7 +239,8 @@ class Pipeline:
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
-            return self._note(recorded, now.last, self.store.vacuum(keep_hours, kept))
+            versions = self.store.vacuum(keep_hours, kept, self.lock.refuse_lost)
+            return self._note(recorded, now.last, versions)
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.

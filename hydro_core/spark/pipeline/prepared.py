@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.shown_rows import ShownRows, shown_of
+from hydro_core.spark.store.shown_ticks import shown_at
 from hydro_core.spark.store.store import OnStep, Store
 from hydro_core.spark.store.write import WrittenRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class Prepared:
         self._store, self._ledger, self._done, self._step = store, ledger, done, step
         self._decided = False
         self._versions: Mapping[str, int] | None = None
+        self._summed_up: dict[str, ShownRows] = {}
 
     def __enter__(self) -> Prepared:
         return self
@@ -101,7 +108,7 @@ class Prepared:
     def read_back(self, table: str) -> Iterator[pa.Table]:
         """The rows of the range as a table holds them, by its name; `write` comes before.
 
-        They are read piece by piece where executors wrote them; there is at least one piece.
+        They are read piece by piece where they are many; there is at least one piece.
         """
         return self._pieces(table, self.run.first, self.run.last)
 
@@ -109,15 +116,26 @@ class Prepared:
         """The rows of the ticks before the range as a table holds them, by its name."""
         return self._pieces(table, 0, self.run.first - 1)
 
-    def shown(self, output: str) -> ShownRows:
-        """The rows that an output has at the ticks of the range; `write` comes before."""
+    def shown(self, output: str, session: Callable[[], SparkSession]) -> ShownRows:
+        """The rows that an output has at the ticks of the range; `write` comes before.
+
+        Args:
+            output: its name.
+            session: gives the Spark that sums up a log of many changes.
+        """
         written = self.outputs[output]
-        if written.spec.is_log:
-            return ShownRows(self._store.rows(written.spec.name, self.run.first, self.run.last))
-        return shown_of(written)
+        if not written.spec.is_log:
+            return shown_of(written)
+        if output not in self._summed_up:
+            ticks = self.run.first, self.run.last
+            with failures_as_errors(directory=self._store.directory):
+                shown = shown_at(self._store, written.spec, ticks, session)
+            self._summed_up[output] = shown
+        return self._summed_up[output]
 
     def _pieces(self, table: str, first: int, last: int) -> Iterator[pa.Table]:
-        if self.written[table].table is not None:
+        few = self._store.rows_within(table, first, last) <= self._store.held_rows
+        if few and self.written[table].table is not None:
             return iter((self._store.arrow(table, first, last),))
         return self._store.pieces(table, first, last)
 
@@ -146,7 +164,7 @@ class Prepared:
             with self._faults_as_errors():
                 return self._commit(checks or {})
         finally:
-            self._done()
+            self._end()
 
     def abandon(self) -> None:
         """Gives the results up; nothing remains of them."""
@@ -158,6 +176,15 @@ class Prepared:
                 written.discard()
             if self._versions is not None:
                 self._store.recover(self._ledger.last)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        try:
+            # It is decided by now, and what stays there the pipeline's upkeep removes.
+            with suppress(OSError, HydroError):
+                for shown in self._summed_up.values():
+                    shown.discard()
         finally:
             self._done()
 

@@ -18,7 +18,9 @@ from deltalake.exceptions import DeltaError
 from hydro_core.errors import HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import keys_of
+from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.frames.relation import Kind
+from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.net_changes import difference, net_changes
 from hydro_core.spark.store.published import (
@@ -46,6 +48,7 @@ class Published:
         ledger: Ledger,
         program: tuple[str, Callable[[], OutputKeys]],
         step: Callable[[str], None],
+        larger: LargerTables,
     ) -> None:
         """The outputs of the pipeline in a directory.
 
@@ -54,8 +57,10 @@ class Published:
             ledger: its ledger.
             program: what commits know it by, and the keys of its outputs, as far as they are known.
             step: is told of each thing that was done.
+            larger: brings those to a commit that are too large for this process.
         """
         self._directory, self._ledger, self._program, self._step = directory, ledger, program, step
+        self._larger = larger
         self.wanted: frozenset[str] | None = None
         """The names of these outputs; None: nobody has said, and they stay as they are."""
         self.behind: Mapping[str, str] = {}
@@ -78,7 +83,8 @@ class Published:
         failed = {}
         for table in late:
             try:
-                self._bring(table, store, commit)
+                with failures_as_errors(directory=self._directory):
+                    self._bring(table, store, commit)
             except (DeltaError, OSError, pa.ArrowException, HydroError) as error:
                 failed[table.spec.of] = str(error).strip().partition("\n")[0]
             self._step(f"published {table.spec.of}")
@@ -121,8 +127,23 @@ class Published:
         spec, shown = table.spec, table.sequence()
         store.tables[spec.name].look_at(commit.versions[spec.name])
         first = None if shown is None else self._added_since(shown, commit, spec)
-        if first is None or not _advance(table, store, commit, first):
-            table.restate(rows_now(store, spec, commit.last), commit)
+        if first is None or not self._advance(table, store, commit, first):
+            self._restate(table, store, commit)
+
+    def _advance(self, table: PublishedTable, store: Store, commit: Commit, first: int) -> bool:
+        """Adds what the ticks from one on have changed; gives whether that could be done."""
+        rows = store.rows_within(table.spec.name, first, commit.last)
+        if self._larger.is_large(table.spec, rows):
+            return self._larger.add(table, store, commit, first)
+        return _advance(table, store, commit, first)
+
+    def _restate(self, table: PublishedTable, store: Store, commit: Commit) -> None:
+        first = commit.last if table.spec.kind is Kind.E else 0
+        rows = store.rows_within(table.spec.name, first, commit.last)
+        if self._larger.is_large(table.spec, max(rows, table.row_count())):
+            self._larger.restate(table, store, commit)
+        else:
+            table.restate(rows_now(store, table.spec, commit.last), commit)
 
     def _added_since(self, shown: int, commit: Commit, spec: TableSpec) -> int | None:
         """The first tick after those that a table shows; None where more than ticks has come."""
@@ -207,6 +228,8 @@ def compared(directory: DataPlace, commit: Commit) -> tuple[list[str], list[str]
             continue
         store = Store(directory, [spec])
         store.tables[spec.name].look_at(commit.versions[spec.name])
+        if _summed_now(store, table, commit.last) == _summed(table.pieces(), table.names):
+            continue
         now = rows_now(store, spec, commit.last).select(table.names)
         differing = difference(now, table.rows(), table.columns).copies
         if differing:
@@ -215,6 +238,31 @@ def compared(directory: DataPlace, commit: Commit) -> tuple[list[str], list[str]
                 "last tick: remove it, and the next tick makes it again"
             )
     return problems, notes
+
+
+def _summed_now(store: Store, table: PublishedTable, last: int) -> tuple[int, int]:
+    spec = table.spec
+    if last < 0:
+        return 0, 0
+    pieces = store.pieces(spec.name, last if spec.kind is Kind.E else 0, last)
+    return _summed(pieces, table.names, spec.count_column if spec.is_log else None)
+
+
+def _summed(
+    pieces: Iterable[pa.Table], names: Sequence[str], count: str | None = None
+) -> tuple[int, int]:
+    """How many rows come in pieces, and the sum of their hashes; each as often as `count` says."""
+    import numpy as np
+
+    from hydro_core.spark.frames.row_hashes import row_hashes
+
+    rows = sum_ = 0
+    for piece in pieces:
+        hashes = row_hashes(piece.select(list(names)))
+        counts = np.ones(len(hashes), np.int64) if count is None else piece[count].to_numpy()
+        rows += int(counts.sum())
+        sum_ += int((hashes * counts.astype(np.uint64)).sum(dtype=np.uint64))
+    return rows, sum_ % 2**64
 
 
 def behind(directory: DataPlace, commit: Commit | None, wanted: Iterable[str]) -> tuple[str, ...]:

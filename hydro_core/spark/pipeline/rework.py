@@ -12,30 +12,24 @@ are set back like those of any tick, and the directory is removed by whoever com
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.functions.reruns import Rerun, added_up
 from hydro_core.spark.inputs.miscounted import refuse_gain, total
 from hydro_core.spark.pipeline.added_up import added_up_rows, read_in_all
-from hydro_core.spark.pipeline.jobs import Tables
-from hydro_core.spark.pipeline.kept_reads import KeptReads, kept_since
+from hydro_core.spark.pipeline.kept_reads import KeptReads
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
-from hydro_core.spark.store.as_it_was import Base, base_before, begin, moved
+from hydro_core.spark.store.as_it_was import moved
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Commit, state_error
-from hydro_core.spark.store.left_behind import left_by, undone_from
+from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.seam import join_at
 from hydro_core.spark.store.seams import SEAMS
 from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
 from hydro_core.spark.store.ticks_of import rows_since
-from hydro_core.storage.places import empty, remove_tree
-from hydro_core.storage.remote import DataPlace
+from hydro_core.storage.places import remove_tree
 
 STAGING = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
@@ -60,8 +54,7 @@ class Recomputed:
 class Rework:
     """A past that is computed beside the tables that serve, until it takes their place.
 
-    It holds the pipeline's lock until `replace` or `abandon`; as a context manager it is abandoned
-    unless it was taken over. `correction`, `deployment` and `rollback` make one.
+    It holds the pipeline's lock until `replace` or `abandon`, which it is on leaving the context.
     """
 
     def __init__(
@@ -90,7 +83,7 @@ class Rework:
         self._now = serving.ledger.last
         self._made: list[str] = []
         self._started = datetime.now(UTC)
-        self._decided = False
+        self._decided = self._asked = False
 
     def __enter__(self) -> Rework:
         return self
@@ -100,7 +93,7 @@ class Rework:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all ticks have run beside; there may be none to run."""
+        """Whether all ticks have run beside."""
         made = self.staging.ledger.refresh()
         return not self._taken or (made is not None and made.last >= self.last)
 
@@ -125,24 +118,30 @@ class Rework:
         self._refuse_miscounted(gains)
         self._take_over()
         commit = self._commit(checks)
+        self._asked = True
         self.serving.ledger.append(commit)
         self.target.step("ledger")
         self._end()
         return commit
 
     def abandon(self) -> None:
-        """Gives the results up; the pipeline is as it was."""
+        """Gives the results up; the pipeline is as it was.
+
+        Of a commit that was asked for and not answered nobody knows: whoever comes next sets right
+        what there is to set right.
+        """
         if self._decided:
             return
-        self.serving.store.recover(self._now)
-        for name in self._made:
-            self.target.store.tables[name].drop()
+        if not self._asked and self.serving.lock.is_kept:
+            self.serving.store.recover(self._now)
+            for name in self._made:
+                self.target.store.tables[name].drop()
         self._end()
 
     def _refuse_miscounted(self, gains: Mapping[str, int | None]) -> None:
         """Raises where the ticks beside have not read what the ledger says that they have."""
         staging = self.staging.ledger.commits(since=self.first) if self._taken else ()
-        made, serves = standing_counts(staging), standing_counts(self.serving.ledger.commits())
+        made, serves = map(standing_counts, (staging, self.serving.ledger.commits()))
         if self.kept is not None:
             self.kept.refuse_unlike(made, serves)
             return
@@ -161,7 +160,8 @@ class Rework:
             made, table = self.staging.store.tables[name], self.target.store.tables[name]
             tick = (self._since or {}).get(table.spec.of, 0) if table.spec.role == "output" else 0
             if tick:
-                join_at(tick, self.serving.store.tables[name], made)
+                served, spark = self.serving.store, lambda: self.target.spark
+                join_at(tick, served, self.staging.store, name, spark)
             files = [replace(f, path=moved(f.path, made.path, table.path)) for f in made.files()]
             table.hold(files, summed_to=made.summed_to() if made.spec.forgets else -1)
             self.target.step(name)
@@ -200,8 +200,7 @@ class Rework:
         return self._rows_since(self._first_changed, self._taken)
 
     def _rows_since(self, tick: int, names: Iterable[str]) -> Mapping[str, int]:
-        tables = self.staging.store.tables
-        return {name: rows_since(tables[name], tick) for name in names}
+        return {name: rows_since(self.staging.store.tables[name], tick) for name in names}
 
     def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
         """Those known before and those beside; another program has other functions."""
@@ -238,159 +237,8 @@ class Rework:
     def _end(self) -> None:
         self._decided = True
         try:
-            remove_tree(self.staging.directory, ignore_errors=True)
+            # Who has taken over may have begun something there.
+            if self.serving.lock.is_kept:
+                remove_tree(self.staging.directory, ignore_errors=True)
         finally:
             self.serving.lock.release()
-
-
-def correction(pipeline: Pipeline, first: int, kept: KeptReads | None = None) -> Rework:
-    """The ticks of a pipeline from `first` on, to be computed again.
-
-    Where the past before that tick is not to be had any more, an earlier tick is the first.
-
-    Args:
-        pipeline: the one that serves.
-        first: the first tick to compute again.
-        kept: what is read as it had been; None: the ticks read what is landed now.
-
-    Raises:
-        DataError: the tick is not committed, or another writer is at work (code `state`).
-    """
-    with _locked(pipeline, "a correction"):
-        now = _committed(pipeline, first)
-        base = base_before(pipeline.store, pipeline.ledger, first)
-        staging = _begun(pipeline, base)
-        first = base.tick + 1
-        past = Recomputed(first, now.last, first, kept)
-        return Rework(pipeline, pipeline, staging, past, tuple(pipeline.store.tables))
-
-
-def first_again(pipeline: Pipeline, first: int) -> int:
-    """The tick with which a correction from a committed tick on begins; nothing is changed."""
-    commit = pipeline.ledger.refresh()
-    pipeline.store.check(commit)
-    return base_before(pipeline.store, pipeline.ledger, first).tick + 1
-
-
-def deployment(
-    serving: Pipeline,
-    target: Pipeline,
-    made_by: Bootstrap,
-    wanted: WantedTables,
-    since: Mapping[str, int] | None = None,
-) -> Rework:
-    """The tables that another program wants, to be made from the past.
-
-    Its other tables are those that serve, as they stand, or empty where there are none. Nothing
-    wanted is nothing to run.
-
-    Args:
-        serving: the pipeline of the program that serves.
-        target: that of the other program, in the same directory.
-        made_by: what makes the tables, run from tick 0 on.
-        wanted: which tables are taken over.
-        since: the outputs among them that keep their rows of the ticks before one, with that tick.
-
-    Raises:
-        DataError: nothing is committed, or another writer is at work (code `state`).
-    """
-    with _locked(serving, "a deployment"):
-        now = _committed(serving, 0)
-        return staging_for(serving, target, (made_by, wanted, since or {}), now, _emptied(serving))
-
-
-def staging_for(
-    serving: Pipeline,
-    target: Pipeline,
-    work: tuple[Bootstrap, WantedTables, Mapping[str, int]],
-    now: Commit,
-    directory: DataPlace,
-) -> Rework:
-    """The tables that another program wants, to be made in a directory, as of a commit.
-
-    `work` has what `deployment` takes: what makes the tables, which they are, and since when
-    outputs are others.
-    """
-    made_by, wanted, since = work
-    slots = {slot: target.state_tables[slot] for slot in wanted.slots}
-    outputs = {name: target.output_tables[name] for name in wanted.outputs}
-    own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
-    named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
-    staging = Pipeline(directory, made_by.plan, serving.settings, serving.spark, tables=named)
-    taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
-    changed = {name: since.get(name, 0) for name in outputs}
-    # A new state is of no tick that anybody has seen.
-    kept = kept_since(serving.ledger, target.plan.graph.sources)
-    past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1), kept)
-    return Rework(serving, target, staging, past, taken, since=changed)
-
-
-def rollback(serving: Pipeline, target: Pipeline) -> Rework:
-    """The tables of an earlier program as it left them, and the ticks since then by that program.
-
-    Where ticks were read anew since, they are computed again, too: what they have read by now is
-    not in the tables that the program left.
-
-    Raises:
-        DataError: its tables are not there any more, or another writer is at work (code `state`).
-    """
-    with _locked(serving, "a rollback"):
-        now = _committed(serving, 0)
-        commits = serving.ledger.commits()
-        base, left = left_by(target.store, target.fingerprint, commits, now)
-        staging = _begun(target, base)
-        first = base.tick + 1
-        kept = kept_since(serving.ledger, target.plan.graph.sources, (left, base.tick))
-        past = Recomputed(first, now.last, min(first, undone_from(commits, left)), kept, back=True)
-        return Rework(serving, target, staging, past, tuple(target.store.tables))
-
-
-def first_undone(serving: Pipeline, target: Pipeline) -> int:
-    """The first tick that a rollback computes again; nothing is changed.
-
-    Raises:
-        DataError: the tables of the earlier program are not there any more (code `state`).
-    """
-    now = serving.ledger.refresh()
-    if now is None:
-        raise AssertionError("what nobody has committed has nothing before it")
-    base, _ = left_by(target.store, target.fingerprint, serving.ledger.commits(), now)
-    return base.tick + 1
-
-
-@contextmanager
-def _locked(pipeline: Pipeline, work: str) -> Iterator[None]:
-    """The pipeline's lock, which a rework that comes of it keeps; `work` says what that is."""
-    pipeline.lock.acquire(work)
-    try:
-        yield
-    except BaseException:
-        pipeline.lock.release()
-        raise
-
-
-def _emptied(pipeline: Pipeline) -> DataPlace:
-    directory = pipeline.directory / STAGING
-    empty(directory)
-    return directory
-
-
-def _begun(target: Pipeline, base: Base) -> Pipeline:
-    """A pipeline of the target's program beside it, as its tables were after the base's tick."""
-    tables = Tables(target.state_tables, target.output_tables)
-    staging = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
-    begin(staging.store, staging.ledger, base, staging.fingerprint)
-    return staging
-
-
-def _committed(pipeline: Pipeline, first: int) -> Commit:
-    now = pipeline.ledger.refresh()
-    if now is None or not 0 <= first <= now.last:
-        there = "no tick is" if now is None or now.last < 0 else f"ticks 0 to {now.last} are"
-        raise state_error(
-            f"tick {first} cannot be computed again: {there} committed",
-            "name a committed tick; `hydrotick status` tells which there are",
-        )
-    refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, now)
-    pipeline.store.recover(now)
-    return now

@@ -1,6 +1,5 @@
-"""The tables of a pipeline's state, as a range looks rows up in them.
-
-The rows of a table of state that come first by a leaf: of large files by their lookup files.
+"""The tables of a pipeline's state, as a range looks rows up in them: of large files by what stands
+beside them.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.found_rows import ExtremeRows
 from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.column_names import ITEM
-from hydro_core.spark.store.agreeing import Met
-from hydro_core.spark.store.extremes import (
+from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.extremes import (
     Leading,
     came,
-    in_order,
     leading,
     places_in_order,
 )
-from hydro_core.spark.store.large_files import stored_leaf
-from hydro_core.spark.store.lookup_files import LookupFiles
+from hydro_core.spark.store.lookups.large_files import stored_leaf
+from hydro_core.spark.store.lookups.lookup_files import LookupFiles
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
 from hydro_core.spark.store.table import StoredTable
-from hydro_core.spark.store.values import Column, leaf_of
+from hydro_core.spark.store.values import Column, in_order, leaf_of
 from hydro_core.types.item import ItemType
 
 

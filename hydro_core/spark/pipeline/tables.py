@@ -114,7 +114,10 @@ def refuse_another_program(
     Raises:
         DataError: what differs, and what to do (code `state`).
     """
-    if commit.plan == plan:
+    tables = tuple(tables)
+    # The same program may have state elsewhere, where another one has served in between.
+    there = not commit.tables or all(table.name in commit.tables for table in tables)
+    if commit.plan == plan and there:
         return
     mine = {table.name: dict(table.record()) for table in tables}
     theirs = {name: dict(record) for name, record in commit.tables.items()}

@@ -4,10 +4,8 @@ files that every session starts with, or is given when it first meets a store.
 Sessions that name packages instead resolve them each time: two seconds, and a network. This module
 is the process that fetches them: `hydro_core.spark.session.ready` starts it where they are missing.
 
-The machine's certificate authorities as a trust store for a Java that came from a wheel.
-
-Such a Java trusts the authorities that it was built with; a machine may have its own, such as a
-company's. They are where Python's `ssl`, and so pip, finds them.
+A Java that came from a wheel trusts the certificate authorities that it was built with; a machine
+may have its own, such as a company's. It is given those that Python's `ssl`, and so pip, finds.
 """
 
 from __future__ import annotations

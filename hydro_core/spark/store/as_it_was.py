@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, InfrastructureError
-from hydro_core.files.parquet import files_as_dataset, write_parquet_file
+from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_pieces
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.seams import last_seam
 from hydro_core.spark.store.store import Store
@@ -154,12 +155,13 @@ def _up_to(tick: int, file: DataFile, table: StoredTable, serving: DataPlace) ->
     here = here.parent / f"{uuid.uuid4()}.parquet"
     column = table.spec.tick
     whole = files_as_dataset([file.path], table.spec.arrow_schema)
-    rows = whole.to_table(filter=ds.field(column) <= tick)
-    if rows.num_rows == 0:
+    pieces = list(in_pieces(whole, [column], ds.field(column) <= tick))
+    if not pieces:
         return None
-    size = write_parquet_file(rows, here)
-    ends: Any = pc.min_max(rows[column]).as_py()
-    return DataFile(here, size, rows.num_rows, ends["min"], ends["max"])
+    # Of the ticks no more is held than a column; the rows go by one by one.
+    ends: Any = pc.min_max(pa.chunked_array([c for p in pieces for c in p[column].chunks])).as_py()
+    size = write_parquet_pieces(in_pieces(whole, where=ds.field(column) <= tick), here)
+    return DataFile(here, size, sum(map(len, pieces)), ends["min"], ends["max"])
 
 
 def moved(file: DataPlace, here: DataPlace, there: DataPlace) -> DataPlace:

@@ -112,19 +112,19 @@ class LoggedFile(NamedTuple):
     name: str
     size: int
     rows: int | None
-    first: int | None
-    last: int | None
+    first: int | None = None
+    last: int | None = None
 
 
-def added(file: LoggedFile, tick: str, *, changes: bool = True) -> AddAction:
+def added(file: LoggedFile, tick: str = "", *, changes: bool = True) -> AddAction:
     """That a file is one of a table's.
 
     Args:
         file: the file.
-        tick: the column that has the ticks.
+        tick: the column that has the ticks, if there is one.
         changes: whether the table has other rows by that.
     """
-    statistics: dict[str, Any] = {"nullCount": {tick: 0}}
+    statistics: dict[str, Any] = {"nullCount": {tick: 0}} if tick else {}
     if file.rows is not None:
         statistics["numRecords"] = file.rows
     if file.first is not None and file.last is not None:

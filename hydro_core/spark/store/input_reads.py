@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
-import pyarrow as pa
+from dataclasses import dataclass, field
 
 Counts = Mapping[int, int | None]
 """How many rows of an input have arrived with each tick; None: nobody has counted."""
@@ -68,47 +65,3 @@ class InputRead:
         """The lists beside the ledger that it names."""
         named = self.listing, self.accepted_listing, self.deviations, self.accepted_deviations
         return tuple(name for name in named if name is not None)
-
-
-INPUT_COLUMNS: list[tuple[str, pa.DataType]] = [
-    ("name", pa.string()),
-    ("rows", pa.int64()),
-    ("location", pa.string()),
-    ("version", pa.int64()),
-    ("kind", pa.string()),
-    ("empty", pa.list_(pa.int64())),
-    ("table", pa.string()),
-    ("listing", pa.string()),
-    ("late", pa.map_(pa.int64(), pa.int64())),
-    (
-        "changed",
-        pa.list_(pa.struct([(name, pa.int64()) for name in ("first", "last", "removed", "added")])),
-    ),
-    ("accepted_version", pa.int64()),
-    ("accepted_listing", pa.string()),
-    ("early", pa.int64()),
-    ("counts", pa.map_(pa.int64(), pa.int64())),
-    ("deviations", pa.string()),
-    ("accepted_deviations", pa.string()),
-]
-"""The fields of an input read, as the ledger has them."""
-
-
-def row_of(read: InputRead) -> dict[str, Any]:
-    """An input read as the ledger has it."""
-    counts = None if read.counts is None else sorted(read.counts.items())
-    return {**asdict(read), "late": sorted(read.late.items()), "counts": counts}
-
-
-def read_of(found: Mapping[str, Any]) -> InputRead:
-    """An input read from the ledger; one of an earlier version has fewer fields."""
-    return InputRead(
-        **{
-            **found,
-            "empty": tuple(found.get("empty") or ()),
-            "late": dict(found.get("late") or {}),
-            "counts": None if found.get("counts") is None else dict(found["counts"]),
-            "early": found.get("early") or 0,
-            "changed": tuple(ChangedRange(**change) for change in found.get("changed") or ()),
-        }
-    )

@@ -9,7 +9,7 @@ far as here one fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,14 +27,8 @@ from hydro_core.machine.faults import fault_of
 from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta_actions import data_files, stored_file
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger_rows import (
-    LEDGER_SCHEMA,
-    commit_fields,
-    ledger_rows,
-    programs_of,
-    went_back,
-    without_zones,
-)
+from hydro_core.spark.store.ledger_rows import programs_of, without_zones
+from hydro_core.spark.store.record_columns import as_rows, columns_of
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
@@ -47,6 +41,7 @@ from hydro_core.storage.delta import (
 )
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.types.records import AS_TEXT, BEFORE, of_record
 
 LEDGER = "_ledger"
 APPLICATION = "hydrotick"
@@ -70,19 +65,20 @@ class Commit:
     plan: str
     versions: Mapping[str, int]
     rows: Mapping[str, int]
-    started: datetime
-    committed: datetime
     inputs: tuple[InputRead, ...] = ()
     start: datetime | None = None
     """Where the window of the first tick starts, in time."""
     end: datetime | None = None
     """Where the window of the last tick ends."""
-    checks: Mapping[str, Any] = field(default_factory=dict)
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    _: KW_ONLY
+    started: datetime
+    committed: datetime
+    checks: Mapping[str, Any] = field(default_factory=dict, metadata=AS_TEXT)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, metadata=AS_TEXT)
     """What each table holds: enough to see whether another program can go on from it."""
     reruns: tuple[Rerun, ...] = ()
     """The functions for which ranges up to this one ran again in Python."""
-    back: bool | None = False
+    back: bool | None = field(default=False, metadata={BEFORE: None})
     """Whether it went back to a program that had served before; None: an earlier version wrote it,
     which did not say.
     """
@@ -101,11 +97,17 @@ class Commit:
         return self.tables.get(table, {}).get("mode") == Form.VALUES.stored
 
 
+LEDGER_SCHEMA = pa.schema(columns_of(Commit))
+"""The columns of a ledger."""
+
+
 class Ledger:
     """The commits of the pipeline in `directory`, as read first; `refresh` looks again."""
 
     def __init__(self, directory: DataPlace, replaced: Callable[[], None] = lambda: None) -> None:
-        """`replaced` is called where another ledger is found in the place of the one read first."""
+        """`replaced` is called where another process has committed since the last look, or another
+        ledger is in the place: what is known of tables may be of such as are there no more.
+        """
         self.directory = directory
         self._replaced = replaced
         self.appended: Callable[[Commit], None] = lambda _: None
@@ -117,6 +119,8 @@ class Ledger:
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
         self._last: Commit | None = None
+        self._seen: tuple[Commit | None] | None = None
+        """The last commit at the last look, or that was made here since."""
 
     @property
     def exists(self) -> bool:
@@ -194,12 +198,19 @@ class Ledger:
 
     def refresh(self) -> Commit | None:
         """The last commit, read anew: another process may have written it."""
+        found = self._refreshed()
+        if self._seen not in (None, (found,)):
+            self._replaced()
+        self._seen = (found,)
+        return found
+
+    def _refreshed(self) -> Commit | None:
         table = self._table
         if table is None:
             self._open()
             return self._last
         if self._identity != self._first_entry():
-            self._table = self._last = None
+            self._table = self._last = self._seen = None
             self._replaced()
             return self.last
         known = table.version()
@@ -211,9 +222,7 @@ class Ledger:
         except DeltaError as error:
             raise _unreadable(self._path, error) from error
         if table.version() != known:
-            before, self._last = self._last, self._read_last(table)
-            if went_back(before, self._last):  # a copy is in its place
-                self._replaced()
+            self._last = self._read_last(table)
         return self._last
 
     def commits(self, since: int = 0) -> tuple[Commit, ...]:
@@ -269,7 +278,7 @@ class Ledger:
         try:
             write_deltalake(
                 table,
-                ledger_rows([commit]),
+                as_rows([commit], LEDGER_SCHEMA),
                 mode="append",
                 # A ledger that an earlier version made has fewer columns.
                 schema_mode="merge",
@@ -281,7 +290,7 @@ class Ledger:
         except (DeltaError, OSError):
             self.unanswered()
             raise
-        self._last = commit
+        self._last, self._seen = commit, (commit,)
         self._compact(table)
         self.appended(commit)
 
@@ -323,6 +332,7 @@ class Ledger:
             except DeltaError as error:
                 raise _unreadable(self._path, error) from error
             self._last = self._read_last(self._table)
+            self._seen = self._seen or (self._last,)
         return self._table
 
     def _first_entry(self) -> Identity | None:
@@ -359,7 +369,7 @@ class Ledger:
                 rows += without_zones(found).to_pylist(maps_as_pydicts="strict")
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
-        return [Commit(**commit_fields(row)) for row in rows]
+        return [of_record(Commit, row) for row in rows]
 
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
@@ -372,10 +382,7 @@ def _unreadable(path: DataPlace, error: Exception) -> HydroError:
     if told is not None:
         return told
     first_line = str(error).strip().partition("\n")[0]
-    return state_error(
-        f"the ledger in {path} cannot be read: {first_line}",
-        RESTORE,
-    )
+    return state_error(f"the ledger in {path} cannot be read: {first_line}", RESTORE)
 
 
 def _ticks(commit: Commit) -> str:

@@ -8,13 +8,14 @@ owner stood still) still meet at the ledger, whose transaction lets one of them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from hydro_core.errors import TransientError
-from hydro_core.machine.processes import FileLock, has_ended, host_of, number_of, this_process
-from hydro_core.storage.lease import Lease, LeaseFile
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.errors import HydroError, TransientError
+from hydro_core.machine.locks import lock_at
+from hydro_core.machine.processes import host_of, number_of
+from hydro_core.storage.lease import Lease
+from hydro_core.storage.remote import DataPlace
 
 LOCK_FILE = "_lock"
 _WORK = "work"
@@ -60,6 +61,15 @@ class WriterLock:
         """
         if isinstance(self._lock, Lease) and not self._lock.is_kept():
             raise _taken_over(self._directory)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nobody has taken over; of a store that does not say, somebody may have."""
+        if not isinstance(self._lock, Lease):
+            return True
+        with suppress(HydroError):
+            return self._lock.is_kept()
+        return False
 
     def kept_after(self, step: Callable[[str], None]) -> Callable[[str], None]:
         """The same step; where another has taken over by then, it raises as `refuse_lost` does."""
@@ -117,13 +127,6 @@ class WriterLock:
             self.release()
             raise
         lease.settled()
-
-
-def lock_at(place: DataPlace) -> FileLock | Lease:
-    """What one process at a time may hold, by its file."""
-    if isinstance(place, Remote):
-        return Lease(LeaseFile(place.store, place.key), this_process(), has_ended)
-    return FileLock(place)
 
 
 def long_work(directory: DataPlace) -> str:

@@ -10,8 +10,16 @@ from collections.abc import Callable, Sequence
 from deltalake import CommitProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.spark.store.ledger import APPLICATION, LEDGER, WRITER, Commit, Ledger, overtaken
-from hydro_core.spark.store.ledger_rows import ledger_rows
+from hydro_core.spark.store.ledger import (
+    APPLICATION,
+    LEDGER,
+    LEDGER_SCHEMA,
+    WRITER,
+    Commit,
+    Ledger,
+    overtaken,
+)
+from hydro_core.spark.store.record_columns import as_rows
 from hydro_core.storage.delta import opened_table
 from hydro_core.storage.remote import DataPlace
 
@@ -45,7 +53,7 @@ def replace_rows(
     try:
         write_deltalake(
             table,
-            ledger_rows(commits),
+            as_rows(commits, LEDGER_SCHEMA),
             mode="overwrite",
             schema_mode="overwrite",
             commit_properties=said,

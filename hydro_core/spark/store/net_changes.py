@@ -43,6 +43,10 @@ class NetChanges:
         """Whether nothing goes."""
         return bool((self.counts > 0).all())
 
+    def typed(self, schema: pa.Schema) -> NetChanges:
+        """The same rows, with the columns of a schema."""
+        return NetChanges(self.rows.select(schema.names).cast(schema), self.counts)
+
     def coming(self) -> pa.Table:
         """The rows that come, as often as they do."""
         return repeated(self.rows, self.counts)

@@ -9,18 +9,29 @@ of it is another, all of it is. Delta's change data feed tells the changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    write_deltalake,
+)
 from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
 
-from hydro_core.files.parquet import files_as_dataset
+from hydro_core.files.parquet import files_as_dataset, in_pieces
+from hydro_core.spark.store.agreeing_rows import agreeing_rows, may_be_null
 from hydro_core.spark.store.delta_actions import (
+    LoggedFile,
+    added,
     data_files,
     last_entry,
     named_types,
@@ -35,7 +46,6 @@ from hydro_core.spark.store.net_changes import (
     are_alike,
     difference,
     distinct,
-    has_nulls,
     net_changes,
 )
 from hydro_core.spark.store.schema import TableSpec, stored
@@ -47,7 +57,7 @@ from hydro_core.storage.delta import (
     without_old_entries,
 )
 from hydro_core.storage.places import empty
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
@@ -58,8 +68,6 @@ PUBLISHED = "tables"
 """The directory, within a pipeline's, of the outputs as tables."""
 _APPLICATION = "hydrotick"
 _CONFIGURATION = {"delta.enableChangeDataFeed": "true"}
-_COMPARED_AT_MOST = 5_000_000
-"""So many rows are compared with others here; more are written anew."""
 _SMALL_FILE = 1 << 20
 _SMALL_FILES = 16
 _OFTEN = 10
@@ -125,20 +133,56 @@ class PublishedTable:
 
     def rows(self) -> pa.Table:
         """All its rows."""
+        return pa.concat_tables(self.pieces())
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """The same a piece at a time, at least one."""
+        yield self.schema.empty_table()
         table = self.opened()
-        return self.schema.empty_table() if table is None else self._read(table, None)
+        if table is not None:
+            yield from in_pieces(self._files(table))
+
+    def row_count(self) -> int:
+        """How many rows it has."""
+        table = self.opened()
+        return 0 if table is None else _row_count(table)
+
+    def files_of_ours(self) -> list[DataPlace] | None:
+        """Its files; None where it is not there, or somebody else has written to it last."""
+        table = self.opened()
+        return None if table is None or not self._is_ours(table) else _places(table, self.path)
 
     def restate(self, rows: pa.Table, commit: Commit) -> None:
         """Makes it hold these rows and no others: by what differs, where that is less."""
         rows = rows.select(self.names)
-        table = self.opened()
-        if table is None or not self._is_ours(table) or self._is_large(table, rows):
+        if self.files_of_ours() is None:
             self._replace(rows, commit)
             return
         self.apply(difference(rows, self.rows(), self.columns), commit, len(rows))
 
-    def _is_large(self, table: DeltaTable, rows: pa.Table) -> bool:
-        return max(_row_count(table), len(rows)) > _COMPARED_AT_MOST
+    def take(
+        self,
+        files: Mapping[DataPlace, int],
+        commit: Commit,
+        mode: Literal["append", "overwrite"],
+    ) -> None:
+        """Takes files below its directory over, beside or in place of its own: by one version.
+
+        `files` are the files, each with the number of its rows.
+        """
+        table = self.made()
+        adds: list[AddAction | RemoveAction] = [
+            added(LoggedFile(name_below(file, self.path), file.stat().st_size, rows))
+            for file, rows in files.items()
+        ]
+        table.create_write_transaction(
+            adds,
+            mode,
+            Schema.from_arrow(self.schema),
+            commit_properties=_properties(commit),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        self._tidy(table)
 
     def apply(self, net: NetChanges, commit: Commit, total: int | None = None) -> bool:
         """Changes its rows; gives whether it could: else it holds other rows than was thought.
@@ -193,11 +237,9 @@ class PublishedTable:
         by = [(name, item) for name, item in self.columns if are_alike(item)]
         before = _row_count(table)
         if not by or 2 * net.copies > max(before, total or 0):
-            there = self._read(table, None)
-            return self._replace_all(there, net, commit)
+            return self._replace_all(self.rows(), net, commit)
         gone = distinct(net.of(net.counts < 0).rows, by)
-        there = self._read(table, _may_agree(gone, by))
-        there = there.filter(pa.array(agreeing(there, gone, by)))
+        there = agreeing_rows(self._files(table), gone, by)
         concerned = agreeing(net.rows, gone, by)
         after = _after(there, net.of(concerned), self.columns)
         if after is None:
@@ -238,18 +280,22 @@ class PublishedTable:
         """That a row of the table agrees with one of the source; nulls agree."""
         parts = []
         for name, _ in by:
-            same = "IS NOT DISTINCT FROM" if _may_be_null(name, source, table) else "="
+            same = "IS NOT DISTINCT FROM" if may_be_null(name, source, table) else "="
             parts.append(f"(t.{_quoted(name)} {same} s.{_quoted(name)})")
         return " AND ".join(parts)
 
     def _replace(self, rows: pa.Table, commit: Commit) -> None:
-        """Writes all of it anew, in one version; it is made where it is not there."""
+        """Writes all of it anew, in one version."""
+        self._write(self.made(), rows, commit, "overwrite")
+
+    def made(self) -> DeltaTable:
+        """The table; it is made where it is not there."""
         table = self.opened()
-        if table is None:
-            empty(self.path)
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            table = created_table(self.path, self.schema, configuration=_configuration(self.path))
-        self._write(table, rows, commit, "overwrite")
+        if table is not None:
+            return table
+        empty(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return created_table(self.path, self.schema, configuration=_configuration(self.path))
 
     def _write(
         self,
@@ -300,10 +346,8 @@ class PublishedTable:
         empty(self.path / _CHANGES)
         erase_log(self.path, opened_table(self.path).version())
 
-    def _read(self, table: DeltaTable, where: ds.Expression | None) -> pa.Table:
-        rows = data_files(table, "path", "size_bytes")
-        files = files_as_dataset((stored_file(self.path, row) for row in rows), self.schema)
-        return files.to_table(filter=where)
+    def _files(self, table: DeltaTable) -> ds.Dataset:
+        return files_as_dataset(_places(table, self.path), self.schema)
 
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END")
@@ -330,6 +374,10 @@ def _properties(commit: Commit) -> CommitProperties:
     )
 
 
+def _places(table: DeltaTable, path: DataPlace) -> list[DataPlace]:
+    return [stored_file(path, row) for row in data_files(table, "path", "size_bytes")]
+
+
 def _row_count(table: DeltaTable) -> int:
     counts: Any = pa.table(table.get_add_actions(flatten=True))
     return pc.sum(counts["num_records"]).as_py() or 0 if counts.num_rows else 0
@@ -343,34 +391,6 @@ def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table 
     counts = np.concatenate([np.ones(len(there), np.int64), net.counts])
     left = net_changes(both, counts, columns)
     return left.coming() if left.is_growth else None
-
-
-def _may_agree(rows: pa.Table, by: TypedColumns) -> ds.Expression | None:
-    """What surely holds of the rows that agree with one of some: files tell it of many rows.
-
-    Files that are merged tell of texts in a form that Arrow does not compare with others.
-    """
-    told = [name for name, _ in by if not _is_text(rows.schema.field(name).type)]
-    if not told:
-        return None
-    name = max(told, key=lambda name: len(rows[name].unique()))
-    values: Any = rows[name].combine_chunks()
-    known: ds.Expression = ds.field(name).isin(values.drop_null())
-    return known | ds.field(name).is_null() if has_nulls(values) else known
-
-
-def _is_text(of: pa.DataType) -> bool:
-    return pa.types.is_string(of) or pa.types.is_binary(of)
-
-
-def _may_be_null(name: str, source: pa.Table, table: DeltaTable) -> bool:
-    if has_nulls(source[name]):
-        return True
-    actions: Any = pa.table(table.get_add_actions(flatten=True))
-    counts = f"null_count.{name}"
-    if counts not in actions.column_names:
-        return True
-    return pc.max(actions[counts]).as_py() != 0 or has_nulls(actions[counts])
 
 
 def _quoted(name: str) -> str:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from hydro_core.files.parquet import files_as_dataset
+from hydro_core.files.parquet import files_as_dataset, opened_parquet
+from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.store.differing import net, signed
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import summed
-from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.store import ALWAYS, Store
+from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.write import write_files
 
 
-def join_at(tick: int, served: StoredTable, made: StoredTable) -> None:
+def join_at(
+    tick: int, served: Store, made: Store, name: str, session: Callable[[], SparkSession]
+) -> None:
     """Puts the rows that a table has of the ticks before `tick` before those of another one.
 
     Of a log, the changes at that tick lead from what the one has to what the other has. Columns
@@ -20,22 +31,67 @@ def join_at(tick: int, served: StoredTable, made: StoredTable) -> None:
 
     Args:
         tick: the first of the second table's ticks that count.
-        served: the table whose earlier ticks stay.
-        made: the table of the other program, which has all ticks; it gets the rows of both.
+        served: has the table whose earlier ticks stay.
+        made: has the table of the other program, with all ticks; it gets the rows of both.
+        name: what the table is called in both.
+        session: gives the Spark that does it where the stores do not hold so many rows.
     """
-    spec = made.spec
-    before = _as(spec, _rows(served, ds.field(served.spec.tick) < tick))
+    first, second = served.tables[name], made.tables[name]
+    if max(first.rows, second.rows) > made.held_rows and not second.spec.has_unknown:
+        _by_executors(tick, served, made, name, session())
+        return
+    spec = second.spec
+    before = _as(spec, _rows(first, ds.field(first.spec.tick) < tick))
     if not spec.is_log:
-        since = _rows(made, ds.field(spec.tick) >= tick)
-        made.rewrite(pa.concat_tables([before, since]))
+        since = _rows(second, ds.field(spec.tick) >= tick)
+        second.rewrite(pa.concat_tables([before, since]))
         return
     taken = before.set_column(
         before.column_names.index(spec.count_column),
         spec.arrow_schema.field(spec.count_column),
         pc.negate(before[spec.count_column]),
     )
-    made.rewrite(
-        pa.concat_tables([before, summed(pa.concat_tables([taken, _rows(made)]), spec, tick)])
+    second.rewrite(
+        pa.concat_tables([before, summed(pa.concat_tables([taken, _rows(second)]), spec, tick)])
+    )
+
+
+def _by_executors(tick: int, served: Store, made: Store, name: str, spark: SparkSession) -> None:
+    table = made.tables[name]
+    spec, at = table.spec, table.spec.tick
+    stays = served.frame(spark, name, 0, tick - 1)
+    before = None if stays is None else _columns(spec, stays)
+    after = made.frame(spark, name, tick + 1 if spec.is_log else tick, ALWAYS)
+    parts = [before, after]
+    if spec.is_log:
+        names = [name for name, _ in spec.columns if name not in (at, spec.count_column)]
+        leading = made.frame(spark, name, 0, tick)
+        rows, by = signed(before, leading, names, spec.count_column)
+        if rows is not None:
+            turned = net(rows, by).withColumnRenamed(by, spec.count_column)
+            parts.append(_columns(spec, turned.withColumn(at, F.lit(tick).cast("long"))))
+    whole = [part for part in parts if part is not None]
+    if not whole:
+        table.hold(())
+        return
+    ends = [file.last for file in table.files()]
+    last = None if None in ends else max((end or 0 for end in ends), default=tick)
+    first = None if last is None else 0
+    written = write_files(table, reduce(DataFrame.unionAll, whole), (0, last or tick))
+    counted = [(file, opened_parquet(file).metadata.num_rows) for file in written.files]
+    table.hold(DataFile(file, file.stat().st_size, n, first, last) for file, n in counted)
+
+
+def _columns(spec: TableSpec, rows: DataFrame) -> DataFrame:
+    """The columns of a table; of those that the rows have not, nulls."""
+    there = {name.lower() for name in rows.columns}
+    return rows.select(
+        *[
+            F.col(quoted(field.name))
+            if field.name.lower() in there
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in spec.spark_schema.fields
+        ]
     )
 
 

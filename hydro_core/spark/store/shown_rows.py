@@ -61,6 +61,11 @@ class ShownRows:
         """The rows as executors read them; they are as files."""
         return self._written.frame(spark)
 
+    def discard(self) -> None:
+        """Removes the files, which are nobody else's."""
+        if self.table is None:
+            self._written.discard()
+
     def _pieces(self, names: Sequence[str], where: Expression | None) -> Iterator[pa.Table]:
         rows = files_as_dataset(self._written.files, self._schema)
         some = False

@@ -21,14 +21,15 @@ from pyspark.sql import functions as F
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.plan.tick_plan import StateSlot
-from hydro_core.spark.frames.few_rows import has_few_rows, together
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
-from hydro_core.spark.store.agreeing import Met
+from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.spark.store.cancelled import may_cancel
-from hydro_core.spark.store.large_files import met_in
 from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
-from hydro_core.spark.store.lookup_files import LookupFiles
+from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.large_files import met_in
+from hydro_core.spark.store.lookups.lookup_files import LookupFiles
 from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
@@ -64,8 +65,11 @@ class Store:
         checkpoint_interval: int = 100,
         compact_every: int = 16,
         lookup_bytes: int = 0,
+        held_rows: int = 0,
     ) -> None:
         self.directory = directory
+        self.held_rows = held_rows
+        """So many rows of a table this process holds at once, where somebody asks for them."""
         self.lookup_files = LookupFiles(directory, lookup_bytes)
         self._compact_every = compact_every
         self.tables = {
@@ -169,13 +173,16 @@ class Store:
             step(f"compacted {name}")
         return {name: table.version for name, table in self.tables.items()}
 
-    def vacuum(self, keep_hours: int, step: OnStep) -> Mapping[str, int]:
+    def vacuum(
+        self, keep_hours: int, step: OnStep, kept: Callable[[], None] = lambda: None
+    ) -> Mapping[str, int]:
         """Removes the files that no table needs, nor has needed for so many hours.
 
-        It gives the tables' versions after it; the last commit must have those of before.
+        It gives the tables' versions after it; the last commit must have those of before. `kept`
+        raises where another has taken over.
         """
         for name, table in self.tables.items():
-            table.vacuum(keep_hours)
+            table.vacuum(keep_hours, kept)
             step(f"vacuumed {name}")
         self.lookup_files.keep_of(self.tables.values())
         return {name: table.version for name, table in self.tables.items()}
@@ -282,6 +289,11 @@ class Store:
         if not spec.is_log:
             return self.arrow(name, first, last)
         return snapshots(self.arrow(name, 0, last), spec, range(first, last + 1))
+
+    def rows_within(self, name: str, first: int, last: int) -> int:
+        """How many rows the files have that may hold these ticks."""
+        files = self.tables[name].files()
+        return sum(file.rows or 0 for file in files if file.may_hold(first, last))
 
     def row_count(self, name: str) -> int:
         """How many rows a table has, or the changes of a log sum up to."""

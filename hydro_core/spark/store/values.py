@@ -60,3 +60,19 @@ def comparable(column: Column) -> Column:
         nan = pa.scalar(float("nan"), column.type)
         return pc.if_else(pc.is_nan(column), nan, column)
     return column
+
+
+def in_order(column: Column) -> Column:
+    """The column with values that Arrow orders as the language does: NaN is the greatest number,
+    the two zeros are one.
+    """
+    column = comparable(column)
+    if not pa.types.is_floating(column.type):
+        return column
+    import numpy as np
+
+    # The bits of a number, with those of negative ones turned around, are in its order.
+    filled: Any = column.cast(pa.float64()).fill_null(0.0)
+    bits = filled.to_numpy(zero_copy_only=False).view(np.int64)
+    numbers = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+    return pa.array(numbers, mask=column.is_null().to_numpy(zero_copy_only=False))

@@ -189,7 +189,7 @@ def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> WrittenRows:
         rows = few_rows(frame, bound)
         if rows is not None:
             return WrittenRows(spec, rows.num_rows, rows.cast(spec.arrow_schema))
-    return _write_files(one.table, frame, ticks)
+    return write_files(one.table, frame, ticks)
 
 
 def _columns(one: Pending) -> DataFrame:
@@ -197,9 +197,20 @@ def _columns(one: Pending) -> DataFrame:
     return one.frame.select(*[F.col(quoted(name)) for name, _ in one.table.spec.columns])
 
 
-def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -> WrittenRows:
+def write_files(
+    table: StoredTable, frame: DataFrame, ticks: tuple[int, int], of: TableSpec | None = None
+) -> WrittenRows:
+    """Lets executors write rows of some ticks below a table's directory; the table has none of them
+    yet.
+
+    Args:
+        table: the table.
+        frame: the rows.
+        ticks: the first and the last tick.
+        of: what the rows are; None: rows of the table.
+    """
     first, last = ticks
-    spec = table.spec
+    spec = of or table.spec
     if spec.has_unknown:
         frame = _typed(frame, spec.spark_schema)
     staged = table.path / STAGED / f"{first}-{last}-{uuid.uuid4().hex[:12]}"

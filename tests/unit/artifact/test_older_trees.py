@@ -1,5 +1,5 @@
-"""Trees as deployments of formats 4 and 5 have them: tuples, rows and lists had a node each then,
-and in 4 so had each kind of operation.
+"""Trees as deployments of formats 4 to 6 have them: a name with a value, a loop and a function had
+a node each then, before 6 so had tuples, rows and lists, and in 4 each kind of operation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from hydro_core.artifact.decode import Decoder
+from hydro_core.artifact.older import view_of
 from hydro_core.functions.kinds import Place
 from tests.support.functions import text
 
 TREES = [
     tree
-    for number in (4, 5)
+    for number in (4, 5, 6)
     for tree in json.loads(
         (Path(__file__).parent / f"trees_of_format_{number}.json").read_text("utf-8")
     )
@@ -29,6 +30,25 @@ def test_a_tree_is_the_one_that_was_written(source: str, record: Any) -> None:
     written, read = text(source).tree, Decoder(NO_TABLES).tree(record)
     assert read == written
     assert _places(read) == _places(written)
+
+
+@pytest.mark.parametrize(
+    ("record", "source"),
+    [
+        ([[], [], [], False, True], "lambda x: x"),
+        ([["n"], [], [], False, False], "lambda x: None if x is None else x.n"),
+        (
+            [[], [[[1], [], [], False, False], [[], [], [], True, False]], [], False, False],
+            "lambda x, missing: (None if x is None else x[1], missing)",
+        ),
+        (
+            [[], [[[], [], [], False, True]], ["a"], False, False],
+            "lambda x: {'a': x}",
+        ),
+    ],
+)
+def test_a_view_of_before_format_7_is_a_tree(record: Any, source: str) -> None:
+    assert view_of(record) == text(source).tree
 
 
 def _places(tree: Any) -> list[Place]:

@@ -34,8 +34,7 @@ Words = Mapping[str, Mapping[str, str]]
 OTHER_WORDS: Words = {
     "__init__.py": {"over": "the module of its functions"},
     "analysis/slice_wording.py": {"null": "a value as users read it"},
-    "cli/main.py": {"partition": "a command"},
-    "cli/partition.py": {"partition": "a command"},
+    "cli/table.py": {"partition": "a command"},
     "artifact/decode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
     "artifact/encode.py": {"source": TEXT, "aggregate": "what a record holds", "over": TEXT},
     "artifact/functions.py": {"source": TEXT},
@@ -75,7 +74,6 @@ OTHER_WORDS: Words = {
 """By module: words that are an operator's name, too, with what they mean there."""
 WORDS_OF_AGGREGATES: Words = {
     "cli/run.py": {"every": "a word of a calendar"},
-    "artifact/files.py": {"count": "a key of a record"},
     "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
     "functions/library/builtins.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
     "functions/library/collections.py": {"count": PYTHON},
@@ -90,7 +88,6 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/executor/fixpoint.py": {"count": COLUMN},
     "spark/files/outputs.py": {"count": COLUMN},
     "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
-    "spark/functions/reruns.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/event_times.py": {"count": "Arrow's word", "min": "Arrow's word"},
@@ -102,8 +99,6 @@ WORDS_OF_AGGREGATES: Words = {
         "sum": "what a message tells",
     },
     "spark/store/as_it_was.py": {"max": "a column's statistics", "min": "a column's statistics"},
-    "spark/store/input_reads.py": {"first": "a key of a record", "last": "a key of a record"},
-    "spark/store/ledger_rows.py": {"first": COLUMN, "last": COLUMN},
     "ticks/calendar.py": {"every": "a word of a calendar"},
 }
 """By module: words that are an aggregate's name, too."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from hydro_core.cli.main import COMMANDS, main
+from hydro_core.cli import main as command_line
+from hydro_core.cli.command import Asked, Command, MisuseError, Word
+from hydro_core.cli.main import main
+from hydro_core.cli.table import COMMANDS
 
 CHAT = """\
 add_member -> persist() -> [0] broadcast
@@ -49,7 +54,7 @@ def test_misuse(words: list[str], capsys: Capture) -> None:
     assert "usage: hydrotick" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *(one.name for one in COMMANDS)])
 def test_help(command: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command.split(), "--help"])
@@ -159,37 +164,60 @@ def test_nothing_of_a_text_program_is_executed(tmp_path: Path) -> None:
     assert main(["graph", str(file)]) == 0
 
 
-def test_a_plug_in_has_the_words_after_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    from importlib.metadata import EntryPoint
-
-    from hydro_core.cli import main as module
-
-    got: list[list[str]] = []
-
-    def command(words: list[str]) -> int:
-        got.append(words)
-        return 3
-
-    point = EntryPoint("deploy", "somewhere:deploy", "hydrotick.commands")
-    monkeypatch.setattr(EntryPoint, "load", lambda self: command)
-    monkeypatch.setattr(module, "entry_points", lambda group: [point])
-    assert main(["deploy", "x", "--flag"]) == 3
-    assert got == [["x", "--flag"]]
+TALKS = Command(
+    "talks",
+    "Says what it was asked.",
+    f"{__name__}:talks",
+    about="A project",
+    needs="nothing",
+    writes=False,
+    arguments=(Word("WORD", "what is said"), Word("--loud", "loudly")),
+    examples=("talks hello",),
+)
+TABLE = (TALKS,)
 
 
-def test_a_plug_in_that_cannot_be_loaded_stands_in_no_other_commands_way(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def talks(asked: Asked) -> int:
+    if asked.word == "nothing":
+        raise MisuseError("nothing is said")
+    print(asked.word.upper() if asked.loud else asked.word)  # noqa: T201 - as a command of others
+    return 3
+
+
+def plugged(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    points = [
+        EntryPoint(f"others{n}", value, command_line.PLUGINS) for n, value in enumerate(values)
+    ]
+    monkeypatch.setattr(command_line, "entry_points", lambda group: points)
+
+
+def test_the_commands_of_another_package(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    plugged(monkeypatch, f"{__name__}:TABLE")
+    assert main(["talks", "hello", "--loud"]) == 3
+    assert capsys.readouterr().out == "HELLO\n"
+    assert main([]) == 2
+    assert "talks      says what it was asked\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["talks", "nothing"])
+    assert ended.value.code == 2
+    assert "talks: error: nothing is said" in capsys.readouterr().err
+
+
+def test_a_table_that_cannot_be_loaded_stands_in_no_other_commands_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
 ) -> None:
-    from importlib.metadata import EntryPoint
-
-    from hydro_core.cli import main as module
-
-    point = EntryPoint("deploy", "json:nothing_of_the_name", "hydrotick.commands")
-    monkeypatch.setattr(module, "entry_points", lambda group: [point])
+    plugged(monkeypatch, "json:nothing_of_the_name", f"{__name__}:TABLE")
     file = tmp_path / "a.hydro"
     file.write_text('a = source("long")\na -> out\n')
     assert main(["check", str(file)]) == 0
+    assert main(["talks", "hello"]) == 3
     assert main([]) == 2
-    assert "cannot be loaded" in capsys.readouterr().out
-    assert main(["deploy", "x"]) == 1
-    assert "the command `deploy` cannot be loaded" in capsys.readouterr().err
+    assert "The commands `others0` cannot be loaded: " in capsys.readouterr().out
+
+
+def test_a_command_whose_module_cannot_be_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(command_line, "COMMANDS", (replace(TALKS, run="json:nothing"),))
+    assert main(["talks", "hello"]) == 1
+    assert "the command `talks` cannot be loaded" in capsys.readouterr().err

@@ -10,13 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 
 from hydro_core.cli import main as command_line
+from hydro_core.cli.command import Asked, Command
 from hydro_core.cli.main import main
 from hydro_core.cli.output import UNREAD
 from hydrotick.project.console import Console
@@ -88,14 +88,22 @@ def test_progress_that_nobody_reads(unread: TextIO, monkeypatch: pytest.MonkeyPa
 
 def test_a_socket_is_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever ended at its other end is told of as before."""
-    there = {"talks": EntryPoint("talks", "of:nobody", command_line.PLUGINS)}
-    monkeypatch.setattr(command_line, "commands", lambda: there)
-    monkeypatch.setattr(command_line, "_called", lambda *_: _talks())
+    talks = Command(
+        "talks",
+        "Talks.",
+        f"{__name__}:_talks",
+        about="A project",
+        needs="nothing",
+        writes=False,
+        arguments=(),
+        examples=("talks",),
+    )
+    monkeypatch.setattr(command_line, "COMMANDS", (talks,))
     with pytest.raises(BrokenPipeError):
         main(["talks"])
 
 
-def _talks() -> int:
+def _talks(_: Asked) -> int:
     one, other = socket.socketpair()
     other.close()
     with one:

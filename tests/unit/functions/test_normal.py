@@ -12,7 +12,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
 from hydro_core.functions.normal import normal_form
 from hydro_core.functions.read import read_function
-from hydro_core.functions.tree import Comprehension, Const, Op, Param, Part
+from hydro_core.functions.tree import Bind, Const, Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct
 from tests.support.functions import live
@@ -152,8 +152,8 @@ def test_a_made_function_calls_nothing_else(name: str) -> None:
 
 
 def test_shown_names_do_not_run_into_each_other() -> None:
-    loop = Comprehension("list", Op("+", (Param("x.1"), Param("x_1"))), ("x.1",), Param("y"), ())
-    other = Comprehension("list", Op("+", (Param("x_1"), Param("x_1"))), ("x_1",), Param("y"), ())
+    loop = Bind("list", ("x.1",), Param("y"), Op("+", (Param("x.1"), Param("x_1"))))
+    other = Bind("list", ("x_1",), Param("y"), Op("+", (Param("x_1"), Param("x_1"))))
     assert text_of(loop, ("y", "x_1")) != text_of(other, ("y", "x_1"))
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.cli.main import commands, main
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken, DiscoveredFlows, found_in, project_above
 from hydrotick.project import project
-from hydrotick.project.arguments import flow_parser, parsed
+from hydrotick.project.arguments import asked_flow
 from hydrotick.project.programs import plan_as_written
 from tests.unit.projects.declared import declare_py, declare_yaml
 
@@ -142,8 +143,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_commands_are_about_the_project_above(shop: Path) -> None:
-    options, flow, settings = parsed(flow_parser("show", None), ["totals"])
-    assert (options.flow, flow.name, settings.root) == ("totals", "totals", shop)
+    flow, settings = asked_flow(commands()["compact"].parser().parse_args(["totals"]))
+    assert (flow.name, settings.root) == ("totals", shop)
     assert settings.home == shop / "data"
 
 
@@ -162,11 +163,11 @@ def test_a_project_elsewhere_is_named(shop: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("shop")
 def test_a_flow_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        parsed(flow_parser("show", None), ["total"])
+        main(["compact", "total"])
     assert ended.value.code == 2
     assert "there is no flow `total`: did you mean `totals`?" in capsys.readouterr().err
-    with pytest.raises(HydroError, match="`ticks` has no `begin`"):
-        parsed(flow_parser("show", None), ["wrong"])
+    assert main(["compact", "wrong"]) == 1
+    assert "`ticks` has no `begin`" in capsys.readouterr().err
 
 
 def test_help_needs_no_project(
@@ -174,6 +175,6 @@ def test_help_needs_no_project(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        parsed(flow_parser("show", "Shows rows."), ["--help"])
+        main(["show", "--help"])
     assert ended.value.code == 0
-    assert "Shows rows." in capsys.readouterr().out
+    assert "usage: hydrotick show" in capsys.readouterr().out

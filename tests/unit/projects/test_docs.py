@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.cli.main import run_command
 from hydro_core.project.discover import found_in
-from hydrotick.cli.init import init
 from hydrotick.project.programs import deployment_for
-from hydrotick.site.command import docs
 from tests.unit.projects.declared import declare_yaml
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -51,13 +50,13 @@ class Page(HTMLParser):
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HYDROTICK_HOME", "HYDROTICK_PROJECT"):
         monkeypatch.delenv(name, raising=False)
-    init([str(tmp_path / "shop")])
+    run_command(["init", str(tmp_path / "shop")])
     monkeypatch.chdir(tmp_path / "shop")
     return tmp_path / "shop"
 
 
 def test_a_page_has_all_of_a_flow_and_loads_nothing(shop: Path) -> None:
-    assert docs(["totals", "--out", "site"]) == 0
+    assert run_command(["docs", "totals", "--out", "site"]) == 0
     text = (shop / "site" / "totals.html").read_text(encoding="utf-8")
     page = Page(text)
     assert not page.open
@@ -90,7 +89,7 @@ def test_each_operator_of_the_plan_is_beside_its_line(shop: Path) -> None:
         "  -> delta() -> totals  # <b> & more\n",
         encoding="utf-8",
     )
-    docs(["--out", "site"])
+    run_command(["docs", "--out", "site"])
     text = (shop / "site" / "totals.html").read_text(encoding="utf-8")
     rows = dict(re.findall(r'<tr id="totals.hydro-(\d)">(.*?)</tr>', text, re.DOTALL))
     assert "<b>payments</b>" in rows["1"]
@@ -106,19 +105,19 @@ def test_columns_say_what_the_program_says_of_them(shop: Path) -> None:
         text.replace('("user string, ', '(\n  "user string, "  # who <b>pays\n  "'),
         encoding="utf-8",
     )
-    docs(["totals", "--out", "site"])
+    run_command(["docs", "totals", "--out", "site"])
     text = (shop / "site" / "totals.html").read_text(encoding="utf-8")
     assert text.count("<td>who &lt;b&gt;pays</td>") == 2
     assert text.count("what it is</th>") == 2
 
 
 def test_a_flow_in_shards_is_told_as_its_first_tick_deploys_it(shop: Path) -> None:
-    docs(["totals", "--out", "site"])
+    run_command(["docs", "totals", "--out", "site"])
     whole = Page((shop / "site" / "totals.html").read_text(encoding="utf-8"))
     declared = shop / "assets" / "totals" / "asset.yaml"
     declared.write_text(f"{declared.read_text(encoding='utf-8')}shards: 2\n", encoding="utf-8")
     (made,) = (flow for flow in found_in(shop).flows)
-    docs(["totals", "--out", "site"])
+    run_command(["docs", "totals", "--out", "site"])
     page = Page((shop / "site" / "totals.html").read_text(encoding="utf-8"))
     deployment = deployment_for(made)
     assert len(deployment.plan.slots) == 2
@@ -137,7 +136,7 @@ def test_all_flows_are_listed_and_what_is_wrong_is_told(
     (wrong / "totals.hydro").write_text("x = sourc('n long')\n", encoding="utf-8")
     declare_yaml(shop, "undeclared", more="colour: red\n")
     capsys.readouterr()
-    assert docs(["--out", "site", "--format", "json"]) == 1
+    assert run_command(["docs", "--out", "site", "--format", "json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert set(told["broken"]) == {"wrong", "undeclared"}
     assert [Path(file).name for file in told["files"]] == ["totals.html", "index.html"]
@@ -150,7 +149,7 @@ def test_all_flows_are_listed_and_what_is_wrong_is_told(
 
 def test_neither_spark_nor_dagster_is_loaded(shop: Path) -> None:
     program = (
-        "import sys; from hydrotick.site.command import docs; docs(['--out', 'site']); "
+        "import sys; from hydro_core.cli.main import main; main(['docs', '--out', 'site']); "
         "print([m for m in ('pyspark', 'dagster', 'great_expectations') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE)

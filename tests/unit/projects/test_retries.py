@@ -52,9 +52,9 @@ def test_a_commit_of_another_process_passes(tmp_path: Path) -> None:
     one.create()
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert other.refresh() is None
-    one.append(Commit(0, 0, 0, "plan", {}, {}, now, now))
+    one.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
     with pytest.raises(HydroError, match="another writer committed") as refused:
-        other.append(Commit(0, 0, 0, "plan", {}, {}, now, now))
+        other.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
     assert not is_of_the_tick(refused.value)
 
 
@@ -80,7 +80,7 @@ def test_a_ledger_that_the_disk_does_not_give_is_the_machines(
 
     ledger, now = Ledger(tmp_path), datetime(2026, 1, 1, tzinfo=UTC)
     ledger.create()
-    ledger.append(Commit(0, 0, 0, "plan", {}, {}, now, now))
+    ledger.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
     monkeypatch.setattr("hydro_core.spark.store.ledger.pq.ParquetFile", failing)
     with pytest.raises(HydroError, match="the disk does not answer") as refused:
         assert Ledger(tmp_path).last
@@ -97,7 +97,7 @@ def test_an_input_that_the_asset_does_not_say_any_more_stops_its_flow(tmp_path: 
     deployed = runner.deployments.prepared(flow).name
     ledger, now = Ledger(runner.directory(flow)), datetime.now(UTC)
     ledger.create()
-    ledger.append(Commit(0, 0, 0, deployed, {}, {}, now, now))
+    ledger.append(Commit(0, 0, 0, deployed, {}, {}, started=now, committed=now))
     other = replace(flow, inputs={"b": Landing("b.csv", "day")})
     (report,) = runner.run(other, [flow.ticks.calendar.window(1)], lambda _: None)
     assert "its asset does not say any more where that lands" in report.problem

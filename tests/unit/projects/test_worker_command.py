@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.cli.main import run_command
 from hydro_core.errors import HydroError
 from hydrotick.cli.init import put_project
-from hydrotick.cli.worker import _shown, worker
+from hydrotick.cli.worker import _shown
 from hydrotick.project.settings import ProjectSettings, project_settings
 from hydrotick.worker.wire import place_of
 
@@ -31,13 +32,13 @@ def _settings(shop: Path, text: str, **environ: str) -> ProjectSettings:
 @pytest.mark.parametrize("words", [["--status"], ["--drain"]])
 def test_without_a_worker_that_is_told(shop: Path, words: list[str]) -> None:
     with pytest.raises(HydroError, match="no worker answers at") as caught:
-        worker(words)
+        run_command(["worker", *words])
     assert str(shop / "data" / "worker" / "worker.sock") in str(caught.value)
 
 
 def test_others_do_not_ask_it_without_a_token(shop: Path) -> None:
     with pytest.raises(HydroError, match=r"whoever reaches 0\.0\.0\.0:7077 could have"):
-        worker(["--listen", "0.0.0.0:7077"])
+        run_command(["worker", "--listen", "0.0.0.0:7077"])
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_others_do_not_ask_it_without_a_token(shop: Path) -> None:
 )
 def test_what_is_no_address_is_misuse(words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        worker(words)
+        run_command(["worker", *words])
 
 
 def test_how_it_is_for_people() -> None:

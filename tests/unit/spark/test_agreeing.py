@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.agreeing import Agreeing, Met
+from hydro_core.spark.store.lookups.agreeing import Agreeing, Met
 from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl

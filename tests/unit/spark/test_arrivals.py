@@ -21,9 +21,11 @@ from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
 from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.input_reads import ChangedRange, InputRead, read_of, row_of
+from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+from hydro_core.spark.store.record_columns import as_row
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.records import of_record
 
 ITEM = parse_ddl("user string, v long")
 DAY = date(2026, 1, 1)
@@ -218,7 +220,7 @@ def test_rows_before_the_first_tick_are_counted_with_it(tmp_path: Path, kind: st
     place.add([(-1, "early", 1), (-400, "early", 2), (-1, "early", 1), (0, "d", 1)])
     read = place.read(0, 1)
     assert (read.early, read.rows) == (3, 3)
-    assert read_of(row_of(read)) == read
+    assert of_record(InputRead, as_row(read)) == read
     assert place.read(1, 2).early == 0
 
 

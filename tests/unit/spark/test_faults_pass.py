@@ -30,7 +30,7 @@ def _fails(error: Exception) -> Any:
 
 
 def test_an_earlier_version_that_cannot_be_read_now_is_not_lost() -> None:
-    commit = Commit(0, 0, 0, "a", {"o": 1}, {}, NOW, NOW)
+    commit = Commit(0, 0, 0, "a", {"o": 1}, {}, started=NOW, committed=NOW)
     store: Any = SimpleNamespace(tables={"o": SimpleNamespace(exists=True, files_at=_fails(LOST))})
     assert held_at(store, commit) is None
     store.tables["o"].files_at = _fails(BROKEN)

@@ -13,8 +13,8 @@ import pytest
 
 from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.agreeing import Met
-from hydro_core.spark.store.large_files import met_in_files
+from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.large_files import met_in_files
 from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl

@@ -16,9 +16,8 @@ from deltalake import DeltaTable
 from hydro_core.errors import DataError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.ledger import LEDGER, LEDGER_SCHEMA, Commit, Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
-from hydro_core.spark.store.ledger_rows import LEDGER_SCHEMA
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -140,8 +139,7 @@ def test_a_ledger_from_before_reruns_were_counted_goes_on(
         ]
     )
     with monkeypatch.context() as patched:
-        for module in ("ledger", "ledger_rows"):
-            patched.setattr(f"hydro_core.spark.store.{module}.LEDGER_SCHEMA", old)
+        patched.setattr("hydro_core.spark.store.ledger.LEDGER_SCHEMA", old)
         ledger = Ledger(tmp_path)
         ledger.create()
         ledger.append(commit(0))

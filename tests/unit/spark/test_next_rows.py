@@ -7,14 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.found_rows import FoundRows, Lookup, RowsUpToNext
+from hydro_core.plan.found_rows import FIRST, LAST, FoundRows, Lookup, LookupBounds, RowsUpToNext
 from hydro_core.plan.lookups import Needed
-from hydro_core.spark.store.agreeing import Met
-from hydro_core.spark.store.searched import COMPARED, up_to_next
+from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.derived import COMPARED, up_to_next
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 
 RIGHT, LEFT = parse_ddl("k long, since date"), parse_ddl("k long, at date, n long")
+AT = ("at",)
 BY_KEY = Lookup("r", ((("k",), ("k",)),))
 
 
@@ -37,7 +38,9 @@ def _found(forward: bool, new: Any, stored: Any) -> list[int]:
     """Which left rows are found, of one at each day of key 1, and one without a day."""
     rows = _rows(forward)
     known = {rows: up_to_next(rows, new, RIGHT, None if stored is None else (stored, RIGHT))}
-    one = Lookup(rows, ((("k",), ("row", "k")),), between=("at",))
+    one = Lookup(
+        rows, ((("k",), ("row", "k")),), bounds=LookupBounds(((AT, (FIRST,)),), ((AT, (LAST,)),))
+    )
     met = Met(Needed(frozenset([one])), LEFT, known, (0, 9))
     days: list[int | None] = [*range(-5, 10), None]
     items = [{"k": 1, "at": _day(at), "n": 0} for at in days]

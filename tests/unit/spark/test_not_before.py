@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hydro_core.plan.found_rows import FoundRows, Lookup, NotBefore, RowsBefore, RowsSinceLate
-from hydro_core.spark.store.agreeing import Agreeing
-from hydro_core.spark.store.searched import late_items, rows_before
+from hydro_core.plan.found_rows import FoundRows, Lookup, LookupBounds, RowsBefore, RowsSinceLate
+from hydro_core.spark.store.lookups.agreeing import Agreeing
+from hydro_core.spark.store.lookups.derived import late_items, rows_before
 from hydro_core.spark.store.values import leaf_of
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
@@ -59,7 +59,7 @@ def not_before(
 def found(
     item: ItemType, rows: list[Any], others: list[Any], names: list[str], *, descending: bool
 ) -> list[int]:
-    since = NotBefore(tuple(((n,), (n,)) for n in names), descending)
+    since = LookupBounds(tuple(((n,), (n,)) for n in names), descending=descending)
     lookup = Lookup("others", ((("k",), ("k",)),), since)
     stored = to_arrow(rows, item)
     agreeing = Agreeing(item, to_arrow(others, item), item, lookup)

@@ -24,7 +24,17 @@ def _made(
         back = seam is True
         made.append(
             Commit(
-                number, first, last, plan, {}, {}, NOW, NOW, checks=checks, tables=KINDS, back=back
+                number,
+                first,
+                last,
+                plan,
+                {},
+                {},
+                started=NOW,
+                committed=NOW,
+                checks=checks,
+                tables=KINDS,
+                back=back,
             )
         )
     return made

@@ -27,7 +27,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def commit(sequence: int, first: int, last: int, plan: str, *reads: InputRead) -> Commit:
-    return Commit(sequence, first, last, plan, {}, {}, NOW, NOW, reads)
+    return Commit(sequence, first, last, plan, {}, {}, reads, started=NOW, committed=NOW)
 
 
 def read(first: int, *rows: int, **more: object) -> InputRead:

@@ -76,7 +76,15 @@ class Small:
             records = {spec.name: spec.record() for spec in SPECS}
             self.ledger.append(
                 Commit(
-                    sequence, tick, tick, "p", versions, {}, datetime.now(UTC), NOW, tables=records
+                    sequence,
+                    tick,
+                    tick,
+                    "p",
+                    versions,
+                    {},
+                    started=datetime.now(UTC),
+                    committed=NOW,
+                    tables=records,
                 )
             )
 
@@ -280,7 +288,7 @@ def test_who_has_lost_the_lease_commits_nothing(server: StoreServer) -> None:
     # The second has done nothing yet but to take over.
     last = first.ledger.last
     assert last is not None
-    late = Commit(1, 1, 1, "p", last.versions, {}, NOW, NOW, tables=last.tables)
+    late = Commit(1, 1, 1, "p", last.versions, {}, started=NOW, committed=NOW, tables=last.tables)
     with pytest.raises(TransientError, match="another writer committed"):
         first.ledger.append(late)
     # Nor does it help to look again.

@@ -271,23 +271,6 @@ def test_an_answer_that_gets_lost_is_known_again(server: StoreServer) -> None:
     assert note_in(to) is not None
 
 
-def test_a_copy_is_whole_or_not_there(server: StoreServer, tmp_path: Path) -> None:
-    """At whatever request it ends, what was made is refused, or it is whole."""
-    place = served(server.at("pipelines/small"))
-    wanted = contents(place)
-    for at in range(1, 400, 23):
-        to = server.at(f"copies/{at}")
-        done = False
-        failing = server.failing(refused_from(at))
-        with failing, suppress(HydroError):
-            copy_into(place, to)
-            done = True
-        assert not done or contents(to) == wanted
-        if done:
-            return
-    raise AssertionError("it ends")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_that_are_gone_are_not_made(server: StoreServer, tmp_path: Path, kind: str) -> None:
     """The log names them still."""

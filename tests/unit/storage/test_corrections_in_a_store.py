@@ -19,7 +19,8 @@ from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.planner import plan
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, correction
+from hydro_core.spark.pipeline.rework import STAGING
+from hydro_core.spark.pipeline.start_rework import correction
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.ledger_lock import LOCK_FILE
@@ -64,8 +65,8 @@ def tick(pipeline: Pipeline, number: int, says: str) -> None:
                 pipeline.fingerprint,
                 versions,
                 {spec.name: 2 for spec in pipeline.tables},
-                datetime.now(UTC),
-                NOW,
+                started=datetime.now(UTC),
+                committed=NOW,
                 tables={spec.name: spec.record() for spec in pipeline.tables},
             )
         )

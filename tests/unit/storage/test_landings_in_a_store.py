@@ -200,6 +200,31 @@ def test_a_pattern_of_names(server: StoreServer, tmp_path: Path, pattern: str) -
     assert found.rows == 5
 
 
+@pytest.mark.slow
+def test_a_million_files_beside_those_that_are_read(server: StoreServer, tmp_path: Path) -> None:
+    """All are listed where a pattern begins above them, a thousand at a time, and none is held."""
+    many = 1_000_000
+    place = landed(server, tmp_path, "parquet")
+    place.sync()
+    server.hold({f"rows/archive/{number:07}.parquet": b"" for number in range(many)})
+    asked, held = [], []
+    for place.name in ("rows/*.parquet", "rows/1.parquet"):
+        server.asked.clear()
+        before = _resident()
+        assert place.reading().read(0, LAST)["x"].read.rows
+        asked.append(len(server.asked))
+        held.append(_resident() - before)
+    listings = asked[0] / (many / 1_000)
+    assert listings <= 4, asked
+    assert asked[1] <= 24, asked
+    assert max(held) <= 200 << 20, held
+
+
+def _resident() -> int:
+    """The memory of this process, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
 def test_nothing_is_there(server: StoreServer) -> None:
     landings = {"x": LandingTable(server.at("nothing"), "day")}
     inputs = InputBatches(landings, {"x": ITEM}, no_session, calendar=CALENDAR)

@@ -37,6 +37,24 @@ def test_what_is_written_is_there_as_a_whole(store: FileStore) -> None:
     assert (found.name, found.size) == ("a/one", 6)
 
 
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ((403, "RequestTimeTooSkewed"), "the clock of this machine is not the store's"),
+        ((403, "InvalidAccessKeyId"), "the credentials are not those of anybody it knows"),
+        ((400, "ExpiredToken"), "the credentials have expired"),
+        ((403, "AccessDenied"), "these credentials have not the right to read it"),
+    ],
+)
+def test_a_look_that_is_refused_says_why(
+    server: StoreServer, store: FileStore, said: tuple[int, str], match: str
+) -> None:
+    """The answer to a request for what is known of a file alone has no content."""
+    store.write("a", b"1")
+    with server.failing(lambda *_: said), pytest.raises(InfrastructureError, match=match):
+        store.look("a")
+
+
 def test_of_two_who_write_if_absent_one_does(store: FileStore) -> None:
     assert store.write_if_absent("lease", b"mine") is not None
     assert store.write_if_absent("lease", b"yours") is None

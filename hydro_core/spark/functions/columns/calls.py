@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hydro_core.functions.failing_constants import constant_value
 from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.tree import Comprehension, Expr, Op, constant_of
+from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -172,7 +172,7 @@ def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
 def _any_all(scope: ColumnScope, node: Op) -> ColumnValue:
     argument = _argument(node)
     every = node.name == "all"
-    if isinstance(argument, Comprehension) and argument.kind == "generator":
+    if isinstance(argument, Bind) and argument.kind == "generator":
         return loops.exists(scope, argument, every=every)
     array = loops.array_of(scope, argument)
     function = F.forall if every else F.exists

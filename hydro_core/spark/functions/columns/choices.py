@@ -6,7 +6,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fold import surely_reads
 from hydro_core.functions.not_null import NotNull, where_false, where_true
-from hydro_core.functions.tree import Expr, IfElse, Let, Op
+from hydro_core.functions.tree import Bind, Expr, IfElse, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -138,12 +138,12 @@ def _alike(scope: ColumnScope, node: Op) -> tuple[list[ColumnValue], ItemType, l
     return values, to, [structs.cast(scope, v, to, final=final) for v in values]
 
 
-def let(scope: ColumnScope, node: Let) -> ColumnValue:
+def let(scope: ColumnScope, node: Bind) -> ColumnValue:
     """`name = value` and then `body`: the value is computed, needed or not."""
     value = scope.doubtfully(node.value)
-    if not surely_reads(node.body, node.name):
+    if not surely_reads(node.body, *node.names):
         scope.use(value)
-    inner = scope.inner({node.name: value})
+    inner = scope.inner({node.names[0]: value})
     # The body is evaluated whenever this is: what it checks may be checked before.
     inner.guards, inner.outer = scope.guards, scope.outer
     return inner.doubtfully(node.body)

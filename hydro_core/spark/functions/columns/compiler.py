@@ -15,19 +15,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold
-from hydro_core.functions.tree import (
-    Comprehension,
-    Const,
-    Expr,
-    IfElse,
-    Inner,
-    Let,
-    Make,
-    Op,
-    OpFamily,
-    Param,
-    Part,
-)
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, OpFamily, Param, Part
 from hydro_core.spark.functions.columns import (
     arrays,
     calls,
@@ -152,16 +140,16 @@ class _Columns(Fold[ColumnScope, ColumnValue]):
             case "set":
                 raise NotCompilable("a set that is computed")
 
-    def _let(self, node: Let, around: ColumnScope) -> ColumnValue:
-        return choices.let(around, node)
-
-    def _comprehension(self, node: Comprehension, around: ColumnScope) -> ColumnValue:
-        if node.kind == "set":
-            raise NotCompilable("a set that is computed")
-        return loops.comprehension(around, node)
-
-    def _inner(self, node: Inner, around: ColumnScope) -> ColumnValue:
-        raise NotCompilable("a function within the function")
+    def _bind(self, node: Bind, around: ColumnScope) -> ColumnValue:
+        match node.kind:
+            case "let":
+                return choices.let(around, node)
+            case "list" | "generator":
+                return loops.comprehension(around, node)
+            case "set":
+                raise NotCompilable("a set that is computed")
+            case "function":
+                raise NotCompilable("a function within the function")
 
 
 _COLUMNS = _Columns()

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.functions.fields import field_in
-from hydro_core.functions.tree import Comprehension, Const, Expr, Make, Part, Spread
+from hydro_core.functions.tree import Bind, Const, Expr, Make, Part, Spread
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
 from hydro_core.spark.functions.columns.constants import constant
@@ -161,7 +161,7 @@ def container(scope: ColumnScope, node: Expr) -> ColumnValue:
         if not all(v is None or isinstance(v, bool | int | float | str) for v in node.value):
             raise NotCompilable("`in` a constant of tuples")
         return structs.make_tuple([constant(v) for v in node.value])
-    if isinstance(node, Comprehension) and node.kind == "set":
+    if isinstance(node, Bind) and node.kind == "set":
         return scope.compile(replace(node, kind="list"))
     return scope.compile(node)
 

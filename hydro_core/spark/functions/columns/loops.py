@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark.sql import Column
 
 from hydro_core.functions.not_null import NotNull, where_true
-from hydro_core.functions.tree import Comprehension, Expr, Inner, Make, Op
+from hydro_core.functions.tree import Bind, Expr, Make, Op, is_function
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, choices, strings, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -24,14 +24,14 @@ INTEGER = Scalar("integer")
 _LARGEST_START = 2**40
 
 
-def comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
+def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
     """`[element for targets in source if conditions]`."""
     loop = ComprehensionLoop(scope, node)
     result: list[ColumnValue] = []
 
     def body(column: Column) -> Column:
         inner = scope.inner(loop.names(column), loop.not_null)
-        value = structs.whole(inner, inner.compile(node.element), final=scope.is_result(node))
+        value = structs.whole(inner, inner.compile(node.body), final=scope.is_result(node))
         if not isinstance(value.type, ItemType) or value.mixed:
             raise NotCompilable("a list of what are no items")
         result.append(value)
@@ -47,17 +47,17 @@ def comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
 class ComprehensionLoop:
     """What a comprehension runs over, and under which conditions."""
 
-    def __init__(self, scope: ColumnScope, node: Comprehension) -> None:
+    def __init__(self, scope: ColumnScope, node: Bind) -> None:
         self.scope, self.node = scope, node
         self.tests: list[ColumnValue] = []
-        self.array = array_of(scope, node.source)
+        self.array = array_of(scope, node.value)
         self.not_null = tuple(part for test in node.conditions for part in where_true(test))
         """What is not None of an element that is kept."""
 
     def names(self, column: Column) -> NamedColumns:
         """The targets' values for an element."""
-        targets, value = self.node.targets, arrays.item(self.array, column)
-        source = self.node.source
+        targets, value = self.node.names, arrays.item(self.array, column)
+        source = self.node.value
         makes_tuples = isinstance(source, Op) and source.name in ("enumerate", "zip")
         if makes_tuples:
             value = value.with_(nullable=False)
@@ -94,14 +94,14 @@ class ComprehensionLoop:
         return inner.behind(result.column)
 
 
-def exists(scope: ColumnScope, node: Comprehension, *, every: bool) -> ColumnValue:
+def exists(scope: ColumnScope, node: Bind, *, every: bool) -> ColumnValue:
     """`any(…)` or `all(…)` of a generator: up to the first element that decides."""
     loop = ComprehensionLoop(scope, node)
     tests: list[ColumnValue] = []
 
     def body(column: Column) -> Column:
         inner = scope.inner(loop.names(column), loop.not_null)
-        test = choices.test(inner, node.element)
+        test = choices.test(inner, node.body)
         tests.append(test)
         result = inner.behind(test.column)
         if not node.conditions:
@@ -116,7 +116,7 @@ def exists(scope: ColumnScope, node: Comprehension, *, every: bool) -> ColumnVal
 def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
     """What is run over, as an array that is not None."""
     match node:
-        case Comprehension(kind=kind) if kind != "set":
+        case Bind("list" | "generator"):
             return comprehension(scope, node)
         case Op("range"):
             return scope.sure(arrays.sequence(scope, node))
@@ -142,7 +142,7 @@ def set_of(scope: ColumnScope, node: Expr) -> ColumnValue | None:
     match node:
         case Op("set", (source,), ()):
             return arrays.distinct(scope, array_of(scope, source))
-        case Comprehension(kind="set"):
+        case Bind("set"):
             return arrays.distinct(scope, comprehension(scope, replace(node, kind="list")))
         case Make("set"):
             return arrays.distinct(scope, array_of(scope, replace(node, kind="list")))
@@ -154,12 +154,12 @@ def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: boo
 
     What comes first in the array comes first among equal ones.
     """
-    if not isinstance(key, Inner) or len(key.params) != 1:
+    if not is_function(key) or len(key.names) != 1:
         raise NotCompilable("a key that is no function of an element")
     found: list[ColumnValue] = []
 
     def key_of(e: Column) -> Column:
-        inner = scope.inner({key.params[0]: arrays.item(array, e)})
+        inner = scope.inner({key.names[0]: arrays.item(array, e)})
         value = structs.whole(inner, inner.compile(key.body))
         found.append(value)
         return inner.behind(value.column)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydro_core.functions.fold import children
-from hydro_core.functions.tree import Comprehension, Expr, IfElse, Let, Make, Op
+from hydro_core.functions.tree import Bind, Expr, IfElse, Make, Op
 
 
 def result_nodes(tree: Expr) -> frozenset[int]:
@@ -27,12 +27,10 @@ def _passed_on(node: Expr) -> tuple[Expr, ...]:
     match node:
         case IfElse(_, then, otherwise):
             return (then, otherwise)
-        case Let(body=body):
-            return (body,)
         case Make():
             return tuple(children(node))
-        case Comprehension(element=element):
-            return (element,)
+        case Bind(body=body):
+            return (body,)
         case Op("(flatten)", args):
             return args
         case _:

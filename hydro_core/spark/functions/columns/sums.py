@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
-from hydro_core.functions.tree import Comprehension, Op
+from hydro_core.functions.tree import Bind, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, integers, loops, numbers
 from hydro_core.spark.functions.columns.scope import ColumnScope
@@ -24,14 +24,14 @@ def total(scope: ColumnScope, node: Op) -> ColumnValue:
     written = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
     start = None if written is None else scope.need(scope.compile(written))
     argument = node.args[0]
-    if not isinstance(argument, Comprehension):
+    if not isinstance(argument, Bind) or not argument.is_loop:
         array = loops.array_of(scope, argument)
         return _total(array, lambda e: arrays.item(array, e), lambda _: None, start)
     loop = loops.ComprehensionLoop(scope, argument)
 
     def element(e: Column) -> ColumnValue:
         body = scope.inner(loop.names(e), loop.not_null)
-        return body.guarded(body.doubtfully(argument.element))
+        return body.guarded(body.doubtfully(argument.body))
 
     kept = loop.condition if argument.conditions else lambda _: None
     return _total(loop.array, element, kept, start)

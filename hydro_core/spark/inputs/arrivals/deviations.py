@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +26,11 @@ from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
 from hydro_core.spark.inputs.arrivals.row_bags import Mask, joined, unmatched
 from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.spark.store.ledger import RESTORE, state_error
+from hydro_core.spark.store.record_columns import as_row
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers
+from hydro_core.types.records import of_record
 
 RowIndices = npt.NDArray[np.signedinteger[Any]]
 """Places of rows."""
@@ -253,7 +255,7 @@ class Deviations:
                 "accepted": pa.array(whole.accepted[order]),
             }
         )
-        files = [{**asdict(f), "rows": sorted(f.rows.items())} for f in self.files]
+        files = list(map(as_row, self.files))
         known = {"files": files, "read_as": self.read_as, "item": self.item}
         table = table.replace_schema_metadata({_KNOWN: json.dumps(known).encode()})
         return save(table, directory)
@@ -285,9 +287,9 @@ def saved_deviations(directory: DataPlace, name: str | None) -> Deviations:
     columns = [table[n].to_numpy() for n in ("tick", "hash", "arrived", "accepted")]
     whole, kinds = OffRows(*columns), table["kind"].to_numpy()
     parts = [whole.where(kinds == number) for number in range(len(_KINDS))]
-    files = (OffFile(**{**f, "rows": dict(f["rows"])}) for f in known["files"])
+    files = of_record(tuple[OffFile, ...], known["files"])
     late, gone, waiting = parts
-    return Deviations(late, gone, waiting, tuple(files), known["read_as"], known["item"])
+    return Deviations(late, gone, waiting, files, known["read_as"], known["item"])
 
 
 def unreported_gone(changed: Iterable[ChangedRange]) -> Iterator[OffFile]:

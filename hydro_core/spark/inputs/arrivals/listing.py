@@ -254,11 +254,14 @@ def _digest(table: pa.Table) -> str:
 def entries_now(
     files: Iterable[DataPlace], base: DataPlace
 ) -> Iterator[tuple[DataPlace, Entry | None]]:
-    """Files with what they are by now; those of a store by one listing, however many there are."""
-    if not isinstance(base, Remote):
-        yield from ((file, _entry(file)) for file in files)
-        return
+    """Files with what they are by now; those of a store by one listing, however many there are, but
+    for a file that is alone: it may lie beside a million others.
+    """
     wanted = list(files)
+    if not isinstance(base, Remote) or len(wanted) == 1:
+        anew = (replace(f, listed=None) if isinstance(f, Remote) else f for f in wanted)
+        yield from zip(wanted, map(_entry, anew), strict=True)
+        return
     there: dict[DataPlace, Entry | None] = {}
     if wanted:
         there = {file: _entry(file) for file in base.files()}

@@ -1,9 +1,8 @@
-"""The pairs of equal keys, and what is kept of the rows without a partner.
+"""`join`: the pairs of equal keys, and what is kept of the rows without a partner.
 
-The items that a join makes of two.
-
-Their key is taken from the columns that the rows were joined by: so Spark sees that what a join has
-brought together lies by the key of the new item, whatever becomes of it later.
+The key of an item that is made of two is taken from the columns that the rows were joined by: so
+Spark sees that what a join has brought together lies by the key of the new item, whatever becomes
+of it later.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ How the result changes: with x and y the sides after a tick and Δx and Δy thei
 
 of which the first two cancel out but for the keys of Δy. A right row that was there before the tick
 and one that is there after it stand in the same order, so one pass finds both.
-
-Places in an order as columns that are compared, and how far they are apart.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 A new row that comes after all stored rows of its key is computed from the key's tail; what a row
 was given then stays. Of a key with a row that comes before an earlier one, or changes what that is
-given, the rows from there on are computed again, from those that stand before (`late_rows.py`).
-
-Keys of which a row comes late, or changes earlier ones: from there on they are computed again.
+given, the rows from there on are computed again.
 
 Each stored row has what a later one goes on from. So of such a key the rows before the first new
 one stay, the last of these tell how it goes on, and all rows behind are computed as new ones are.

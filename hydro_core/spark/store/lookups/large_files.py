@@ -14,8 +14,8 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import files_as_dataset
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import without_cancelled
+from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.row_cache import RowCache
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.remote import DataPlace

@@ -25,18 +25,18 @@ import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, TICK
-from hydro_core.spark.store.agreeing import Met
 from hydro_core.spark.store.cancelled import remaining_of_file
-from hydro_core.spark.store.checked_file import (
+from hydro_core.spark.store.lookups.agreeing import Met
+from hydro_core.spark.store.lookups.checked_file import (
     CheckedFile,
     DamagedError,
     left_behind,
     write_checked,
 )
-from hydro_core.spark.store.extremes import in_order, places_in_order
-from hydro_core.spark.store.key_hashes import are_hashed, hashes
-from hydro_core.spark.store.large_files import stored_leaf
-from hydro_core.spark.store.rows_copy import (
+from hydro_core.spark.store.lookups.extremes import places_in_order
+from hydro_core.spark.store.lookups.key_hashes import are_hashed, hashes
+from hydro_core.spark.store.lookups.large_files import stored_leaf
+from hydro_core.spark.store.lookups.rows_copy import (
     column_read,
     copied,
     is_copied,
@@ -46,7 +46,7 @@ from hydro_core.spark.store.rows_copy import (
     schema_width,
 )
 from hydro_core.spark.store.table import DataFile, StoredTable
-from hydro_core.spark.store.values import Column
+from hydro_core.spark.store.values import Column, in_order
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.types.item import FieldPath
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from hydro_core.spark.store.key_hashes import Hashes
+    from hydro_core.spark.store.lookups.key_hashes import Hashes
 
     Numbers = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hydro_core.spark.store.checked_file import CheckedFile, buffer_of
+from hydro_core.spark.store.lookups.checked_file import CheckedFile, buffer_of
 
 if TYPE_CHECKING:
     import numpy as np

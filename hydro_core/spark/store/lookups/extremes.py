@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
-from hydro_core.spark.store.agreeing import KnownItems, Met
+from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.snapshots import groups
-from hydro_core.spark.store.values import Column, leaf_of
+from hydro_core.spark.store.values import Column, in_order, leaf_of
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
@@ -100,25 +100,6 @@ def places_in_order(values: Column) -> Numbers:
     """The places of the values that are not null, from the least to the greatest."""
     places: Column = pc.sort_indices(values)
     found: Numbers = places.to_numpy().astype("int64")[: len(values) - values.null_count]
-    return found
-
-
-def in_order(values: Column) -> Column:
-    """The values as ones that Arrow orders as the language does: NaN is the greatest."""
-    if not pa.types.is_floating(values.type):
-        return values
-    import numpy as np
-
-    # The bits of a number, with those of negative ones turned around, are in its order.
-    plain: Any = pc.add(values.cast(pa.float64()), pa.scalar(0.0))
-    numbers = plain.fill_null(0.0).to_numpy(zero_copy_only=False).copy()
-    numbers[np.isnan(numbers)] = np.nan
-    bits = np.abs(numbers).view(np.int64)
-    return pa.array(np.where(np.signbit(numbers), -bits, bits), mask=_nulls(values))
-
-
-def _nulls(values: Column) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = values.is_null().to_numpy(zero_copy_only=False)
     return found
 
 

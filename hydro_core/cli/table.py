@@ -1,0 +1,213 @@
+"""The commands about one program: an entry for each, of which all else is made."""
+
+from __future__ import annotations
+
+from hydro_core.cli.command import (
+    FORMAT,
+    Command,
+    Word,
+    format_argument,
+    number_or,
+)
+from hydro_core.lang.suffixes import FORMS
+
+FILE = Word("FILE", FORMS)
+PARAM = Word(
+    "--param",
+    "what a name in the program means, written as in YAML: `100`, `2026-01-01`, `[DE, FR]` "
+    "(repeatable)",
+    "NAME=VALUE",
+    repeated=True,
+)
+SCHEMA = Word(
+    "--schema",
+    "what the items of an input are, in Spark's DDL (repeatable)",
+    "NAME=DDL",
+    repeated=True,
+)
+_STATISTICS = (
+    "rows, history and keys of the inputs; or the directory of a pipeline that has run",
+    "S.json",
+)
+STATS = Word("--stats", *_STATISTICS)
+_ROUTED = (
+    "the field by which an input is routed, as a dotted path; nothing after the `=` is the whole "
+    "item (repeatable; an input that is named twice is routed by both fields)"
+)
+ENGINE = Word(
+    "--engine",
+    "what computes: the interpreter (default), or Spark",
+    choices=("reference", "spark"),
+    default="reference",
+)
+
+COMMANDS = (
+    Command(
+        "run",
+        "Runs a program on ticks and prints its outputs.",
+        "hydro_core.cli.run:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(
+            Word("FILE", FORMS, optional=True),
+            Word("--ticks", "the ticks, as JSON", "T.json"),
+            Word("--batch", "many programs, a line each", "JOBS.jsonl"),
+            Word(
+                "--input",
+                "an input from Parquet, CSV, JSON lines or Delta; COLUMN says in which tick a row "
+                "is",
+                "NAME=PATH[:COLUMN]",
+                repeated=True,
+            ),
+            Word("--every", "a tick's length: 15m 1h 1d 1w 1mo", "1d"),
+            Word("--start", "when tick 0 begins (default: the earliest)", "TIME"),
+            Word("--out", "write each output to DIR/NAME/ as Parquet", "DIR"),
+            Word(
+                "--ticks-at-once",
+                "with --input and --engine spark: N ticks as one job (default: all)",
+                "N",
+                type=int,
+            ),
+            SCHEMA,
+            PARAM,
+            Word(
+                "--deliver",
+                "of rules, with --ticks: when what is asynchronous arrives: in the next tick "
+                "(default), as the ticks say, or by chance from a seed",
+                "next|given|SEED",
+                type=number_or("next", "given"),
+                default="next",
+            ),
+            ENGINE,
+            Word("--no-optimize", "run the program as written"),
+            Word("--range", "all ticks as one job"),
+            Word(
+                "--shards",
+                "run N copies of the program side by side, each on its part of the data, and make "
+                "their results one; a program for which this is not the same is refused",
+                "N",
+                type=int,
+            ),
+            Word("--on", f"with --shards: {_ROUTED}", "INPUT=PATH", repeated=True),
+            Word(
+                "--replicate",
+                "with --shards: every shard gets all of this input (repeatable)",
+                "INPUT",
+                repeated=True,
+            ),
+            Word("--stats", f"with --shards: {_STATISTICS[0]}", _STATISTICS[1]),
+            FORMAT,
+        ),
+        examples=(
+            "run totals.hydro --ticks ticks.json",
+            "run totals.hydro --input payments=landing/payments:day --every 1d --out results",
+        ),
+    ),
+    Command(
+        "check",
+        "Parses, types and stratifies a program, or every flow of the project.",
+        "hydro_core.cli.check:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(
+            Word("FILE", f"{FORMS}; without one, all flows of the project", optional=True),
+            SCHEMA,
+            PARAM,
+            FORMAT,
+        ),
+        examples=("check totals.hydro", "check"),
+    ),
+    Command(
+        "optimize",
+        "The optimized program, its cost before and after.",
+        "hydro_core.cli.optimize:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(
+            FILE,
+            SCHEMA,
+            PARAM,
+            format_argument("text", "sexpr", "json", "mermaid", "svg"),
+            Word("--explain", "the chain of rules to the plan, and the form of what it stores"),
+            STATS,
+            Word("--validate", "run plan and program on N random runs of ticks", "N", type=int),
+            Word("--strict", "fail if something is not incremental"),
+        ),
+        examples=("optimize totals.hydro --explain",),
+    ),
+    Command(
+        "partition",
+        "How a program can be cut into shards.",
+        "hydro_core.cli.partition:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(
+            FILE,
+            SCHEMA,
+            PARAM,
+            Word("--on", f"judges one choice: {_ROUTED}", "INPUT=PATH", repeated=True),
+            STATS,
+            FORMAT,
+        ),
+        examples=("partition totals.hydro --on payments=user",),
+    ),
+    Command(
+        "lineage",
+        "Which input fields an output field comes from.",
+        "hydro_core.cli.lineage:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(FILE, SCHEMA, PARAM, FORMAT),
+        examples=("lineage totals.hydro",),
+    ),
+    Command(
+        "graph",
+        "Draws a program with its strata.",
+        "hydro_core.cli.graph:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(
+            FILE,
+            SCHEMA,
+            PARAM,
+            Word(
+                "--format",
+                "default: by the name of --out, else mermaid",
+                choices=("mermaid", "dot", "svg", "text", "json"),
+            ),
+            Word("--out", "write the drawing to a file", "PATH"),
+        ),
+        examples=("graph totals.hydro --out totals.svg",),
+    ),
+    Command(
+        "rules",
+        "Prints the operators that rules become, as the program `*.hydro` that means the same.",
+        "hydro_core.cli.rules:command",
+        about="A program by itself",
+        needs="a program",
+        arguments=(
+            Word("FILE", "rules `*.dl`"),
+            Word("--to", "the form (default: hydro)", choices=("hydro",), default="hydro"),
+            PARAM,
+            FORMAT,
+        ),
+        examples=("rules paxos.dl",),
+    ),
+    Command(
+        "ready",
+        "Makes ready what Spark needs, once: a Java, jars, an archive of its classes.",
+        "hydro_core.cli.ready:command",
+        about="A project",
+        needs="nothing",
+        arguments=(
+            Word(
+                "--store",
+                "also what Spark needs to read this kind of object store (repeatable)",
+                choices=("azure", "s3"),
+                repeated=True,
+            ),
+        ),
+        examples=("ready", "ready --store s3"),
+    ),
+)
+"""The commands of the core."""

@@ -1,0 +1,130 @@
+"""Whether an expression has a value, and one that is not null, whatever the item is.
+
+An expression fails where a value is null, where a container has no such element, and where two
+values have no order. So it is looked at with its types, and with what the tests around it say is
+not null. Only what is known to have a value counts; of the rest nothing is claimed. When an
+operation has one, its entry says.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from hydro_core.functions.fields import field_in
+from hydro_core.functions.fold import Fold, children
+from hydro_core.functions.kinds import NULL, ExprType, number
+from hydro_core.functions.library.operations import operation
+from hydro_core.functions.not_null import NotNull, where_false, where_true
+from hydro_core.functions.tree import (
+    Bind,
+    Const,
+    Expr,
+    IfElse,
+    Make,
+    Op,
+    Param,
+    Part,
+    SameTree,
+)
+from hydro_core.types.item import Decimal
+from hydro_core.types.values import ValueProblem, to_item
+
+
+class Certainty(NamedTuple):
+    """What is sure of an expression."""
+
+    has_value: bool
+    """It does not fail."""
+    not_null: bool
+
+
+_NOTHING = Certainty(has_value=False, not_null=False)
+
+
+@lru_cache(maxsize=4096)
+def certainty(of: SameTree, known: NotNull = ()) -> Certainty:
+    """What is sure of a bound tree, given what is known not to be null."""
+    return _TOTALITY.of(of.tree, known)
+
+
+class _Totality(Fold[NotNull, Certainty]):
+    """What is sure of an expression, given what is not null where it stands."""
+
+    def of(self, node: Expr, around: NotNull) -> Certainty:
+        """What is sure of a node, by what it is and by what is known around it."""
+        found = super().of(node, around)
+        return found._replace(not_null=True) if node in around else found
+
+    def _const(self, node: Const, around: NotNull) -> Certainty:
+        return Certainty(_is_item(node.value), node.value is not None)
+
+    def _param(self, node: Param, around: NotNull) -> Certainty:
+        return Certainty(has_value=True, not_null=False)
+
+    def _part(self, node: Part, around: NotNull) -> Certainty:
+        is_field = field_in(node.base.type, node) is not None
+        return Certainty(is_field and all(self.of(node.base, around)), not_null=False)
+
+    def _if_else(self, node: IfElse, around: NotNull) -> Certainty:
+        then = self.of(node.then, (*around, *where_true(node.test)))
+        otherwise = self.of(node.otherwise, (*around, *where_false(node.test)))
+        have_value = then.has_value and otherwise.has_value
+        alike = have_value and _are_alike(node, (node.then, node.otherwise))
+        return Certainty(alike and self.of(node.test, around).has_value, not_null=False)
+
+    def _make(self, node: Make, around: NotNull) -> Certainty:
+        known = node.kind == "tuple" and node.fields is not None
+        has_value = known and all(self.of(part, around).has_value for part in children(node))
+        return Certainty(has_value, not_null=True)
+
+    def _op(self, node: Op, around: NotNull) -> Certainty:
+        if node.family in ("and", "or"):
+            return self._in_turn(node, around)
+        entry = None if node.family == "method" else operation(node.name)
+        if entry is None or entry.has_value is None:
+            return _NOTHING
+        operands = [self.of(operand, around) for operand in node.operands]
+        sure = all(operand.has_value for operand in operands)
+        # What says itself when it has a value gives truth values, which are not null.
+        nulls = [not operand.not_null for operand in operands]
+        return Certainty(sure and entry.has_value(node, nulls), not_null=True)
+
+    def _in_turn(self, node: Op, around: NotNull) -> Certainty:
+        """Each is asked where all before it are true, or where all are false."""
+        has_value, last = _are_alike(node, node.args), _NOTHING
+        for value in node.args:
+            last = self.of(value, around)
+            has_value = has_value and last.has_value
+            after = where_true(value) if node.name == "and" else where_false(value)
+            around = (*around, *after)
+        return Certainty(has_value, node.name == "or" and last.not_null)
+
+    def _bind(self, node: Bind, around: NotNull) -> Certainty:
+        return _NOTHING
+
+
+_TOTALITY = _Totality()
+
+
+def _are_alike(whole: Expr, parts: tuple[Expr, ...]) -> bool:
+    """Whether each of the values that it may have is one of its type: a decimal number may not
+    fit into the type that two decimals have in common.
+    """
+    return all(_fits(part.type, whole.type) for part in parts)
+
+
+def _fits(part: ExprType, whole: ExprType) -> bool:
+    if part in (whole, NULL):
+        return True
+    numbers = number(part), number(whole)
+    return None not in numbers and not any(isinstance(n, Decimal) for n in numbers)
+
+
+def _is_item(value: Any) -> bool:
+    """Whether a constant may be a result: an integer beyond 64 bits may not."""
+    try:
+        to_item(value)
+    except ValueProblem:
+        return False
+    return True

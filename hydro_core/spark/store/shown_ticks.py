@@ -1,0 +1,63 @@
+"""The rows that a table has at some ticks: at hand where they are few, else as executors' files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hydro_core.catalog.forms import Form
+from hydro_core.spark.store.shown_rows import ShownRows, shown_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hydro_core.spark.store.schema import TableSpec
+    from hydro_core.spark.store.store import Store
+
+
+def shown_at(
+    store: Store, spec: TableSpec, ticks: tuple[int, int], session: Callable[[], SparkSession]
+) -> ShownRows:
+    """The rows that a table has at ticks; whoever is done with them has them discarded.
+
+    Args:
+        store: its tables.
+        spec: the table.
+        ticks: the first and the last tick.
+        session: gives the Spark that is asked where the rows, or the changes that lead to them, are
+            more than the store holds.
+    """
+    first, last = ticks
+    begin = 0 if spec.is_log else first
+    most = store.rows_within(spec.name, begin, last) * (last - first + 1 if spec.is_log else 1)
+    # A log has no order; what is of no type is not known to Spark.
+    at_hand = most <= store.held_rows or spec.has_unknown or (spec.is_log and spec.ordered)
+    frame = None if at_hand else store.frame(session(), spec.name, begin, last)
+    if frame is None:
+        return ShownRows(store.rows(spec.name, first, last))
+    from hydro_core.spark.store.snapshot_frame import snapshot_frame
+    from hydro_core.spark.store.write import write_files
+
+    plain = replace(spec, form=Form.GROWTH)
+    rows = snapshot_frame(frame, spec, first, last) if spec.is_log else frame
+    return shown_of(write_files(store.tables[spec.name], rows.select(*_names(plain)), ticks, plain))
+
+
+@contextmanager
+def shown_within(
+    store: Store, spec: TableSpec, ticks: tuple[int, int], session: Callable[[], SparkSession]
+) -> Iterator[ShownRows]:
+    """The same within a block, behind which they are discarded."""
+    shown = shown_at(store, spec, ticks, session)
+    try:
+        yield shown
+    finally:
+        shown.discard()
+
+
+def _names(spec: TableSpec) -> list[str]:
+    from hydro_core.spark.frames.paths import quoted
+
+    return [quoted(name) for name, _ in spec.columns]
