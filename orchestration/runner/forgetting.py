@@ -153,6 +153,10 @@ def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
         for one in found.landed.values():
             if one.rows and one.is_delta:
                 one.theirs.erase_history(one.theirs.delete())
+        if runner.directory(flow).exists():
+            with pipeline.lock.at_work("a deletion of rows"):
+                # A tick that was killed may have left rows in tables that no commit names.
+                pipeline.store.recover(None)
         return None
     directory = runner.directory(flow)
     with (

@@ -27,6 +27,7 @@ from tests.orchestration.forgetting import (
     MOMENTS,
     PERSON,
     PROGRAMS,
+    Ended,
     Story,
     clean,
     end_at,
@@ -246,3 +247,32 @@ def test_random_stories_end_as_if_the_rows_had_never_landed(tmp_path: Path, seed
         told.story.ran((told.until, told.until)).agrees()
     except (AssertionError, DataError) as error:
         raise AssertionError("\n".join(told.said)) from error
+
+
+@pytest.mark.parametrize("done", [0, 2])
+def test_what_a_killed_tick_has_left_is_forgotten_too(tmp_path: Path, done: int) -> None:
+    """It stands in tables that no commit names yet, or not in that version."""
+    story = Story(tmp_path, PROGRAMS["by key"], kind="parquet")
+    if done:
+        story.land([(0, "bob", 1), (1, "eve", 2)], "before.parquet").ran((0, done - 1))
+    story.land([(done, "ann", 5), (done, "bob", 1)], "after.parquet")
+    _killed_before_its_commit(story, done)
+    directory = story.mine.runner.directory(story.mine.flow)
+    assert having(directory, PERSON)
+    clean(story.mine.place, PERSON)
+    forget(story.mine.runner, story.found(), lambda _: None)
+    assert [*having(directory, PERSON)] == []
+    story.mine.open()
+    story.ran((done, done)).agrees()
+
+
+def _killed_before_its_commit(story: Story, tick: int) -> None:
+    def step(name: str) -> None:
+        if name.startswith("outputs/"):
+            raise Ended
+
+    pipeline = story.mine.runner.pipeline(story.mine.flow)
+    pipeline.step = step
+    with pytest.raises(Ended):
+        story.mine.ran((tick, tick))
+    story.mine.open()
