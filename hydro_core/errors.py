@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from types import MappingProxyType
+from typing import Any, Literal, Self
 
 Code = Literal[
     "syntax",
@@ -28,7 +29,24 @@ Code = Literal[
     "state",
     "config",
 ]
-CODES: tuple[str, ...] = get_args(Code)
+CODES: Mapping[Code, str] = MappingProxyType(
+    {
+        "syntax": "What is written is no statement.",
+        "name": "A function, or an argument, uses a name that there is not.",
+        "undefined": "A name is read and written like something that is defined, and is not.",
+        "unknown-operator": "There is no operator of that name.",
+        "port": "An input or an output of an operator is not named, or named twice.",
+        "arity": "An argument is missing, or there is one too many.",
+        "type": "Columns or values are not what an operator or a function needs.",
+        "ordering": "An operator goes by the order of a stream that has none.",
+        "cycle": "A cycle through an input that waits, without `prev` or `old`.",
+        "input": "The data are not what the schema says, or belong to no input.",
+        "runtime": "A function failed on an item, or an operator on what it got.",
+        "state": "What is stored does not fit, or is not there, or somebody else is at work on it.",
+        "config": "A project, a setting, a path, a command line or the environment is at fault.",
+    }
+)
+"""What each code says."""
 
 
 def shown_file(file: str | Path) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from hydro_core.analysis.infer import Typed
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.engines import Engine, Options, ShardingOptions, run_whole
-from hydro_core.errors import DataError, TypeProblem
+from hydro_core.errors import DataError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.shards.program import Sharded, sharded
@@ -22,7 +22,7 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.common import merge, type_of
-from hydro_core.types.ddl import DDL, parse_ddl
+from hydro_core.types.ddl import DDL, given_schema
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.json import infer as infer_json
@@ -142,7 +142,7 @@ def _typed_values(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
     try:
         return merge(type_of(_tuples(value)) for batch in batches for value in batch)
     except ValueProblem as problem:
-        _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
+        _refuse_unlike(name, problem)
 
 
 def _tuples(value: Any) -> Any:
@@ -199,17 +199,18 @@ def given_types(
 def _schema(name: str, text: Any) -> ItemType:
     if not isinstance(text, str):
         _refuse(f"the schema of `{name}` is not a string", DDL)
-    try:
-        return parse_ddl(text)
-    except TypeProblem as problem:
-        _refuse(f"the schema of `{name}`: {problem.message}", problem.help or DDL)
+    return given_schema(name, text)
 
 
 def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
     try:
         return infer_json(item for batch in batches for item in batch)
     except ValueProblem as problem:
-        _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
+        _refuse_unlike(name, problem)
+
+
+def _refuse_unlike(name: str, problem: ValueProblem) -> NoReturn:
+    _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
 
 
 def read_ticks(

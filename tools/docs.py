@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "docs/commands.md": "tools.commands_page",
+    "docs/errors.md": "tools.errors_page",
     "docs/functions.md": "tools.functions_page",
     "docs/operators.md": "tools.operators_page",
     "docs/rules.md": "tools.rules_page",

@@ -7,6 +7,7 @@ from typing import Any
 
 from hydro_core.catalog import lineage_rules
 from hydro_core.catalog.classes import OrderedByKey
+from hydro_core.catalog.column_rules import once
 from hydro_core.catalog.inputs import WHOLE
 from hydro_core.catalog.over_functions import OverCall, needs_order, over_type
 from hydro_core.catalog.spec import (
@@ -21,10 +22,10 @@ from hydro_core.catalog.spec import (
     OverFunction,
     TypeProblem,
 )
-from hydro_core.catalog.type_rules import Types, columns_of, given_by, row_of, twice
+from hydro_core.catalog.type_rules import Types, columns_of, given_by, row_of
 from hydro_core.catalog.variants import Places
 from hydro_core.functions.fn import Fn
-from hydro_core.types.item import OPEN, Field, ItemType, Row, Unknown
+from hydro_core.types.item import OPEN, Field, ItemType, Unknown
 
 _OF_ALL = Never("the order is that of all rows")
 _OF_FUNCTION = Never("the key is what a function gives: make it a column first, `with_columns`")
@@ -85,13 +86,10 @@ def _overlaid(args: Args, types: Types) -> ItemType:
     made = tuple(Field(name, over_type(OverCall(f, item, order))) for name, f in functions)
     if isinstance(item, Unknown):
         return item
-    again = twice(field.name for field in (*own, *made))
-    if again is not None:
-        raise TypeProblem(
-            f"the column {again!r} would stand twice",
-            "`over` adds columns: give this one another name, or drop the other one first",
-        )
-    return Row((*own, *made))
+    return once(
+        (*own, *made),
+        "`over` adds columns: give this one another name, or drop the other one first",
+    )
 
 
 def _first_rows(args: Args, types: Types) -> ItemType:

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hydro_core.cli.command import Asked
-from hydro_core.errors import DataError, ProgramError, TypeProblem
+from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.params import Params, params_of
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.similar import no_such_input
 from hydro_core.project.yaml_text import value_of
-from hydro_core.types.ddl import DDL, parse_ddl
+from hydro_core.types.ddl import given_schema
 from hydro_core.types.item import ItemType
 
 
@@ -55,19 +55,9 @@ def schemas_of(arguments: Asked, graph: Graph) -> Mapping[str, ItemType]:
     for text in arguments.schema:
         name, equals, ddl = text.partition("=")
         if not equals:
-            raise _wrong(f"`--schema {text}` has no `=`", 'write `--schema NAME="DDL"`')
+            message, cure = f"`--schema {text}` has no `=`", 'write `--schema NAME="DDL"`'
+            raise DataError.of("input", message, help=cure)
         if name not in graph.sources:
-            help_ = (
-                did_you_mean(name, graph.sources) or f"the inputs are {', '.join(graph.sources)}"
-            )
-            raise _wrong(f"`{name}` is not an input", help_)
-        try:
-            schemas[name] = parse_ddl(ddl)
-        except TypeProblem as problem:
-            message = f"the schema of `{name}`: {problem.message}"
-            raise _wrong(message, problem.help or DDL) from None
+            raise no_such_input(name, graph.sources)
+        schemas[name] = given_schema(name, ddl)
     return schemas
-
-
-def _wrong(message: str, help_: str) -> DataError:
-    return DataError.of("input", message, help=help_)

@@ -145,9 +145,9 @@ def refuse_untyped(place: DataPlace, problem: Exception) -> NoReturn:
     refuse(f"`{place}`: {str(problem).splitlines()[0]}", cure)
 
 
-def refuse_file(file: DataPlace, problem: Exception) -> NoReturn:
-    """Refuses a file of any kind."""
-    refuse(f"`{file}` cannot be read: {_said(problem)}", _cure(problem))
+def refuse_file(file: DataPlace, problem: Exception, cure: str | None = None) -> NoReturn:
+    """Refuses a file of any kind; what helps follows from the problem where it is not given."""
+    refuse(f"`{file}` cannot be read: {_said(problem)}", cure or _cure(problem))
 
 
 def refuse_parquet(file: DataPlace, problem: Exception, base: DataPlace) -> NoReturn:
@@ -159,7 +159,7 @@ def refuse_parquet(file: DataPlace, problem: Exception, base: DataPlace) -> NoRe
     if begin != b"PAR1":
         _refuse_other_kind(file, begin)
     cure = _OF_A_TABLE if (base / "_delta_log").is_dir() else CUT_OFF
-    refuse(f"`{file}` cannot be read: {_said(problem)}", cure)
+    refuse_file(file, problem, cure)
 
 
 def _said(problem: Exception) -> str:

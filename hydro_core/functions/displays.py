@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
-from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Param, Part, Spread
+from hydro_core.functions.tree import Bind, BindKind, Const, Expr, Make, Op, Param, Part, Spread
+
+_DISPLAYS: Mapping[type[ast.AST], Literal["tuple", "list", "set"]] = {
+    ast.Tuple: "tuple",
+    ast.List: "list",
+    ast.Set: "set",
+}
 
 
 class Displays(FunctionReading):
     """Reads what makes a value of several."""
 
-    def read_Tuple(self, node: ast.Tuple, scope: Scope) -> Expr:  # noqa: N802
-        """`(a, *b)`."""
-        return self._made("tuple", node, scope)
-
-    def read_List(self, node: ast.List, scope: Scope) -> Expr:  # noqa: N802
-        """`[a, *b]`."""
-        return self._made("list", node, scope)
-
-    def read_Set(self, node: ast.Set, scope: Scope) -> Expr:  # noqa: N802
-        """`{a, *b}`."""
-        return self._made("set", node, scope)
-
-    def _made(
-        self,
-        kind: Literal["tuple", "list", "set"],
-        node: ast.Tuple | ast.List | ast.Set,
-        scope: Scope,
-    ) -> Make:
+    def _made(self, node: ast.Tuple | ast.List | ast.Set, scope: Scope) -> Make:
+        """`(a, *b)`, `[a, *b]`, `{a, *b}`."""
         parts = (
             Spread(self.expr(n.value, scope)) if isinstance(n, ast.Starred) else self.expr(n, scope)
             for n in node.elts
         )
-        return Make(kind, tuple(parts), place=self.place(node))
+        return Make(_DISPLAYS[type(node)], tuple(parts), place=self.place(node))
+
+    read_Tuple = read_List = read_Set = _made  # noqa: N815
 
     def read_Dict(self, node: ast.Dict, scope: Scope) -> Expr:  # noqa: N802
         """A row where the keys are names; a constant where all is constant."""
@@ -57,13 +50,12 @@ class Displays(FunctionReading):
         entries = {n: p.value for n, p in zip(names, parts, strict=True) if isinstance(p, Const)}
         return Const(entries, self.place(node))
 
-    def read_ListComp(self, node: ast.ListComp, scope: Scope) -> Expr:  # noqa: N802
-        """`[e for x in xs if c]`."""
-        return self._comprehension("list", node, node.generators, scope)
+    def _loop(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Expr:
+        """`[e for x in xs if c]`, `(e for x in xs if c)`."""
+        kind: BindKind = "list" if isinstance(node, ast.ListComp) else "generator"
+        return self._comprehension(kind, node, node.generators, scope)
 
-    def read_GeneratorExp(self, node: ast.GeneratorExp, scope: Scope) -> Expr:  # noqa: N802
-        """`(e for x in xs if c)`."""
-        return self._comprehension("generator", node, node.generators, scope)
+    read_ListComp = read_GeneratorExp = _loop  # noqa: N815
 
     def read_SetComp(self, node: ast.SetComp, scope: Scope) -> Expr:  # noqa: N802
         """`{e for x in xs if c}`."""
@@ -72,7 +64,7 @@ class Displays(FunctionReading):
 
     def _comprehension(
         self,
-        kind: Literal["list", "set", "generator"],
+        kind: BindKind,
         node: ast.ListComp | ast.GeneratorExp | ast.SetComp,
         generators: list[ast.comprehension],
         scope: Scope,

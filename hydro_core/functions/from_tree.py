@@ -87,16 +87,20 @@ class LateCall(ABC):
     """A callable that is made when it is first called; it is pickled as what it is made of."""
 
     __slots__ = ("_made",)
+    _made: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
         """The function's result."""
-        return self.made()(*arguments)
+        return self.made(*arguments)
 
+    @property
     def made(self) -> Callable[..., Any]:
         """The function itself."""
-        if not hasattr(self, "_made"):
+        try:
+            return self._made
+        except AttributeError:
             self._made = self._make()
-        return self._made
+            return self._made
 
     @abstractmethod
     def _make(self) -> Callable[..., Any]: ...

@@ -42,13 +42,17 @@ def load(spec: str, params: Params = NO_PARAMS) -> Graph:
 def _which_flow(path: Path) -> ProgramError:
     """What to write for a flow of a Python file; it is read, and not run."""
     if not path.exists():
-        near = did_you_mean(path.name, _neighbours(path))
-        return _unusable(f"there is no file {str(path)!r}", near or _FORMS)
+        return _no_file(path)
     module = path.with_suffix("").as_posix().replace("/", ".")
     flows = _flows_in(path)
     says = " or ".join(f"`{module}:{name}`" for name in flows)
     cure = f"write {says}" if flows else f"write `{module}:NAME`, the name of the flow in it"
     return _unusable(f"{str(path)!r} is Python: say which flow of it is meant", cure)
+
+
+def _no_file(path: Path) -> ProgramError:
+    near = did_you_mean(path.name, _neighbours(path))
+    return _unusable(f"there is no file {str(path)!r}", near or _FORMS)
 
 
 def _flows_in(path: Path) -> list[str]:
@@ -85,8 +89,7 @@ def read_program(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        near = did_you_mean(path.name, _neighbours(path))
-        raise _unusable(f"there is no file {str(path)!r}", near or _FORMS) from None
+        raise _no_file(path) from None
     except OSError as problem:
         raise _unusable(f"{str(path)!r} cannot be read: {problem.strerror}", _FORMS) from None
     except UnicodeDecodeError as problem:

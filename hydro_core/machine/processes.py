@@ -1,5 +1,4 @@
-"""Which process does what: how a run, a lock or a message names one, whether it has ended, and what
-one process at a time may hold.
+"""Which process does what: how a run, a lock or a message names one, and whether it has ended.
 
 A process is named by its host, its number, its start and the start of its machine, since numbers
 are used again. What a process on another host does cannot be told from here.
@@ -7,25 +6,10 @@ are used again. What a process on another host does cannot be told from here.
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import json
 import os
 import socket
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from hydro_core.errors import InfrastructureError, TransientError
-
-_SECONDS_TO_LOOK = 0.05
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
-"""What the operating system says where a file system has no locks."""
 
 
 def this_process() -> str:
@@ -55,159 +39,6 @@ def has_ended(process: str) -> bool:
         return False
     number = number_of(process)
     return number is None or _number_and_start(number) != process.rpartition(":")[2]
-
-
-class FileLock:
-    """What one process at a time may hold: the operating system's lock on a file.
-
-    It ends with its process, however that ends, and nothing else decides who holds it. The file is
-    never removed, since who waits for one file and who waits for its successor do not know of each
-    other. What is written in it is for messages, and for those who want to know when the holder has
-    ended.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.file: int | None = None
-        """The open file, while this process holds the lock."""
-
-    def take(self, **says: str) -> bool:
-        """Takes the lock, unless another holds it; `says` is written beside the process's name.
-
-        Raises:
-            InfrastructureError: the file system has no locks (code `config`).
-        """
-        while True:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with _opening:
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-                _open_here.add(file)
-            if not self._is_locked(file):
-                _close(file)
-                return False
-            if _is_at(self._path, file):
-                break
-            # Its directory was taken away, or given another name, after the file was opened.
-            _close(file)
-        since = datetime.now(UTC).isoformat(timespec="seconds")
-        text = json.dumps({"process": this_process(), "since": since, **says})
-        os.ftruncate(file, 0)
-        os.pwrite(file, text.encode(), 0)
-        self.file = file
-        return True
-
-    @contextmanager
-    def waited_for(self, seconds: float) -> Iterator[None]:
-        """Within it this process holds the lock, for which it waits until others give it back.
-
-        Raises:
-            TransientError: another holds it for longer (code `state`).
-        """
-        end = time.monotonic() + seconds
-        while not self.take():
-            if time.monotonic() > end:
-                raise _held_for_long(self._path, self.holder(), seconds)
-            time.sleep(_SECONDS_TO_LOOK)
-        try:
-            yield
-        finally:
-            self.release()
-
-    def release(self) -> None:
-        """Gives the lock back; nothing if it is not held."""
-        if self.file is not None:
-            os.ftruncate(self.file, 0)
-            _close(self.file)
-            self.file = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether a process holds the lock now, on whatever host; nothing is written."""
-        try:
-            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(file)
-        return False
-
-    def holder(self) -> Mapping[str, Any]:
-        """What the process that holds the lock wrote, "process" first of all; empty if none does,
-        or has not written yet.
-        """
-        try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        process = found.get("process") if isinstance(found, dict) else None
-        return {} if not isinstance(process, str) or has_ended(process) else found
-
-    def _is_locked(self, file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            _close(file)
-            if error.errno in _NO_LOCKS:
-                raise _without_locks(self._path) from error
-            raise
-        return True
-
-
-_opening = threading.Lock()
-_open_here: set[int] = set()
-"""The files that locks of this process have open."""
-
-
-def _close(file: int) -> None:
-    with _opening:
-        _open_here.discard(file)
-        os.close(file)
-
-
-def _forget_in_child() -> None:
-    """A child that is forked has the files of its parent open, and would keep its locks."""
-    for file in _open_here:
-        os.close(file)
-    _open_here.clear()
-    _opening.release()
-
-
-os.register_at_fork(
-    before=_opening.acquire,
-    after_in_parent=_opening.release,
-    after_in_child=_forget_in_child,
-)
-
-
-def _is_at(path: Path, file: int) -> bool:
-    """Whether the open file is the one at the path."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file))
-    except FileNotFoundError:
-        return False
-
-
-def _held_for_long(path: Path, holder: Mapping[str, Any], seconds: float) -> TransientError:
-    who = f": {holder['process']}" if holder else ""
-    return TransientError.of(
-        "state",
-        f"another process has been at work in {path.parent} for {seconds:.0f} s{who}",
-        help="wait until it has ended, or end it",
-    )
-
-
-def _without_locks(path: Path) -> InfrastructureError:
-    return InfrastructureError.of(
-        "config",
-        f"the file system of {path.parent} has no locks, by which one process at a time writes",
-        help="mount it with locks, or put the project's data on one that has them (HYDROTICK_HOME)",
-    )
 
 
 def _number_and_start(number: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from urllib.parse import quote
 
 from hydro_core.analysis.conditions import without_conditions
 from hydro_core.analysis.identity import with_typed_functions
@@ -34,6 +35,9 @@ from hydro_core.optimize.shape import (
 )
 from hydro_core.optimize.space import Problem, StreamDefinition
 from hydro_core.types.stream import Order
+
+_PLAIN = "@[]"
+"""What stands in names of shapes as it is, beside letters, digits and `_.-~`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,8 @@ def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
     orders = tuple(builder.order(e) for e in loop.reads)
     specs = [graph[n].spec for n in loop.nodes]
     shape = Shape(
-        name=f"{CYCLE}{endpoint}",
+        # Rules are read as text, and names of streams may have blanks and brackets.
+        name=f"{CYCLE}{quote(str(endpoint), _PLAIN)}",
         inputs=tuple(map(sort_of, orders)),
         cls=FeedbackShape(),
         output=sort_of(builder.order(endpoint)),

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
+from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
 from hydro_core.files.local_path import place_at
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.environment import wrong_master
@@ -125,10 +125,10 @@ def check_events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
         columns = {field.name: field.type for field in fields if field.name not in WRONG}
         if landing.event not in columns:
             message = f"the program declares no column `{landing.event}` of it"
-            problems.append(_wrong(flow, place, message, _choice(landing.event, columns)))
+            problems.append(flow.problem_at(place, message, _choice(landing.event, columns)))
         elif columns[landing.event] not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
             message = f"`{landing.event}` is {columns[landing.event]}, which is no time"
-            problems.append(_wrong(flow, place, message, "name a date or a timestamp"))
+            problems.append(flow.problem_at(place, message, "name a date or a timestamp"))
     _raise(problems)
 
 
@@ -142,22 +142,10 @@ def _raise(problems: list[Diagnostic]) -> None:
         raise ProgramError(*problems)
 
 
-def _wrong(flow: FlowAsset, place: str, message: str, cure: str) -> Diagnostic:
-    said = f"flow `{flow.name}`, `{place}`: {message}"
-    return Diagnostic("config", said, _place(flow, place), help=cure)
-
-
-def _place(flow: FlowAsset, place: str) -> Span | None:
-    """Where the asset says it, or says that of which it is a part."""
-    while place and place not in flow.places:
-        place = place.rpartition(".")[0]
-    return flow.places.get(place)
-
-
 def _name(flow: FlowAsset) -> Problems:
     if not _NAME.fullmatch(str(flow.name)):
-        yield _wrong(
-            flow, "name", f"{flow.name!r} is no name", "take letters, digits and underscores"
+        yield flow.problem_at(
+            "name", f"{flow.name!r} is no name", "take letters, digits and underscores"
         )
 
 
@@ -165,41 +153,41 @@ def _program(flow: FlowAsset) -> Problems:
     text = str(flow.program)
     if not _PROGRAM.fullmatch(text) and not _FLOW.fullmatch(text):
         cure = "write a file `*.hydro` or `*.dl` of the asset's folder, or `module:attribute`"
-        yield _wrong(flow, "program", f"{text!r} is no program", cure)
+        yield flow.problem_at("program", f"{text!r} is no program", cure)
         return
     folder, is_file = flow.folder, _PROGRAM.fullmatch(text)
     if folder is not None and is_file and not is_within_project(folder / text, folder):
         cure = "put the program within the project, and name it from the asset's folder"
-        yield _wrong(flow, "program", f"{text!r} leads out of the project", cure)
+        yield flow.problem_at("program", f"{text!r} leads out of the project", cure)
 
 
 def _owners(flow: FlowAsset) -> Problems:
     for owner in flow.owners:
         if not _OWNER.fullmatch(str(owner)):
             cure = "write an e-mail address, or `team:` and its name"
-            yield _wrong(flow, "owners", f"{owner!r} is no owner", cure)
+            yield flow.problem_at("owners", f"{owner!r} is no owner", cure)
 
 
 def _spark_conf(flow: FlowAsset) -> Problems:
     wrong = wrong_conf(flow.spark.conf)
     if wrong is not None:
-        yield _wrong(flow, "spark", f"`conf` is {wrong[0]}", wrong[1])
+        yield flow.problem_at("spark", f"`conf` is {wrong[0]}", wrong[1])
     wrong = None if flow.spark.master is None else wrong_master(flow.spark.master)
     if wrong is not None:
-        yield _wrong(flow, "spark", f"`master` is {wrong[0]}", wrong[1])
+        yield flow.problem_at("spark", f"`master` is {wrong[0]}", wrong[1])
 
 
 def _sample(flow: FlowAsset) -> Problems:
     if flow.sample_keys is not None and flow.sample_keys < 0:
         cure = "say how many keys of each output are compared; 0 compares none"
-        yield _wrong(flow, "sample_keys", f"{flow.sample_keys} is no number of keys", cure)
+        yield flow.problem_at("sample_keys", f"{flow.sample_keys} is no number of keys", cure)
 
 
 def _count(flow: FlowAsset) -> Problems:
     count = _asked(flow).count
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SHARDS:
         cure = f"give a number, 1 or more, at most {MOST_SHARDS:,}; 1 does not cut the flow"
-        yield _wrong(flow, "shards", f"there are no {count} shards", cure)
+        yield flow.problem_at("shards", f"there are no {count} shards", cure)
 
 
 def _asked(flow: FlowAsset) -> Shards:
@@ -217,7 +205,7 @@ def _ticks(flow: FlowAsset) -> Problems:
         _ = flow.ticks.calendar
     except HydroError as error:
         for found in error.diagnostics:
-            yield _wrong(flow, "ticks", found.message, found.help)
+            yield flow.problem_at("ticks", found.message, found.help)
 
 
 def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
@@ -226,19 +214,19 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         if name not in flow.inputs:
             said = f"`{name}: {{path: …, column: …}}`"
             cure = f"say where it lands: {said} below `inputs`, or a `Landing`"
-            yield _wrong(flow, "inputs", f"`{name}`, which the program reads, is missing", cure)
+            yield flow.problem_at("inputs", f"`{name}`, which the program reads, is missing", cure)
     for name, read in flow.inputs.items():
         yield from _words(flow, f"inputs.{name}", read)
     for name, landing in flow.landings.items():
         place = f"inputs.{name}"
         if landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
-            yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
+            yield flow.problem_at(f"{place}.wait", "nothing tells which ticks have landed", cure)
         try:
             place_at(landing.path, StorageSettings())
         except ProgramError as error:
             (found,) = error.diagnostics
-            yield _wrong(flow, f"{place}.path", found.message, found.help or "")
+            yield flow.problem_at(f"{place}.path", found.message, found.help or "")
 
 
 def _wrong_rows(flow: FlowAsset) -> Problems:
@@ -247,7 +235,7 @@ def _wrong_rows(flow: FlowAsset) -> Problems:
         rows = None if of is None else of.quarantine
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             cure = "say how many wrong rows a tick may have, 1 or more: `OnError(100)`"
-            yield _wrong(flow, place, f"{rows!r} is no number of rows", cure)
+            yield flow.problem_at(place, f"{rows!r} is no number of rows", cure)
 
 
 def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Problems:
@@ -255,7 +243,7 @@ def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Pr
     for name, hint in get_type_hints(type(of)).items():
         word, words = getattr(of, name), get_args(hint)
         if get_origin(hint) is Literal and word not in words:
-            yield _wrong(flow, f"{place}.{name}", f"there is no {word!r}", _choice(word, words))
+            yield flow.problem_at(f"{place}.{name}", f"there is no {word!r}", _choice(word, words))
 
 
 def _optional(
@@ -265,14 +253,14 @@ def _optional(
     columns = declared_columns(item) or {}
     if column not in columns:
         cure = _choice(column, columns)
-        yield _wrong(flow, place, f"the program declares no column `{column}` of it", cure)
+        yield flow.problem_at(place, f"the program declares no column `{column}` of it", cure)
     elif column == landing.column:
         cure = "leave it out of `optional`"
-        yield _wrong(flow, place, f"`{column}` tells the ticks, so no file may lack it", cure)
+        yield flow.problem_at(place, f"`{column}` tells the ticks, so no file may lack it", cure)
     elif column in required_columns(item):
         cure = "leave it out of `optional`, or leave `not null` away in the schema"
         message = f"`{column}` is null where a file lacks it, and declared `not null`"
-        yield _wrong(flow, place, message, cure)
+        yield flow.problem_at(place, message, cure)
 
 
 def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
@@ -281,7 +269,7 @@ def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         try:
             parse_ddl(text)
         except TypeProblem as problem:
-            yield _wrong(flow, f"schemas.{name}", problem.message, problem.help or _DDL)
+            yield flow.problem_at(f"schemas.{name}", problem.message, problem.help or _DDL)
 
 
 def _known(
@@ -290,7 +278,7 @@ def _known(
     for name in names:
         if name not in known:
             message = f"the program has no {what} `{name}`"
-            yield _wrong(flow, place, message, _choice(name, known))
+            yield flow.problem_at(place, message, _choice(name, known))
 
 
 def _choice(word: object, known: Iterable[str]) -> str:
@@ -304,12 +292,14 @@ def _expect(flow: FlowAsset, output: str, expect: Expect, item: ItemType) -> Pro
     place = f"expect.{output}"
     if expect.column not in columns:
         cure = _choice(expect.column, columns)
-        yield _wrong(flow, place, f"the output has no column `{expect.column}`", cure)
+        yield flow.problem_at(place, f"the output has no column `{expect.column}`", cure)
         return
     place, of = f"{place}.{expect.column}", columns[expect.column]
     yield from _words(flow, place, expect)
     if not _says_something(expect):
-        yield _wrong(flow, place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …")
+        yield flow.problem_at(
+            place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …"
+        )
     yield from _pattern(flow, f"{place}.matches", expect.matches, of)
     yield from _bounds(flow, place, expect, of)
 
@@ -325,12 +315,12 @@ def _pattern(flow: FlowAsset, place: str, pattern: str | None, of: ItemType) -> 
         return
     if of != STRING:
         message = f"only text matches a pattern, and the column is {of}"
-        yield _wrong(flow, place, message, "leave `matches` out, or say it of a column of text")
+        yield flow.problem_at(place, message, "leave `matches` out, or say it of a column of text")
     try:
         re.compile(pattern)
     except (re.error, TypeError) as problem:
         message = f"{pattern!r} is no regular expression: {problem}"
-        yield _wrong(flow, place, message, "write one of Python's, such as `[a-z]+`")
+        yield flow.problem_at(place, message, "write one of Python's, such as `[a-z]+`")
 
 
 def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Problems:
@@ -341,10 +331,9 @@ def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Proble
         if not _fits(value, of):
             misfit = True
             message = f"{value!r} cannot be compared with a column of type {of}"
-            yield _wrong(flow, f"{place}.{name}", message, _example(of))
+            yield flow.problem_at(f"{place}.{name}", message, _example(of))
     if not misfit and len(bounds) == 2 and named["at_least"] > named["at_most"]:  # type: ignore[operator]
-        yield _wrong(
-            flow,
+        yield flow.problem_at(
             f"{place}.at_least",
             f"no value is at least {expect.at_least} and at most {expect.at_most}",
             "leave one of the two out, or exchange them",

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from hydro_core.errors import Span
+from hydro_core.errors import Diagnostic, Span
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.schedule import scheduled
 
@@ -222,6 +222,21 @@ class FlowAsset:
         """The sentence about an output; empty where there is none."""
         said = self.outputs.get(output, "")
         return said.description if isinstance(said, KeptOutput) else said
+
+    def problem_at(self, place: str, message: str, cure: str, at: str | None = None) -> Diagnostic:
+        """What is wrong with the declaration, where it says it or that of which it is a part.
+
+        Args:
+            place: as people know it: "inputs.payments.column".
+            message: what is wrong.
+            cure: what helps.
+            at: where it stands, if that is not `place`.
+        """
+        where = at or place
+        while where and where not in self.places:
+            where = where.rpartition(".")[0]
+        said = f"flow `{self.name}`, `{place}`: {message}"
+        return Diagnostic("config", said, self.places.get(where), help=cure)
 
     def numbered_by(self, name: str) -> Calendar | None:
         """Whose ticks number the rows of an input; None: the flow's own."""

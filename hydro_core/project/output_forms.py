@@ -35,10 +35,8 @@ def _problems(flow: FlowAsset, plan: TickPlan) -> Iterator[Diagnostic]:
         streams = [sink.inputs[0].node for sink in plan.graph.sinks.get(name, ())]
         if output.as_ != "append" or all(_grows(plan, stream) for stream in streams):
             continue
-        place = f"outputs.{name}"
-        said = f"flow `{flow.name}`, `{place}.as`: `{name}` does not only grow"
-        span = flow.places.get(place)
-        yield Diagnostic("config", f"{said}: {whys.get(name, 'rows go')}", span, help=_CURE)
+        said = f"`{name}` does not only grow: {whys.get(name, 'rows go')}"
+        yield flow.problem_at(f"outputs.{name}.as", said, _CURE, at=f"outputs.{name}")
 
 
 def _grows(plan: TickPlan, stream: NodeId) -> bool:

@@ -145,9 +145,8 @@ def _columns(flow: FlowAsset, name: str, item: ItemType) -> Collection[str]:
 
 
 def _wrong(flow: FlowAsset, place: str, message: str, cure: str) -> ProgramError:
-    span = flow.places.get(place) or flow.places.get("on_error")
-    said = f"flow `{flow.name}`, `{place}`: {message}"
-    return ProgramError.of("config", said, span, help=cure)
+    at = place if place in flow.places else "on_error"
+    return ProgramError(flow.problem_at(place, message, cure, at))
 
 
 def _at(column: str) -> str:

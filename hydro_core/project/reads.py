@@ -95,5 +95,4 @@ def takes_back(flow: FlowAsset, name: str) -> ProgramError:
 
 def _problem(flow: FlowAsset, name: str, said: tuple[str, str]) -> Diagnostic:
     place = f"inputs.{name}"
-    span = flow.places.get(f"{place}.flow") or flow.places.get(place)
-    return Diagnostic("config", f"flow `{flow.name}`, `{place}`: {said[0]}", span, help=said[1])
+    return flow.problem_at(place, *said, at=f"{place}.flow")

@@ -24,7 +24,7 @@ from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.similar import no_such_input
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.exchange import exchanged, part_of
 from hydro_core.shards.route import arguments, badness, whole_item
@@ -222,9 +222,7 @@ class _Cut:
 def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
     for name in names:
         if name not in typed.inputs:
-            known = ", ".join(typed.inputs) or "none"
-            help_ = did_you_mean(name, typed.inputs) or f"the inputs are {known}"
-            raise ProgramError.of("input", f"`{name}` is not an input", help=help_)
+            raise no_such_input(name, typed.inputs)
         yield name
 
 

@@ -170,7 +170,7 @@ class Lease:
     """The right to write, as one process has it: renewed by a thread while it is held.
 
     It answers as the operating system's lock on a file does, a `FileLock` of
-    `hydro_core.machine.processes`.
+    `hydro_core.machine.locks`.
     """
 
     def __init__(self, file: LeaseFile, owner: str, has_ended: Callable[[str], bool]) -> None:

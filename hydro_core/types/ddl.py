@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from hydro_core.errors import TypeProblem
+from hydro_core.errors import DataError, TypeProblem
 from hydro_core.types.item import (
     SCALARS,
     UNKNOWN,
@@ -58,6 +58,19 @@ def parse_ddl(text: str) -> ItemType:
     'row<user row<id long, name string>, tags array<(long, decimal(4,2))>>'
     """
     return _parsed(_Parser(text, _tokens(text)))
+
+
+def given_schema(name: str, text: str) -> ItemType:
+    """The type of an input's items that is given beside a program.
+
+    Raises:
+        DataError: it cannot be read (code `input`).
+    """
+    try:
+        return parse_ddl(text)
+    except TypeProblem as problem:
+        message = f"the schema of `{name}`: {problem.message}"
+        raise DataError.of("input", message, help=problem.help or DDL) from None
 
 
 def parse_stored(text: str) -> ItemType:

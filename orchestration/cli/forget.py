@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,8 +11,7 @@ from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import Remote
-from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
-from hydro_core.types.json import from_json
+from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 from ..code_location.mentions import runs_with
@@ -25,6 +23,7 @@ from ..runner.forgetting import ToForget, WhoseRows, refuse_files, to_forget
 from ..runner.forgetting import forget as forget_rows
 from ..runner.runner import TickRunner
 from .ticking import record_deployed
+from .where import value_in, wrong_where
 
 _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5
@@ -96,17 +95,7 @@ def _values(flow: FlowAsset, runner: TickRunner, texts: Sequence[str]) -> WhoseR
 def _value(text: str, item: ItemType) -> Any:
     if not is_exact(item):
         raise ValueProblem(f"rows cannot be told by a {item}")
-    quoted = len(text) > 1 and text[:1] == text[-1:] == '"'
-    if item == STRING:
-        return _read(text) if quoted else text
-    return from_json(_read(text) if is_numeric(item) or item == BOOLEAN else text, item)
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return value_in(text, item)
 
 
 def _readers(flow: FlowAsset) -> Iterator[str]:
@@ -196,4 +185,4 @@ def _as_json(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> d
 
 def _misuse(text: str, problem: str, inputs: Any) -> DataError:
     columns = "; ".join(f"`{name}` has {', '.join(of)}" for name, of in inputs.items())
-    return DataError.of("config", f"`--where {text}`: {problem}", help=columns)
+    return wrong_where(text, problem, columns)

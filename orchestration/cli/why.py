@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.cli.command import Asked
-from hydro_core.errors import DataError
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
-from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
-from hydro_core.types.json import from_json
+from hydro_core.types.item import FLOATS, FieldPath, ItemType, at
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation.same_items import same_items
 from hydro_core.validation.shrink import shrink
@@ -23,6 +20,7 @@ from ..project.arguments import asked_flow
 from ..project.console import Console
 from ..runner.runner import TickRunner
 from .show import committed_window
+from .where import value_in, wrong_where
 from .why_text import Why, as_json, as_text
 
 _FEW = 3
@@ -120,25 +118,13 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
                 raise ValueProblem("there is no `=`")
             found[path] = Known.of(column, [_value(value, item)])
         except ValueProblem as problem:
-            message = f"`--where {text}`: {problem}"
             cure = f"write `--where {column}=VALUE`; the column is {item}"
-            raise DataError.of("config", message, help=cure) from problem
+            raise wrong_where(text, str(problem), cure) from problem
     return found
 
 
 def _value(text: str, item: ItemType) -> Any:
-    if text == "null":
-        return None
-    if item == STRING:
-        return _read(text) if text[:1] == text[-1:] == '"' and len(text) > 1 else text
-    return from_json(_read(text) if is_numeric(item) or item == BOOLEAN else text, item)
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return None if text == "null" else value_in(text, item)
 
 
 def _stored(

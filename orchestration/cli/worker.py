@@ -10,7 +10,7 @@ from typing import Any
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
-from hydro_core.machine.processes import FileLock
+from hydro_core.machine.locks import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset, Landing
 
 from .late_arrivals import LateArrivals, noticed
-from .readiness import HeldTick
+from .readiness import HeldTick, may_not_run
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
@@ -33,10 +32,8 @@ def refuse_held(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> 
     """
     waits = held_by(flow, seen, tick)
     if waits is not None:
-        key = flow.ticks.calendar.window(tick).key
-        raise TransientError.of(
-            "state", f"tick {key} may not run yet: {waits.why}", help="land them again, or decide"
-        )
+        window = flow.ticks.calendar.window(tick)
+        raise may_not_run(window, waits.why, "land them again, or decide")
 
 
 def _holds(flow: FlowAsset, name: str) -> bool:

@@ -51,13 +51,13 @@ class Ready:
         why = self.why
         if window.tick > self.until:
             why = f"tick {self.calendar.window(self.until).key} before it may not: {why}"
-        raise TransientError.of(
-            "state",
-            f"tick {window.key} may not run yet: {why}",
-            help=f"the last tick that may run is {self.last}"
-            if self.last
-            else "no tick may run yet",
-        )
+        last = f"the last tick that may run is {self.last}"
+        raise may_not_run(window, why, last if self.last else "no tick may run yet")
+
+
+def may_not_run(window: TickWindow, why: str, cure: str) -> TransientError:
+    """The error of a tick that waits for something."""
+    return TransientError.of("state", f"tick {window.key} may not run yet: {why}", help=cure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.machine.processes import FileLock
+from hydro_core.machine.locks import FileLock
 
 SETTINGS = "dagster.yaml"
 SHIPPED_BESIDE = "dagster.yaml.shipped"

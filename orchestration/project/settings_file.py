@@ -136,10 +136,8 @@ def _problems(file: Path, text: str, tables: Mapping[str, Any]) -> Iterator[Diag
             says = says or f"there is no setting `{table}` outside of a table"
             span = _place(file, text, table, None)
             of = [other for other, keys in known.items() if table in keys]
-            if of:
-                yield Diagnostic("config", says, span, help=f"write it below `[{of[0]}]`")
-            else:
-                yield _wrong(says, span, table, known)
+            cure = f"write it below `[{of[0]}]`" if of else _there(table, known)
+            yield Diagnostic("config", says, span, help=cure)
         elif not isinstance(said, dict):
             span = _place(file, text, table, None)
             yield Diagnostic("config", f"`{table}` is a table", span, help=f"write `[{table}]`")
@@ -152,16 +150,16 @@ def _wrong_keys(file: Path, text: str, table: str, keys: Mapping[str, Any]) -> I
     for key, value in keys.items():
         span = _place(file, text, table, key)
         if key not in known:
-            yield _wrong(f"`[{table}]` has no setting `{key}`", span, key, known)
+            says = f"`[{table}]` has no setting `{key}`"
+            yield Diagnostic("config", says, span, help=_there(key, known))
         elif (wrong := known[key].judge(value)) is not None:
             says = f"`{key}` is {_shown(value)}, which is {wrong[0]}"
             yield Diagnostic("config", says, span, help=f"{wrong[1]}, or leave it out")
 
 
-def _wrong(message: str, span: Span, word: str, known: Mapping[str, Any]) -> Diagnostic:
-    there = ", ".join(f"`{name}`" for name in known)
-    cure = did_you_mean(word, known) or f"there are {there}"
-    return Diagnostic("config", message, span, help=cure)
+def _there(word: str, known: Mapping[str, Any]) -> str:
+    """What a person may have meant, or what there is."""
+    return did_you_mean(word, known) or f"there are {', '.join(f'`{name}`' for name in known)}"
 
 
 def _place(file: Path, text: str, table: str, key: str | None) -> Span:

@@ -34,8 +34,8 @@ from hydrotick.runner.runner import TickRunner
 from hydrotick.takeover.changes import change_of
 from hydrotick.takeover.deploying import before, deploy, roll_back
 from hydrotick.takeover.seams import DeployOptions
-from tests.operating.model import START, TICKS, ByTick
-from tests.operating.programs import KEY, Values, columns_of, outputs_of
+from tests.operating.model import TICKS, ByTick
+from tests.operating.programs import KEY, START, Values, columns_of, outputs_of
 
 _TICKS = Ticks(START, "1d", START + timedelta(days=TICKS))
 _AXIS = _TICKS.calendar

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from tests.operating.model import START, Row, Rows
-from tests.operating.programs import COLUMNS
+from tests.operating.model import Row, Rows
+from tests.operating.programs import COLUMNS, START
 
 KINDS = ("parquet", "csv", "jsonl", "delta")
 BY = {"tick": pa.int64(), "day": pa.date32(), "at": pa.timestamp("us", "UTC")}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
 from tests.operating.landing import KINDS
 from tests.operating.model import TICKS, Row
-from tests.operating.programs import FAMILIES, FEEDS, can_be_cut
+from tests.operating.programs import FAMILIES, FEEDS, Family, can_be_cut
 from tests.operating.story import FEED, KEYS, MAIN, Op, Setting, Story
 
 _WEIGHTS = {
@@ -44,10 +44,10 @@ _SEAM = 0.4
 """How many deployments leave some of the past as it is."""
 
 
-def story_of(seed: int, length: int = 14) -> Story:
-    """The story of a seed."""
+def story_of(seed: int, length: int = 14, families: Mapping[str, Family] = FAMILIES) -> Story:
+    """The story of a seed, of one of the programs."""
     rng = Random(seed)
-    family = FAMILIES[rng.choice(list(FAMILIES))]
+    family = families[rng.choice(list(families))]
     kinds = {name: rng.choice(KINDS) for name in family.inputs}
     if rng.random() < 0.2:
         kinds["a"] = "flow"

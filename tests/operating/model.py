@@ -47,7 +47,6 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from tests.operating.programs import NamedRows, Outputs, Values, in_order, run, with_past
 
@@ -56,9 +55,7 @@ Row = tuple[int, *tuple[object, ...]]
 Rows = Counter[Row]
 ByTick = Mapping[int, int]
 TICKS = 12
-"""How many ticks flows have; all may run."""
-START = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the first of them begins; each has a day."""
+"""How many ticks flows have, from `START` on; all may run."""
 
 
 class UnclearError(Exception):
@@ -317,6 +314,8 @@ class Flow:
         for known in (state.accepted, state.decided, state.ignored, self.withheld):
             known.update({name: without(rows, value) for name, rows in known.items()})
         if first is not None:
+            # With the commit that made them again nothing came late.
+            state.arrived = {}
             state.served[:] = [one.up_to(first) for one in state.served]
 
     def copied(self) -> State:

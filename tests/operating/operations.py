@@ -188,7 +188,9 @@ def _forget(world: World, flow: Flow, op: Op) -> Iterator[str]:
     can tell which are meant, and it is passed over.
     """
     flows = [one for one in world.flows.values() if one is flow or flow.name == MAIN]
-    if all(one.is_whole for one in flows):
+    of = [place for (name, _), place in world.places.items() if any(f.name == name for f in flows)]
+    # Where nothing lies, nobody can tell whether a path is misspelled.
+    if all(one.is_whole for one in flows) and all(place.there for place in of):
         for each in reversed(flows):
             yield from _forgotten(world, each, KEYS[op.number], op.kill if each is flow else 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,8 @@ from hydro_core.types.item import Row
 from hydro_core.types.json import to_json
 from hydro_core.types.values import RowItem
 
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the first tick begins; each has a day."""
 KEY = "k"
 COLUMNS = {"a": (KEY, "v"), "b": (KEY, "w")}
 """What rows of the inputs have beside their tick."""
@@ -36,16 +39,18 @@ class Family:
         return ("a", "b") if self.versions[0].startswith(_BOTH) else ("a",)
 
 
-def _of_one(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+def of_one(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+    """The versions of a program that reads `a`, and which of them say the same."""
     return Family(tuple(_SOURCES + text + "\n" for text in versions), frozenset(same))
 
 
-def _of_two(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+def of_two(*versions: str, same: Sequence[tuple[int, int]] = ()) -> Family:
+    """The same of one that reads `a` and `b`, of which `hb` is the history."""
     return Family(tuple(_BOTH + text + "\n" for text in versions), frozenset(same))
 
 
 FAMILIES: Mapping[str, Family] = {
-    "stateless": _of_one(
+    "stateless": of_one(
         "a -> filter(lambda r: r.v > 0) -> o",
         "a -> filter(lambda r: r.v > 1) -> o",
         "a -> filter(lambda r: r.v > 0) -> with_columns(d=lambda r: r.v * 2) -> o",
@@ -53,7 +58,7 @@ FAMILIES: Mapping[str, Family] = {
         "a -> filter(lambda r: r.v > 0) -> o\na -> filter(lambda r: r.v == 0) -> zero",
         same=[(0, 3)],
     ),
-    "persist": _of_one(
+    "persist": of_one(
         "a -> persist() -> o",
         "a -> persist() -> filter(lambda r: r.v > 1) -> o",
         "a -> filter(lambda r: r.v > 1) -> persist() -> o",
@@ -61,7 +66,7 @@ FAMILIES: Mapping[str, Family] = {
         'a -> select("k") -> persist() -> o',
         same=[(1, 2)],
     ),
-    "totals": _of_one(
+    "totals": of_one(
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o',
         'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o',
         'a -> persist() -> aggregate(by="k", s=max("v")) -> o',
@@ -70,38 +75,38 @@ FAMILIES: Mapping[str, Family] = {
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> delta() -> o',
         same=[(0, 3)],
     ),
-    "news": _of_one(
+    "news": of_one(
         "a -> persist() -> unique() -> delta() -> o",
         "a -> persist() -> unique() -> o",
         "a -> unique() -> o",
         'a -> select("k") -> persist() -> unique() -> delta() -> o',
         "a -> persist() -> unique() -> delta() -> o\na -> prev() -> before",
     ),
-    "before": _of_one(
+    "before": of_one(
         "a -> prev() -> o\na -> persist() -> old() -> p",
         "a -> prev() -> filter(lambda r: r.v > 1) -> o\na -> persist() -> old() -> p",
         "a -> filter(lambda r: r.v > 1) -> prev() -> o\na -> persist() -> old() -> p",
         "a -> prev() -> prev() -> o\na -> persist() -> old() -> p",
         same=[(1, 2)],
     ),
-    "window": _of_one(
+    "window": of_one(
         'a -> window(2) -> aggregate(by="k", s=sum("v")) -> o',
         'a -> window(3) -> aggregate(by="k", s=sum("v")) -> o',
         'a -> window(2) -> aggregate(by="k", s=sum("v"), n=count()) -> o',
         "a -> window(2) -> o",
     ),
-    "latest": _of_one(
+    "latest": of_one(
         'a -> persist() -> latest(by="k", order="v") -> o',
         'a -> filter(lambda r: r.v < 4) -> persist() -> latest(by="k", order="v") -> o',
         'a -> persist() -> latest(by="k", order="v") -> with_columns(d=lambda r: r.v + 1) -> o',
         'a -> persist() -> latest(by="k", order="v") -> delta() -> o',
     ),
-    "median": _of_one(
+    "median": of_one(
         'a -> persist() -> aggregate(by="k", m=median("v")) -> o',
         'a -> persist() -> aggregate(by="k", m=median("v"), n=count()) -> o',
         'a -> persist() -> filter(lambda r: r.v > 1) -> aggregate(by="k", m=median("v")) -> o',
     ),
-    "several": _of_one(
+    "several": of_one(
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
         "a -> filter(lambda r: r.v > 2) -> big",
         'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\n'
@@ -111,12 +116,12 @@ FAMILIES: Mapping[str, Family] = {
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\n'
         "a -> filter(lambda r: r.v > 2) -> big\na -> persist() -> unique() -> seen",
     ),
-    "outputs": _of_one(
+    "outputs": of_one(
         "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> p",
         "a -> persist() -> o",
         "a -> persist() -> o\na -> filter(lambda r: r.v > 1) -> q",
     ),
-    "join": _of_two(
+    "join": of_two(
         'a -> persist() -> join(right=hb, on="k") -> o',
         'a -> persist() -> join(right=hb, on="k") -> filter(lambda r: r.v > r.w) -> o',
         'a -> persist() -> join(right=hb, on="k") -> delta() -> o',
@@ -126,19 +131,19 @@ FAMILIES: Mapping[str, Family] = {
         '  -> aggregate(by="k", s=sum("v"), n=count()) -> o',
         same=[(0, 3)],
     ),
-    "anti": _of_two(
+    "anti": of_two(
         'a -> persist() -> join(right=hb, on="k", how="anti") -> o',
         'a -> join(right=hb, on="k", how="anti") -> o',
         'a -> persist() -> filter(lambda r: r.v > 1)\n  -> join(right=hb, on="k", how="anti") -> o',
         'a -> persist() -> join(right=hb, on="k", how="semi") -> o',
     ),
-    "left": _of_two(
+    "left": of_two(
         'l = hb -> latest(by="k", order="w")\na -> join(right=l, on="k", how="left") -> o',
         'l = hb -> aggregate(by="k", w=max("w"))\na -> join(right=l, on="k", how="left") -> o',
         'l = hb -> latest(by="k", order="w")\n'
         'a -> persist() -> join(right=l, on="k", how="left") -> o',
     ),
-    "sides": _of_two(
+    "sides": of_two(
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\nhb -> unique() -> p',
         'a -> persist() -> aggregate(by="k", s=sum("v"), n=count()) -> o\nhb -> unique() -> p',
         'a -> persist() -> aggregate(by="k", s=sum("v")) -> o\nhb -> unique() -> delta() -> p',
@@ -166,9 +171,11 @@ def run(text: str, batches: Sequence[Batch]) -> list[Outputs]:
             {
                 name: [RowItem(zip(COLUMNS[name], row, strict=True)) for row in rows]
                 for name, rows in batch.items()
-            }
+            },
+            START + timedelta(days=tick),
+            START + timedelta(days=tick + 1),
         )
-        for batch in batches
+        for tick, batch in enumerate(batches)
     ]
     found = run_ticks(compiled.typed, compiled.strata, ticks)
     return [{name: _rows(text, name, items) for name, items in tick.items()} for tick in found]

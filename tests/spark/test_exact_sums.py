@@ -17,11 +17,11 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Node
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
-from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.lower.aggregates.merged import merged_aggregate
 from hydro_core.spark.lower.by_key.merging import Merging
 from hydro_core.spark.lower.by_key.over_ticks import partial_results
 from hydro_core.spark.lower.items.grouping import GroupKeys
+from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.types.ddl import parse_ddl
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import accumulator_type
 from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import MARK
 from hydro_core.spark.lower.aggregates.folds import wrapped
@@ -28,6 +27,7 @@ from hydro_core.spark.lower.aggregates.native import native_fold, native_reducti
 from hydro_core.spark.lower.aggregates.partial import MergedResult
 from hydro_core.spark.lower.items.columns import literal
 from hydro_core.spark.lower.registry import Step
+from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.common import type_of
 from hydro_core.types.ddl import parse_ddl

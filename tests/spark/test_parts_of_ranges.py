@@ -17,9 +17,9 @@ from hydro_core.plan.planner import plan
 from hydro_core.running import read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.memory import Memory
-from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.session.sessions import few_rows_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

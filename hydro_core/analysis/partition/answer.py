@@ -19,7 +19,7 @@ from hydro_core.analysis.partition.wording import as_text
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Node
-from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.similar import did_you_mean, no_such_input
 from hydro_core.types.item import FieldPath, at, leaves
 from hydro_core.types.stream import Order
 
@@ -96,9 +96,7 @@ def _ordered(steps: Steps) -> tuple[str, ...]:
 def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
     source = next((s for s in steps.sources.values() if s.name == name), None)
     if source is None:
-        known = _inputs(steps)
-        help_ = did_you_mean(name, known) or f"the inputs are {', '.join(known)}"
-        raise ProgramError.of("input", f"`{name}` is not an input", help=help_)
+        raise no_such_input(name, _inputs(steps))
     terms = []
     for text in [paths] if isinstance(paths, str) else paths:
         path = tuple(text.split(".")) if text else ()

@@ -42,7 +42,6 @@ from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.executor.planned_rounds import PlannedRounds, met_rows
 from hydro_core.spark.executor.ticks_of_ranges import at_tick, newly
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Kind, Relation
@@ -51,6 +50,7 @@ from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of, handed_on
 from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
+from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.types.stream import Order, StreamType
 
 ENDLESS = 1 << 60

@@ -25,10 +25,11 @@ from hydro_core.spark.executor.past import NoPast, Overlay
 from hydro_core.spark.executor.shell import attempt, run_ticks
 from hydro_core.spark.files.frames import InputRows, rows_of, scans_on
 from hydro_core.spark.files.outputs import RowCounts, counts_of, counts_of_files, written
-from hydro_core.spark.frames.few_rows import for_few_rows, together
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import TICK, Relation
 from hydro_core.spark.session.session import shared_session
+from hydro_core.spark.session.sessions import files_session, for_few_rows
 from hydro_core.ticks.every import Every
 from hydro_core.types.item import ItemType
 
@@ -71,7 +72,7 @@ class Inputs:
         spark: SparkSession | None = None,
     ) -> None:
         with failures_as_errors():
-            self.spark = _session(spark or shared_session(settings.spark))
+            self.spark = files_session(spark or shared_session(settings.spark))
             self._scans = scans_on(self.spark, files, declared)
         self.settings = settings
 
@@ -99,14 +100,6 @@ class Inputs:
         options = {**_LARGE_DATA, "spark.sql.shuffle.partitions": str(partitions)}
         for key, value in options.items():
             self.spark.conf.set(key, value)
-
-
-def _session(spark: SparkSession) -> SparkSession:
-    """A session beside the given one, in the same process, with settings of its own."""
-    session = spark.newSession()
-    # What folders are called is text, and cast where it is wanted.
-    session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-    return session
 
 
 def prepared(

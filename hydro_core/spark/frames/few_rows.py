@@ -8,73 +8,14 @@ job of one task. Nothing is sent to other tasks, compiled to Java or planned ane
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from weakref import WeakSet
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.spark.frames.paths import quoted
-
-OPTIONS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # A side that is sent to all tasks is a job of its own.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    # Spark takes a join of joins for as large as the product of all that is in it.
-    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
-    # A leaf of a kept plan, of which it knows no size, it takes for as large as can be; with any
-    # other number than this one the product of some joins would be that large, too.
-    "spark.sql.defaultSizeInBytes": "1",
-    # The one moves a join below what brings the rows into one partition, and then needs an
-    # exchange; the other computes results of all rows apart, as queries within the query.
-    "spark.sql.optimizer.excludedRules": (
-        "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin,"
-        "org.apache.spark.sql.catalyst.optimizer.MergeSubplans"
-    ),
-}
-"""What differs in a session for few rows."""
-
-_COMPILED = {
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
-}
-"""What differs again where a plan is kept, and its rows are not so few."""
-
-_sessions: WeakSet[SparkSession] = WeakSet()
-
-
-@lru_cache(maxsize=4)
-def few_rows_session(spark: SparkSession) -> SparkSession:
-    """A session beside the given one, in the same process, for few rows."""
-    return for_few_rows(spark.newSession())
-
-
-@lru_cache(maxsize=4)
-def compiling_session(spark: SparkSession) -> SparkSession:
-    """The same for plans that are kept: what they are compiled to is worth its price."""
-    session = for_few_rows(spark.newSession())
-    for key, value in _COMPILED.items():
-        session.conf.set(key, value)
-    return session
-
-
-def for_few_rows(session: SparkSession) -> SparkSession:
-    """Makes a session one for few rows, and gives it."""
-    for key, value in OPTIONS.items():
-        session.conf.set(key, value)
-    _sessions.add(session)
-    return session
-
-
-def has_few_rows(session: SparkSession) -> bool:
-    """Whether it is a session for few rows."""
-    return session in _sessions
+from hydro_core.spark.session.sessions import has_few_rows
 
 
 def together(frame: DataFrame) -> DataFrame:

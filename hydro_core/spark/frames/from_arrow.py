@@ -18,7 +18,11 @@ def table_frame(
 
     Spark ends at an empty chunk, but for a first one, and passes over all rows behind it: what is
     read of several files has such chunks. So each column is one chunk. A table without any array is
-    what Spark refuses.
+    what Spark refuses. Without a schema a timestamp that has no zone stays one that has none.
     """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     whole = table.combine_chunks() if table.num_rows else table.schema.empty_table()
-    return spark.createDataFrame(whole) if schema is None else spark.createDataFrame(whole, schema)
+    if schema is None:
+        schema = from_arrow_schema(whole.schema, prefer_timestamp_ntz=True)
+    return spark.createDataFrame(whole, schema)

@@ -168,7 +168,7 @@ class _Pickler(cloudpickle.Pickler):
     def _homeless(self, call: ReferenceCall) -> Callable[..., Any] | None:
         """The function, where a worker would not find its module."""
         try:
-            found = call.made()
+            found = call.made
         except DataError:
             # It is told where an item needs it, as what fails for this item.
             return None

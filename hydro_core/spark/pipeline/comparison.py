@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from hydro_core.machine.locks import lock_at
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -22,7 +23,6 @@ from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.differing import Differing, differing
 from hydro_core.spark.store.ledger import Commit
-from hydro_core.spark.store.ledger_lock import lock_at
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
 from hydro_core.storage.places import entries_in, remove_tree

@@ -28,7 +28,6 @@ from hydro_core.spark.executor.planned_rounds import (
     TooManyRowsError,
 )
 from hydro_core.spark.executor.shell import attempt
-from hydro_core.spark.frames.few_rows import compiling_session, few_rows_session, has_few_rows
 from hydro_core.spark.frames.materialize import held_until_the_end
 from hydro_core.spark.frames.relation import ITEM, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
@@ -47,7 +46,12 @@ from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
 from hydro_core.spark.pipeline.searched_tables import SearchedTables
 from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
 from hydro_core.spark.pipeline.without_jobs import as_they_came, empty_tables
-from hydro_core.spark.session.quick import quick_session
+from hydro_core.spark.session.sessions import (
+    compiling_session,
+    few_rows_session,
+    has_few_rows,
+    small_ranges_session,
+)
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.lookups.search import StoredSearch
@@ -252,7 +256,7 @@ class RangeJobs:
             or sum(file.size for file in self._stored(past)) > _QUICK_STATE
         ):
             return spark
-        return quick_session(spark)
+        return small_ranges_session(spark)
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,11 +215,8 @@ def _own_words(error: BaseException) -> DataError:
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     condition = condition or (named and named[1]) or ""
     total = _SUM.search(cause) if condition == "CAST_OVERFLOW" else None
-    if total:
-        reason, helps = sum_beyond(total[1])
-        return _data_error("runtime", f"the tick failed: {reason}", helps)
-    fault = _FAULTS_OF_DATA.get(condition.partition(".")[0])
-    if fault:
+    of_data = _FAULTS_OF_DATA.get(condition.partition(".")[0])
+    if fault := sum_beyond(total[1]) if total else of_data:
         reason, helps = fault
         return _data_error("runtime", f"the tick failed: {reason}", helps)
     unread = _UNREAD.search("\n".join(_texts(error)))

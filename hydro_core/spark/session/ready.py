@@ -7,7 +7,6 @@ environment. It also makes the archive of classes, by which every JVM starts in 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.machine.locks import FileLock
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.classes import archive_of, make_archive
 from hydro_core.spark.session.jars import DELTA, STORES, Packages, delta_jars
@@ -32,6 +32,8 @@ from hydro_core.spark.session.java import (
 
 _AHEAD = "hydrotick ready"
 _SECONDS_TO_LOOK = 0.2
+_SECONDS_TO_WAIT = 3600
+"""Whoever makes Spark ready fetches some hundred megabytes, on whatever line."""
 
 
 class SparkRuntime(NamedTuple):
@@ -115,9 +117,7 @@ def ready_ahead(stores: Sequence[str] = ()) -> list[str]:
 def _alone(share: Path) -> Iterator[None]:
     """Within it no other process makes ready the same directory."""
     try:
-        share.mkdir(parents=True, exist_ok=True)
-        with (share / "ready.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with FileLock(share / "ready.lock").waited_for(_SECONDS_TO_WAIT):
             yield
     except OSError as problem:
         raise NotReadyError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from hydro_core.storage.remote import DataPlace, Remote, file_known
 
 SUMMED_TO = "hydrotick.summedTo"
 """What an entry of a log says of the tick up to which the rows are one."""
+_ORDER = "hydrotick.order"
 
 
 def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
@@ -91,6 +93,17 @@ def _said_in_entries(place: Remote, version: int) -> Iterator[int]:
 def named_types(schema: pa.Schema) -> list[tuple[str, str]]:
     """The columns of a table, and their types in words."""
     return [(field.name, str(field.type)) for field in schema]
+
+
+def with_order(schema: pa.Schema) -> pa.Schema:
+    """The columns, of which the first says by a hash in which order they and their fields are.
+
+    delta-rs takes schemas that have the same columns in another order for one, and leaves a table
+    the order that it has.
+    """
+    order = sha256(repr(named_types(schema)).encode()).hexdigest()[:16]
+    first = schema.field(0).with_metadata({_ORDER: order})
+    return pa.schema([first, *list(schema)[1:]])
 
 
 class LoggedFile(NamedTuple):

@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from hydro_core.errors import HydroError, TransientError
-from hydro_core.machine.processes import FileLock, has_ended, host_of, number_of, this_process
-from hydro_core.storage.lease import Lease, LeaseFile
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.machine.locks import lock_at
+from hydro_core.machine.processes import host_of, number_of
+from hydro_core.storage.lease import Lease
+from hydro_core.storage.remote import DataPlace
 
 LOCK_FILE = "_lock"
 _WORK = "work"
@@ -126,13 +127,6 @@ class WriterLock:
             self.release()
             raise
         lease.settled()
-
-
-def lock_at(place: DataPlace) -> FileLock | Lease:
-    """What one process at a time may hold, by its file."""
-    if isinstance(place, Remote):
-        return Lease(LeaseFile(place.store, place.key), this_process(), has_ended)
-    return FileLock(place)
 
 
 def long_work(directory: DataPlace) -> str:

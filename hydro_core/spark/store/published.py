@@ -34,7 +34,9 @@ from hydro_core.spark.store.delta_actions import (
     added,
     data_files,
     last_entry,
+    named_types,
     stored_file,
+    with_order,
 )
 from hydro_core.spark.store.erased import erase_log
 from hydro_core.spark.store.net_changes import (
@@ -120,13 +122,14 @@ class PublishedTable:
 
     def _is_ours(self, table: DeltaTable) -> bool:
         """Whether it has these columns, and nobody else has written to it last."""
-        found: Any = table.schema().to_arrow()
-        if [(f.name, str(f.type)) for f in pa.schema(found)] != [
-            (f.name, str(f.type)) for f in self.schema
-        ]:
+        if not self._has_columns(table):
             return False
         last = last_entry(table, self.path)
         return last.get("operation") in _UPKEEP or _APPLICATION in last
+
+    def _has_columns(self, table: DeltaTable) -> bool:
+        found: Any = table.schema().to_arrow()
+        return named_types(pa.schema(found)) == named_types(self.schema)
 
     def rows(self) -> pa.Table:
         """All its rows."""
@@ -302,9 +305,10 @@ class PublishedTable:
         mode: Literal["append", "overwrite"],
     ) -> None:
         write: Any = write_deltalake
+        schema = self.schema if self._has_columns(table) else with_order(self.schema)
         write(
             table,
-            rows.select(self.names).cast(self.schema),
+            rows.select(self.names).cast(schema),
             mode=mode,
             schema_mode="overwrite" if mode == "overwrite" else None,
             commit_properties=_properties(commit),

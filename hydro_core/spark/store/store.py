@@ -21,9 +21,10 @@ from pyspark.sql import functions as F
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.plan.tick_plan import StateSlot
-from hydro_core.spark.frames.few_rows import has_few_rows, together
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
+from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
 from hydro_core.spark.store.lookups.agreeing import Met
@@ -172,13 +173,16 @@ class Store:
             step(f"compacted {name}")
         return {name: table.version for name, table in self.tables.items()}
 
-    def vacuum(self, keep_hours: int, step: OnStep) -> Mapping[str, int]:
+    def vacuum(
+        self, keep_hours: int, step: OnStep, kept: Callable[[], None] = lambda: None
+    ) -> Mapping[str, int]:
         """Removes the files that no table needs, nor has needed for so many hours.
 
-        It gives the tables' versions after it; the last commit must have those of before.
+        It gives the tables' versions after it; the last commit must have those of before. `kept`
+        raises where another has taken over.
         """
         for name, table in self.tables.items():
-            table.vacuum(keep_hours)
+            table.vacuum(keep_hours, kept)
             step(f"vacuumed {name}")
         self.lookup_files.keep_of(self.tables.values())
         return {name: table.version for name, table in self.tables.items()}

@@ -7,7 +7,7 @@ already written below the table's directory; either way it is one small commit o
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +15,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import (
-    DeltaTable,
-    PostCommitHookProperties,
-    Schema,
-)
+from deltalake import DeltaTable, PostCommitHookProperties, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -36,6 +32,7 @@ from hydro_core.spark.store.delta_actions import (
     stored_file,
     summed_to,
     summing,
+    with_order,
 )
 from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.row_groups import joining, write_rows
@@ -47,6 +44,7 @@ from hydro_core.storage.delta import (
     is_table,
     log_configuration,
     opened_table,
+    without_files,
     without_old_entries,
 )
 from hydro_core.storage.places import are_there, remove_tree
@@ -233,11 +231,12 @@ class StoredTable:
             adds += [self._removing(file) for file in gone]
         elif len(gone) < len(held):
             raise AssertionError(f"{self.path} cannot keep files that have other columns")
+        columns = self.spec.arrow_schema
         with self._one_version(table):
             table.create_write_transaction(
                 adds,
                 "append" if same_columns else "overwrite",
-                Schema.from_arrow(self.spec.arrow_schema),
+                Schema.from_arrow(columns if same_columns else with_order(columns)),
                 commit_properties=said,
                 post_commithook_properties=PostCommitHookProperties(),
             )
@@ -322,13 +321,11 @@ class StoredTable:
         """The last tick that may not be told apart from those before it any more; -1: none."""
         return summed_to(self._open(), self.path, (file.first for file in self.files()))
 
-    def vacuum(self, hours: int) -> None:
-        """Removes files that no version of the last so many hours holds, nor ever a version."""
-        table = self._open()
-        table.vacuum(
-            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
-        )
-        table.update_incremental()
+    def vacuum(self, hours: int, kept: Callable[[], None] = lambda: None) -> None:
+        """Removes files that no version of the last so many hours holds, nor ever a version; `kept`
+        raises where another has taken over.
+        """
+        without_files(self.path, self._open(), hours, kept)
 
     @property
     def rows(self) -> int:

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import DataError
-from hydro_core.machine.processes import FileLock, has_ended
+from hydro_core.machine.locks import FileLock
+from hydro_core.machine.processes import has_ended
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
 
 # A worker that takes and releases the lock again and again, with a pause before random lines of

@@ -143,7 +143,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_commands_are_about_the_project_above(shop: Path) -> None:
-    flow, settings = asked_flow(commands()["verify"].parser().parse_args(["totals"]))
+    flow, settings = asked_flow(commands()["compact"].parser().parse_args(["totals"]))
     assert (flow.name, settings.root) == ("totals", shop)
     assert settings.home == shop / "data"
 
@@ -163,10 +163,10 @@ def test_a_project_elsewhere_is_named(shop: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("shop")
 def test_a_flow_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["verify", "total"])
+        main(["compact", "total"])
     assert ended.value.code == 2
     assert "there is no flow `total`: did you mean `totals`?" in capsys.readouterr().err
-    assert main(["verify", "wrong"]) == 1
+    assert main(["compact", "wrong"]) == 1
     assert "`ticks` has no `begin`" in capsys.readouterr().err
 
 

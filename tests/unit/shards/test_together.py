@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from hydro_core.compile import Compiled, compile_text
+from hydro_core.ir.graph import Endpoint
+from hydro_core.optimize.compare import ComparedStream, compare
 from hydro_core.optimize.optimizer import Optimized, optimize
 from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.shards.program import sharded
@@ -59,3 +61,20 @@ def test_what_the_last_step_reads_may_be_in_no_shard(planned: Plan) -> None:
     found = sharded(program, 2)
     assert "out" not in found.first.typed.outputs
     assert {*Together.of(found, planned).compiled.typed.outputs} == {"counted", "out"}
+
+
+def test_a_program_with_a_cycle_is_compared_with_its_shards() -> None:
+    program = compile_text(
+        """
+        e = source("(string, string)")
+        edges = e -> persist()
+        reach = union() -> unique()
+        edges -> reach
+        reach -> map(lambda p, q: (q, p)) -> join(right=edges) -> map(lambda k, v: v) -> reach
+        reach -> delta() -> out
+        """
+    )
+    together = Together.of(sharded(program, 2), best).compiled.typed
+    assert {"reach of shard 0", "reach of shard 1"} <= {node.id for node in together.graph}
+    found = compare([program.typed, together])
+    assert found.same(ComparedStream(0, Endpoint("edges")), ComparedStream(0, Endpoint("edges")))

@@ -126,6 +126,18 @@ def test_columns_that_change_make_it_another(tmp_path: Path) -> None:
     assert DeltaTable(table.path).metadata().configuration["delta.enableChangeDataFeed"] == "true"
 
 
+def test_columns_in_another_order_make_it_another(tmp_path: Path) -> None:
+    table = PublishedTable(tmp_path, spec_of(("k", "v", "d")))
+    rows = pa.table({"k": ["a"], "v": [1], "d": [0.5]}, schema=table.schema)
+    table.restate(rows, Noted(0))  # type: ignore[arg-type]
+    for sequence, order in enumerate([("d", "k", "v"), ("v", "d", "k"), ("k", "v", "d")], 1):
+        table = PublishedTable(tmp_path, spec_of(order))
+        table.restate(rows.select(order), Noted(sequence))  # type: ignore[arg-type]
+        assert table.sequence() == sequence
+        assert tuple(DeltaTable(table.path).to_pyarrow_table().column_names) == order
+        assert table.rows().to_pylist() == rows.select(order).to_pylist()
+
+
 def test_small_files_are_joined(tmp_path: Path) -> None:
     table = PublishedTable(tmp_path, spec_of(("v",)))
     rows = table.schema.empty_table()

@@ -7,11 +7,12 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession, Window
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import has_few_rows, together
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.items.columns import convert
 from hydro_core.spark.lower.registry import Step
+from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.types.item import ItemType
 
 
