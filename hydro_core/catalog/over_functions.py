@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal as DecimalNumber
 from types import MappingProxyType
 from typing import Any, Literal
@@ -202,20 +202,6 @@ def is_distance(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | DecimalNumber):
         return False
     return math.isfinite(value) and value >= 0
-
-
-def place_of_order(value: Any) -> Any:
-    """What distances are measured between: a date is days, a time microseconds.
-
-    >>> place_of_order(date(1970, 1, 2)), place_of_order(7)
-    (1, 7)
-    """
-    if isinstance(value, date) and not hasattr(value, "hour"):
-        return value.toordinal() - _EPOCH
-    return value
-
-
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def _of(item: ItemType) -> TypeOf:

@@ -103,10 +103,10 @@ class Command:
         does: the sentence that lists it.
         run: `module:function`, which gets what was asked and gives the exit code.
         about: the part of the page of commands that it stands in.
-        needs: what has to be there.
-        writes: whether it changes the project that it is called in, or its tables.
         arguments: in the order of the page.
         examples: command lines, without `hydrotick`.
+        needs: what has to be there.
+        writes: whether it changes the project that it is called in, or its tables.
         more: what else is to be said of it.
         ends: exit codes that mean more than success, failure and misuse.
     """
@@ -115,10 +115,10 @@ class Command:
     does: str
     run: str
     about: Topic
-    needs: Prerequisite
-    writes: bool
     arguments: tuple[Word, ...]
     examples: tuple[str, ...]
+    needs: Prerequisite = "a project"
+    writes: bool = False
     more: str = ""
     ends: tuple[tuple[int, str], ...] = ()
 

@@ -48,7 +48,6 @@ COMMANDS = (
         "hydro_core.cli.run:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(
             Word("FILE", FORMS, optional=True),
             Word("--ticks", "the ticks, as JSON", "T.json"),
@@ -110,7 +109,6 @@ COMMANDS = (
         "hydro_core.cli.check:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(
             Word("FILE", f"{FORMS}; without one, all flows of the project", optional=True),
             SCHEMA,
@@ -125,7 +123,6 @@ COMMANDS = (
         "hydro_core.cli.optimize:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(
             FILE,
             SCHEMA,
@@ -144,7 +141,6 @@ COMMANDS = (
         "hydro_core.cli.partition:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(
             FILE,
             SCHEMA,
@@ -161,7 +157,6 @@ COMMANDS = (
         "hydro_core.cli.lineage:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(FILE, SCHEMA, PARAM, FORMAT),
         examples=("lineage totals.hydro",),
     ),
@@ -171,7 +166,6 @@ COMMANDS = (
         "hydro_core.cli.graph:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(
             FILE,
             SCHEMA,
@@ -191,7 +185,6 @@ COMMANDS = (
         "hydro_core.cli.rules:command",
         about="A program by itself",
         needs="a program",
-        writes=False,
         arguments=(
             Word("FILE", "rules `*.dl`"),
             Word("--to", "the form (default: hydro)", choices=("hydro",), default="hydro"),
@@ -206,7 +199,6 @@ COMMANDS = (
         "hydro_core.cli.ready:command",
         about="A project",
         needs="nothing",
-        writes=False,
         arguments=(
             Word(
                 "--store",

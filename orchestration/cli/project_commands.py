@@ -17,7 +17,6 @@ COMMANDS = (
         "hydrotick.cli.init:init",
         about="A project",
         needs="nothing",
-        writes=False,
         arguments=(
             Word("DIR", "a new or an empty folder", dest="directory"),
             Word("--flow", "its flow (totals)", "NAME", default="totals"),
@@ -35,8 +34,6 @@ COMMANDS = (
         "Runs the tests of the project's flows: ticks in, outputs out, as they are written.",
         "hydrotick.flow_tests.command:test",
         about="A project",
-        needs="a project",
-        writes=False,
         arguments=(
             Word("FLOW", "one flow (default: all)", optional=True),
             ENGINE,
@@ -49,7 +46,6 @@ COMMANDS = (
         "Lands the data that a flow of this project brings with it.",
         "hydrotick.cli.land:land",
         about="A project",
-        needs="a project",
         writes=True,
         arguments=(FLOW, FORMAT),
         examples=("land flights",),
@@ -59,7 +55,6 @@ COMMANDS = (
         "Opens the Dagster UI with its daemon, on this machine only.",
         "hydrotick.cli.dev:dev",
         about="A project",
-        needs="a project",
         writes=True,
         arguments=(Word("--port", "the UI's port (3000)", "N", type=int, default=3000),),
         examples=("dev",),
@@ -69,7 +64,6 @@ COMMANDS = (
         "Runs ticks for Dagster's runs in processes that stay, whatever launches these.",
         "hydrotick.cli.worker:worker",
         about="A project",
-        needs="a project",
         writes=True,
         arguments=(
             Word("--flows", "so many flows run at a time (2)", "N", type=number_of("flows")),
@@ -99,7 +93,6 @@ COMMANDS = (
         "Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta.",
         "hydrotick.cli.demo:demo",
         about="A project",
-        needs="a project",
         writes=True,
         arguments=(
             Word("--days", "how many days of 2013, from 1 to 365 (7)", "N", type=int, default=7),
@@ -111,8 +104,6 @@ COMMANDS = (
         "Writes what flows are as a small site: program, plan, columns, state, cost, checks.",
         "hydrotick.site.command:docs",
         about="A project",
-        needs="a project",
-        writes=False,
         arguments=(
             Word("FLOW", "the flow (default: all of them)", optional=True),
             Word("--out", "where (site)", "DIR", default="site"),
@@ -125,8 +116,6 @@ COMMANDS = (
         "Looks whether all that ticks need is there: settings, rights, stores, clocks, Spark.",
         "hydrotick.cli.doctor:doctor",
         about="A project",
-        needs="a project",
-        writes=False,
         arguments=(
             Word("--no-spark", "do not start Spark, nor ask its executors"),
             FORMAT,
@@ -139,7 +128,6 @@ COMMANDS = (
         "hydrotick.cli.completion:completion",
         about="A project",
         needs="nothing",
-        writes=False,
         more="In bash: `source <(hydrotick completion bash)`; in zsh the same with `zsh`; in fish: "
         "`hydrotick completion fish | source`.",
         arguments=(Word("SHELL", "which shell", choices=("bash", "zsh", "fish")),),
@@ -151,7 +139,6 @@ COMMANDS = (
         "hydrotick.cli.completion:complete",
         about="A project",
         needs="nothing",
-        writes=False,
         arguments=(Word("WORDS", "the words up to the cursor; the last may be empty", rest=True),),
         examples=("complete status --fo",),
     ),
@@ -162,7 +149,6 @@ COMMANDS = (
         "hydrotick.cli.simulate:simulate",
         about="A program by itself",
         needs="a program",
-        writes=False,
         more="What the program gives tick by tick, as it is written, is compared with its "
         "optimized plan, with the rows of each tick in another order, and with pipelines on Spark "
         "whose ticks are cut into ranges and whose process ends in the middle of a commit.",

@@ -14,7 +14,6 @@ COMMANDS = (
         "Joins the small files of a flow's tables, and removes those that were replaced long ago.",
         "hydrotick.cli.maintenance:compact",
         about="Tables",
-        needs="a project",
         writes=True,
         arguments=(
             FLOW,
@@ -34,7 +33,6 @@ COMMANDS = (
         "Removes all that a flow has of a person: landed rows, states, outputs, and their history.",
         "hydrotick.cli.forget:forget",
         about="Tables",
-        needs="a project",
         writes=True,
         arguments=(
             FLOW,
@@ -62,8 +60,6 @@ COMMANDS = (
         "Copies the project, or one flow, as of the last commits; ticks may run meanwhile.",
         "hydrotick.cli.copies:copy",
         about="Tables",
-        needs="a project",
-        writes=False,
         more="A copy of the project has all flows, what they landed themselves, and Dagster's "
         "records. Another copy to the same directory replaces it, and copies the files that are "
         "new; of one flow, the directory may not be there yet.",
@@ -79,7 +75,6 @@ COMMANDS = (
         "Puts a copy in the place of what is there; the ticks after it are open, and run anew.",
         "hydrotick.cli.copies:restore",
         about="Tables",
-        needs="a project",
         writes=True,
         arguments=(
             Word("DIR", "where the copy is: a directory, or a URL", dest="copy"),
@@ -105,7 +100,6 @@ COMMANDS = (
         "Starts a flow over: removes its tables, and what Dagster has recorded of it.",
         "hydrotick.cli.maintenance:reset",
         about="Tables",
-        needs="a project",
         writes=True,
         arguments=(FLOW, YES, FORMAT),
         examples=("reset totals",),
@@ -115,7 +109,6 @@ COMMANDS = (
         "Takes what is stored, of the flows and of Dagster, to the formats of this version.",
         "hydrotick.cli.upgrade:upgrade",
         about="Tables",
-        needs="a project",
         writes=True,
         arguments=(
             Word("FLOW", "one flow, and Dagster's records", optional=True),

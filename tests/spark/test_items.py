@@ -7,16 +7,30 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.frames.items import frame_of, items_of
+from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import UNKNOWN, Array, ItemType, Tuple
+from hydro_core.types.item import LONG, UNKNOWN, Array, ItemType, Tuple
 from hydro_core.types.values import RowItem, Struct
 
 pytestmark = pytest.mark.spark
+
+
+def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:
+    """The pairs (tick, item) of a DataFrame (item, t), in the order of its rows; runs the job."""
+    # Where Spark knows a field to be never null, Arrow refuses it within a struct that is null.
+    nullable = F.col(ITEM).cast(spark_type(item)).alias(ITEM)
+    table = frame.select(nullable, TICK).toArrow()
+    return list(
+        zip(from_arrow(table.column(TICK), LONG), from_arrow(table.column(ITEM), item), strict=True)
+    )
+
 
 _ITEMS: list[tuple[str | ItemType, list[Any]]] = [
     ("long", [None, -(2**63), 2**63 - 1, 0]),

@@ -7,14 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.types.arrow import from_arrow, to_arrow
-from hydro_core.types.item import LONG, ItemType
+from hydro_core.types.arrow import to_arrow
+from hydro_core.types.item import ItemType
 
 ITEM = "item"
 TICK = "t"
@@ -39,13 +38,3 @@ def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemTy
         ]
     )
     return together(table_frame(spark, table, schema))
-
-
-def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:
-    """The pairs (tick, item) of a DataFrame (item, t), in the order of its rows; runs the job."""
-    # Where Spark knows a field to be never null, Arrow refuses it within a struct that is null.
-    nullable = F.col(ITEM).cast(spark_type(item)).alias(ITEM)
-    table = frame.select(nullable, TICK).toArrow()
-    return list(
-        zip(from_arrow(table.column(TICK), LONG), from_arrow(table.column(ITEM), item), strict=True)
-    )
