@@ -31,6 +31,13 @@ def position_of(name: str) -> int | None:
     return int(found[1]) - 1 if found else None
 
 
+def step_in(kind: str | None, part: Part) -> int | str | None:
+    """The place or the name of the field that it is of a tuple or row, None where it is none."""
+    if kind == "tuple":
+        return position(part)
+    return part.step if kind == "row" and isinstance(part.step, str) else None
+
+
 class FieldOf(NamedTuple):
     """A field of a tuple or row."""
 
@@ -60,5 +67,5 @@ def made_field(part: Part) -> Any:
     """
     match part.base:
         case Make("tuple" | "row" as kind) as made if made.fields is not None:
-            return made.fields.get(position(part) if kind == "tuple" else part.step)
+            return made.fields.get(step_in(kind, part))
     return None

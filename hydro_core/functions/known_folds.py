@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from hydro_core.functions.fields import position
+from hydro_core.functions.fields import step_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import mentions
 from hydro_core.functions.tree import Expr, IfElse, Make, Op, Param, Part
@@ -177,9 +177,9 @@ def _same(expr: Expr, reference: Expr) -> bool:
     match expr, reference:
         case Param(a), Param(b):
             return a == b
-        case Part(base, key), Part(other, wanted):
-            place = position(expr)
-            return (key if place is None else place) == wanted and _same(base, other)
+        case Part(base), Part(other, wanted):
+            kind = "row" if isinstance(wanted, str) else "tuple"
+            return step_in(kind, expr) == wanted and _same(base, other)
         case _:
             return False
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hydro_core.functions.fields import position
+from hydro_core.functions.fields import step_in
 from hydro_core.functions.fold import Fold
 from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
 from hydro_core.functions.traces import (
@@ -60,9 +60,9 @@ class Tracer(Fold[TracedNames, Value]):
         inner = base.value if isinstance(base, Maybe) else base
         if not node.by_name:
             return self.shapes.part(base, node.step)
-        kind, place = self.shapes.kind(inner), position(node)
-        if kind == "row" or (kind == "tuple" and place is not None):
-            return self.shapes.part(base, node.step if place is None or kind == "row" else place)
+        step = step_in(self.shapes.kind(inner), node)
+        if step is not None:
+            return self.shapes.part(base, step)
         return NEVER if isinstance(inner, NoValue) else computed(base)
 
     def _op(self, node: Op, around: TracedNames) -> Value:

@@ -21,7 +21,7 @@ from hydro_core.functions.fold import children, mentions, nodes
 from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType, Row, Tuple
-from hydro_core.types.values import to_item
+from hydro_core.types.values import RowItem, Struct
 
 ITEM = "x"
 MISSING = Param("missing")
@@ -40,7 +40,16 @@ class ViewedCall:
 
     def __call__(self, item: Any) -> Any:
         """The function's result."""
-        return call_item(self.fn, to_item(self.made(item, None)))
+        return call_item(self.fn, _as_item(self.made(item, None)))
+
+
+def _as_item(made: Any) -> Any:
+    """What a view makes of items, as an item."""
+    if type(made) is tuple:
+        return Struct(map(_as_item, made))
+    if type(made) is dict:
+        return RowItem((name, _as_item(value)) for name, value in made.items())
+    return made
 
 
 def field_of(item: Expr, step: int | str) -> Expr:

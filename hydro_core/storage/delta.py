@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -110,6 +110,25 @@ def without_old_entries(place: DataPlace, table: DeltaTable) -> None:
     """Removes the entries of a table's log in a store that are older than it keeps them."""
     if isinstance(place, Remote):
         table.cleanup_metadata()
+
+
+def without_files(
+    place: DataPlace, table: DeltaTable, hours: int, kept: Callable[[], None]
+) -> None:
+    """Removes files that no version of the last so many hours holds, nor ever a version.
+
+    In a store what goes is listed first, and then `kept` raises where another has taken over: it
+    may have written files that nobody names yet. What it writes after that is not in the list.
+    """
+    in_store = isinstance(place, Remote)
+    gone = table.vacuum(
+        retention_hours=hours, dry_run=in_store, enforce_retention_duration=False, full=True
+    )
+    if not isinstance(place, Remote):
+        table.update_incremental()
+    elif gone:
+        kept()
+        place.store.delete([(place / unquote(name)).key for name in gone])
 
 
 def entry_of(place: DataPlace, version: int) -> DataPlace:

@@ -176,8 +176,25 @@ def test_from_the_command_line(server: StoreServer, tmp_path: Path) -> None:
         hydrotick("why", "totals", "totals", "--where", "user=ann"),
         hydrotick("correct", "totals", "--from", "2026-01-02", "--yes"),
         hydrotick("compact", "totals"),
+        hydrotick("docs"),
+        hydrotick("metrics"),
+        hydrotick("lineage", "assets/totals/totals.hydro"),
+        hydrotick("doctor", "--no-spark", "--format", "json"),
     ]
     assert [code for code, _ in told] == [0] * len(told), told
+    said = [text for _, text in told]
+    # An error has what a library said of the request.
+    with server.failing(lambda *_: (403, "SignatureDoesNotMatch")):
+        wrong = [
+            hydrotick("status"),
+            hydrotick("backfill", "totals"),
+            hydrotick("show", "totals", "totals"),
+            hydrotick("correct", "totals", "--from", "2026-01-02", "--yes"),
+            hydrotick("copy", "s3://landing/copies/shop"),
+        ]
+    assert [code for code, _ in wrong] == [1] * len(wrong), wrong
+    assert all("the credentials are not those of anybody it knows" in t for _, t in wrong), wrong
+    said += [text for _, text in wrong]
     code, shown = hydrotick("show", "totals", "totals", "--format", "json")
     assert code == 0, shown
     assert json.loads(shown)["rows"]
@@ -211,6 +228,10 @@ def test_from_the_command_line(server: StoreServer, tmp_path: Path) -> None:
     code, said = hydrotick("init", "other", "--storage", url, at=tmp_path)
     assert code == 1
     assert "is not empty" in said
-    here = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert [str(f) for f in here if SECRET.encode() in f.read_bytes()] == []
-    assert not any(SECRET in text for _, text in told)
+    found = [*(f for f in tmp_path.rglob("*") if f.is_file()), *server.at("").files()]
+    assert {"index.html", "dagster.yaml", "deployment.json"} <= {file.name for file in found}
+    # Ledgers, deployments, logs, Dagster's records, the site; and all that was printed.
+    contents = {str(file): file.read_bytes() for file in found}
+    contents |= {str(n): text.encode() for n, text in enumerate([*said, *(t for _, t in told)])}
+    for secret in (KEY, SECRET):
+        assert [name for name, of in contents.items() if secret.encode() in of] == []

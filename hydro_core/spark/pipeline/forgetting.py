@@ -155,7 +155,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     for name, table in pipeline.store.tables.items():
         # What another has written since it took over is not seen here, and would go.
         pipeline.lock.refuse_lost()
-        versions[name] = erase_files(table)
+        versions[name] = erase_files(table, pipeline.lock.refuse_lost)
         pipeline.step(f"erased {name}")
     recorded = replace(
         now,

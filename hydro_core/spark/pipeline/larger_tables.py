@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.settings import ROWS_AT_ONCE
 from hydro_core.spark.frames.log import expanded
 from hydro_core.spark.frames.parquet import write_parquet
 from hydro_core.spark.frames.paths import quoted
@@ -83,8 +84,9 @@ class LargerTables:
 
     def _few(self, changes: DataFrame, by: str) -> NetChanges | None:
         """Changes that are not many, in this process."""
-        found = changes.limit(self.held + 1).toArrow()
-        if found.num_rows > self.held:
+        most = min(self.held, ROWS_AT_ONCE)
+        found = changes.limit(most + 1).toArrow()
+        if found.num_rows > most:
             return None
         rows = found.drop_columns([by])
         return NetChanges(rows, found[by].to_numpy())

@@ -239,7 +239,8 @@ class Pipeline:
             drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
-            return self._note(recorded, now.last, self.store.vacuum(keep_hours, kept))
+            versions = self.store.vacuum(keep_hours, kept, self.lock.refuse_lost)
+            return self._note(recorded, now.last, versions)
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hydro_core.errors import HydroError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
@@ -180,8 +181,10 @@ class Prepared:
 
     def _end(self) -> None:
         try:
-            for shown in self._summed_up.values():
-                shown.discard()
+            # It is decided by now, and what stays there the pipeline's upkeep removes.
+            with suppress(OSError, HydroError):
+                for shown in self._summed_up.values():
+                    shown.discard()
         finally:
             self._done()
 

@@ -8,7 +8,7 @@ after that: the files, and the entries of the log, whose statistics have values 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,10 +105,12 @@ class KeyedRows:
             yield _read([file], self.spec, [self._column])
 
 
-def erase_files(table: StoredTable) -> int:
-    """Removes the files that a table does not hold now, and gives its version after it."""
+def erase_files(table: StoredTable, kept: Callable[[], None] = lambda: None) -> int:
+    """Removes the files that a table does not hold now, and gives its version after it; `kept`
+    raises where another has taken over.
+    """
     recorded = table.summed_to() if table.spec.forgets else -1
-    table.vacuum(0)
+    table.vacuum(0, kept)
     if recorded >= 0:
         # The entry of the log that says so goes with its history.
         table.note_summed(recorded)

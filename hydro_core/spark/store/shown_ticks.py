@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hydro_core.catalog.forms import Form
 from hydro_core.spark.store.shown_rows import ShownRows, shown_of
-from hydro_core.spark.store.write import write_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +38,7 @@ def shown_at(
     if frame is None:
         return ShownRows(store.rows(spec.name, first, last))
     from hydro_core.spark.store.snapshot_frame import snapshot_frame
+    from hydro_core.spark.store.write import write_files
 
     plain = replace(spec, form=Form.GROWTH)
     rows = snapshot_frame(frame, spec, first, last) if spec.is_log else frame

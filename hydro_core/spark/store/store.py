@@ -173,13 +173,16 @@ class Store:
             step(f"compacted {name}")
         return {name: table.version for name, table in self.tables.items()}
 
-    def vacuum(self, keep_hours: int, step: OnStep) -> Mapping[str, int]:
+    def vacuum(
+        self, keep_hours: int, step: OnStep, kept: Callable[[], None] = lambda: None
+    ) -> Mapping[str, int]:
         """Removes the files that no table needs, nor has needed for so many hours.
 
-        It gives the tables' versions after it; the last commit must have those of before.
+        It gives the tables' versions after it; the last commit must have those of before. `kept`
+        raises where another has taken over.
         """
         for name, table in self.tables.items():
-            table.vacuum(keep_hours)
+            table.vacuum(keep_hours, kept)
             step(f"vacuumed {name}")
         self.lookup_files.keep_of(self.tables.values())
         return {name: table.version for name, table in self.tables.items()}

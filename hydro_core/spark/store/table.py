@@ -7,7 +7,7 @@ already written below the table's directory; either way it is one small commit o
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,6 +44,7 @@ from hydro_core.storage.delta import (
     is_table,
     log_configuration,
     opened_table,
+    without_files,
     without_old_entries,
 )
 from hydro_core.storage.places import are_there, remove_tree
@@ -320,13 +321,11 @@ class StoredTable:
         """The last tick that may not be told apart from those before it any more; -1: none."""
         return summed_to(self._open(), self.path, (file.first for file in self.files()))
 
-    def vacuum(self, hours: int) -> None:
-        """Removes files that no version of the last so many hours holds, nor ever a version."""
-        table = self._open()
-        table.vacuum(
-            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
-        )
-        table.update_incremental()
+    def vacuum(self, hours: int, kept: Callable[[], None] = lambda: None) -> None:
+        """Removes files that no version of the last so many hours holds, nor ever a version; `kept`
+        raises where another has taken over.
+        """
+        without_files(self.path, self._open(), hours, kept)
 
     @property
     def rows(self) -> int:

@@ -12,7 +12,9 @@ import pytest
 
 from hydro_core.errors import HydroError, TransientError
 from hydro_core.machine.faults import faults_as_errors
+from hydro_core.spark.pipeline.copy import copy_into
 from hydro_core.spark.pipeline.forgetting import by_key, erase, rows_there, take_out
+from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.storage.places import files_in
 from hydro_core.storage.remote import DataPlace
@@ -91,6 +93,27 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
         if asked < first_failing:
             return
     assert at
+
+
+def test_what_an_older_copy_brings_back_is_forgotten_again(
+    server: StoreServer, tmp_path: Path, without: Mapping[str, list[str]]
+) -> None:
+    """A copy that was made before has the person still; nothing of it stays in the store."""
+    place = server.at("pipelines/small")
+    assert copy_into(served(place), tmp_path / "copy").problems == ()
+    before = contents(place)
+    forget(place)
+    with PutBack(tmp_path / "copy", place) as work:
+        work.prepare()
+        work.commit()
+        work.settle()
+    assert contents(place) == before
+    forget(place)
+    assert contents(place) == without
+    assert having(place) == []
+    assert verify(place).problems == ()
+    tick(opened(place), LAST + 1, "next")
+    assert verify(place).problems == ()
 
 
 def test_who_was_taken_over_from_removes_nothing(server: StoreServer, tmp_path: Path) -> None:
