@@ -112,9 +112,21 @@ def _bind(
     said = [name for name in op.together if given.get(name) is not None]
     if said and len(said) < len(op.together):
         raise _missing(op, next(a for a in op.args if a.name in {*op.together} - {*said}))
+    if _takes_columns_alone(op) and not any(value for _, value in entries):
+        raise _no_column(op)
     args = Args(tuple(entries))
     # An operator that takes no arguments where none of them is given has none then.
     return Bound(args if op.at(args).args else NO_ARGS, tuple(streams))
+
+
+def _takes_columns_alone(op: OpSpec) -> bool:
+    """Whether all arguments are columns, however they are given."""
+    kinds = {arg.kind for arg in op.args}
+    return bool(kinds) and kinds <= {*_OPEN_POSITIONALS, *_OPEN_KEYWORDS}
+
+
+def _no_column(op: OpSpec) -> ArgumentProblem:
+    return ArgumentProblem("arity", f"`{op.name}` needs a column at least", as_written(op))
 
 
 def _with_algebra(fn: Fn, algebra: Algebra) -> Fn:
@@ -238,7 +250,7 @@ def _open(
 ) -> tuple[Any, ...]:
     """The open keywords: computed columns, renames, aggregates."""
     if arg.required and not given:
-        raise ArgumentProblem("arity", f"`{op.name}` needs a column at least", as_written(op))
+        raise _no_column(op)
     entries: list[tuple[str, Any]] = []
     for name, written in given.items():
         match arg.kind:

@@ -16,7 +16,9 @@ from pyspark.sql import SparkSession
 
 from tests.operating.known import OPEN, STORIES
 from tests.operating.made import shrunk, story_of
+from tests.operating.more_programs import MORE_FAMILIES
 from tests.operating.processes import Processes
+from tests.operating.programs import FAMILIES
 from tests.operating.story import Story, WrongError
 from tests.operating.world import run
 
@@ -68,7 +70,7 @@ def test_many_stories(
     end = time.monotonic() + float(request.config.getoption("--told-for"))
     seed, failed = FIRST, dict[int, str]()
     while time.monotonic() < end and len(failed) < MOST:
-        story = story_of(seed, _LONG)
+        story = story_of(seed, _LONG, FAMILIES if seed % 2 else MORE_FAMILIES)
         problem = _problem(story)
         if problem is not None:
             less = shrunk(story, _problem, _SHRINKING)
