@@ -56,10 +56,7 @@ _TYPE_PROBLEM = _Maker(("message", "help"), "message", "help", "code", {"code": 
 
 def error_sentences() -> tuple[ErrorSentence, ...]:
     """All of them, by code and sentence."""
-    modules = _modules()
-    makers = _makers(modules)
-    found = {one for module in modules.values() for one in module.errors(makers)}
-    return tuple(sorted(found))
+    return tuple(sorted(set(_written())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +103,9 @@ def _holds(outer: ast.AST, inner: ast.AST) -> bool:
 
 def places_of_sentences() -> Mapping[tuple[str, str], frozenset[str]]:
     """By code and sentence, the places where it is written."""
-    modules = _modules()
-    makers = _makers(modules)
     found: dict[tuple[str, str], set[str]] = {}
-    for module in modules.values():
-        for one in module.errors(makers):
-            found.setdefault((one.code, one.message), set()).add(one.place)
+    for one in _written():
+        found.setdefault((one.code, one.message), set()).add(one.place)
     return {says: frozenset(places) for says, places in found.items()}
 
 
@@ -249,6 +243,13 @@ def _modules() -> Mapping[str, _Module]:
             name = ".".join([package, *(part for part in parts if part != "__init__")])
             found[name] = _Module(name, path)
     return found
+
+
+@cache
+def _written() -> tuple[ErrorSentence, ...]:
+    """The errors of all modules, each as often as it is written."""
+    makers = _makers(_modules())
+    return tuple(one for module in _modules().values() for one in module.errors(makers))
 
 
 def _makers(modules: Mapping[str, _Module]) -> Mapping[tuple[str, str], _Maker]:

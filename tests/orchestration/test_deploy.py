@@ -235,7 +235,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
         made.append({*rework.staging.plan.graph.sinks})
         return rework
 
-    for module in ("rework", "comparison"):
+    for module in ("start_rework", "comparison"):
         monkeypatch.setattr(f"hydro_core.spark.pipeline.{module}.staging_for", noted)
     return made
 
