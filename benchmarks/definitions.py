@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Ratio, note, parser_of, report
-from hydro_core.spark.store.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.ledger import Commit, Ledger
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 

@@ -12,7 +12,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.local_path import place_at
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.copy import copy_pipeline
-from hydro_core.spark.store.ledger import LEDGER, Ledger
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.remote import DataPlace
 

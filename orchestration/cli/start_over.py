@@ -11,8 +11,8 @@ import dagster as dg
 
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.ledger import LEDGER, Ledger
-from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
 

@@ -11,8 +11,8 @@ from hydro_core.artifact.files import name_at, numbers, unread
 from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.ledger import Ledger
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.stored_format import FORMAT, format_of, migrate, migrations_of
 from hydro_core.storage.remote import DataPlace
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.ledger_lock import long_work
+from hydro_core.spark.store.ledger.lock import long_work
 from hydro_core.ticks.calendar import Calendar, TickWindow, span
 
 from ..flows.flows import Flows

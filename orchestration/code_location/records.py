@@ -10,7 +10,7 @@ import dagster as dg
 
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar, TickWindow
 
 from ..flows.flows import Flows

@@ -21,7 +21,7 @@ from hydro_core.machine.locks import lock_at
 from hydro_core.project.flow_asset import FlowAsset, Landing
 from hydro_core.spark.pipeline.copy import copy_into, copy_table
 from hydro_core.spark.pipeline.verify import Verified
-from hydro_core.spark.store.ledger import Ledger, state_error
+from hydro_core.spark.store.ledger.ledger import Ledger, state_error
 from hydro_core.storage.delta import opened_table
 from hydro_core.storage.lease import Lease
 from hydro_core.storage.places import entries_in, remove_tree

@@ -25,8 +25,8 @@ from hydro_core.files.transfer import damaged
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import Verified, verify
-from hydro_core.spark.store.ledger import state_error
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.ledger import state_error
+from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.stored_format import refuse_newer
 from hydro_core.storage.places import carry, files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below

@@ -17,8 +17,8 @@ from .late_arrivals import noticed
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-    from hydro_core.spark.store.input_reads import InputRead
-    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.ledger import Commit
 
     from .flows import Flows
 
@@ -99,7 +99,7 @@ def as_arrived(
         commits: what the ledger says of them.
     """
     from hydro_core.spark.inputs.arrivals.late_rows import unreported
-    from hydro_core.spark.store.standing import late_by_tick
+    from hydro_core.spark.store.ledger.standing import late_by_tick
 
     found = {}
     for name, one in seen.items():
@@ -137,7 +137,7 @@ def rows_read(commits: Sequence[Commit], first: int) -> Mapping[str, int]:
     """How many rows of each input arrived with the ticks from `first` on; of some, nobody has
     counted them.
     """
-    from hydro_core.spark.store.standing import standing_counts
+    from hydro_core.spark.store.ledger.standing import standing_counts
 
     found = {}
     for name, counts in standing_counts(commits).items():
@@ -149,7 +149,7 @@ def rows_read(commits: Sequence[Commit], first: int) -> Mapping[str, int]:
 
 def _gone(flow: FlowAsset, one: LandingView, first: int) -> str:
     """The rows that are gone which arrived with ticks from one on; empty where none are."""
-    from hydro_core.spark.store.input_reads import ChangedRange
+    from hydro_core.spark.store.ledger.input_reads import ChangedRange
 
     off = one.off.gone
     found = Counter(off.ticks[off.arrived >= first].tolist())
@@ -161,7 +161,7 @@ def _unknown(flow: FlowAsset, one: LandingView) -> str:
     """The ticks of rows of which nobody can tell whether they are there: the files in which they
     were read are gone, and with them what they had.
     """
-    from hydro_core.spark.store.input_reads import ChangedRange
+    from hydro_core.spark.store.ledger.input_reads import ChangedRange
 
     files = (file for file in one.off.files if file.state == "gone")
     changes = [ChangedRange(file.first, file.last, None) for file in files]

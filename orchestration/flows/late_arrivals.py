@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.ticks.calendar import Calendar, span
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+    from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 
 _NAMED = 5
 """Of more ticks than this, a sentence names the first ones."""

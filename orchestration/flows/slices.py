@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.inputs.wanted import SlicedBatches
-    from hydro_core.spark.store.input_reads import InputRead
-    from hydro_core.spark.store.ledger import Commit, Ledger
+    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.ledger import Commit, Ledger
 
 Where = Mapping[FieldPath, Known]
 """Values of fields of an output's rows."""
@@ -267,7 +267,7 @@ class FlowSlices:
     @cached_property
     def _made_by(self) -> Mapping[int, Commit]:
         """The commit that read each tick, the latest where it was read anew."""
-        from hydro_core.spark.store.standing import reading
+        from hydro_core.spark.store.ledger.standing import reading
 
         found: dict[int, Commit] = {}
         for commit in reading(self._commits):

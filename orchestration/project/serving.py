@@ -39,7 +39,7 @@ from .programs import deployment_for, plan_as_written, said_instead, texts_of
 if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
     from hydro_core.compile import Compiled
-    from hydro_core.spark.store.ledger import Commit, Ledger
+    from hydro_core.spark.store.ledger.ledger import Commit, Ledger
 
 
 COPIES = "copies"
@@ -61,7 +61,7 @@ class Deployments:
 
     def ledger_of(self, flow: str) -> Ledger:
         """The same of a flow by its name."""
-        from hydro_core.spark.store.ledger import Ledger
+        from hydro_core.spark.store.ledger.ledger import Ledger
 
         if flow not in self._ledgers:
             self._ledgers[flow] = Ledger(self._pipelines / flow)

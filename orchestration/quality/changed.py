@@ -87,7 +87,7 @@ def changed_as_of(
 def _by_executors(
     before: Store, after: Store, spec: TableSpec, ticks: tuple[int, int], spark: Any
 ) -> Changed:
-    from hydro_core.spark.store.differing import differing, differing_logs
+    from hydro_core.spark.store.outputs.differing import differing, differing_logs
 
     frames = before.frame(spark, spec.name, *ticks), after.frame(spark, spec.name, *ticks)
     names = [name for name, _ in spec.items]

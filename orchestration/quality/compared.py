@@ -21,7 +21,7 @@ from .declared import EQUALS, SAYS
 from .validate import Verdict
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.shown_rows import ShownRows
+    from hydro_core.spark.store.outputs.shown_rows import ShownRows
 
 
 class ComputedOutput(NamedTuple):

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.shown_rows import shown_of
+from hydro_core.spark.store.outputs.shown_rows import shown_of
 
 from .suites import TableFacts
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.ledger.ledger import Commit
     from hydro_core.spark.store.schema import TableSpec
 
 _MODULUS = 2**64

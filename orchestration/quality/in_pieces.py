@@ -19,7 +19,7 @@ from .validate import ROWS, Verdict, added_up, in_words, validate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hydro_core.spark.store.shown_rows import ShownRows
+    from hydro_core.spark.store.outputs.shown_rows import ShownRows
 
     from .library import gx
 
@@ -69,7 +69,7 @@ def _unique(
     if column not in shown.columns:
         (verdict,) = validate(suite, _frame({TICK: []}))
         return verdict
-    from hydro_core.spark.store.repeated_values import repeated
+    from hydro_core.spark.store.outputs.repeated_values import repeated
 
     told = repeated(shown.frame(session()), TICK, column, _REPEATED)
     some = [one for one in told.some for _ in range(2)]

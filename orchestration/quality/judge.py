@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.shown_ticks import shown_within
+from hydro_core.spark.store.outputs.shown_ticks import shown_within
 
 from .facts import committed_facts, kept, state_facts
 from .in_pieces import validate_in_pieces
@@ -23,7 +23,7 @@ from .validate import Verdict, validate, validate_rows
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.shown_rows import ShownRows
+    from hydro_core.spark.store.outputs.shown_rows import ShownRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from .validate import Verdict
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.shown_rows import ShownRows
+    from hydro_core.spark.store.outputs.shown_rows import ShownRows
 
 NO_WRONG_ROWS = "no_wrong_rows"
 WARNS: Mapping[str, str] = {NO_WRONG_ROWS: "no row of the tick is in quarantine"}

@@ -24,7 +24,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.store.shown_ticks import shown_within
+from hydro_core.spark.store.outputs.shown_ticks import shown_within
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.input_reads import InputRead
+    from hydro_core.spark.store.ledger.input_reads import InputRead
 
 _MOST_ROWS = 2_000
 """So many landed rows of an input are loaded for the keys of an output; of more, fewer keys are."""

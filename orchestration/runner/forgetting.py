@@ -297,7 +297,7 @@ def _take_out(
     gone: Mapping[str, RemovedRows],
 ) -> None:
     from hydro_core.spark.pipeline.forgetting import rows_there, take_out
-    from hydro_core.spark.store.standing import standing_counts
+    from hydro_core.spark.store.ledger.standing import standing_counts
 
     pipeline = runner.pipeline(found.flow)
     there = any(rows_there(pipeline, found.keyed).values())

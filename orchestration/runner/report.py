@@ -12,7 +12,7 @@ import pyarrow as pa
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
-from hydro_core.spark.store.shown_rows import shown_of
+from hydro_core.spark.store.outputs.shown_rows import shown_of
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.input_reads import InputRead
-    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.delta.write import WrittenRows
+    from hydro_core.spark.store.ledger.input_reads import InputRead
+    from hydro_core.spark.store.ledger.ledger import Commit
     from hydro_core.spark.store.schema import TableSpec
-    from hydro_core.spark.store.write import WrittenRows
 
     from ..quality.judge import Judged
 

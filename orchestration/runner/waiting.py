@@ -17,7 +17,7 @@ _SECONDS_TO_LOOK = 1.0
 def wait_for_work(directory: DataPlace, log: Callable[[str], None]) -> None:
     """Returns when nobody is at such work on the pipeline in a directory; says once whose it is."""
     # Imported here: what runs ticks is opened by who only asks, too.
-    from hydro_core.spark.store.ledger_lock import long_work
+    from hydro_core.spark.store.ledger.lock import long_work
 
     said = ""
     while work := long_work(directory):

@@ -17,7 +17,7 @@ from .staging import kept_for_checks, run_staged
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
-    from hydro_core.spark.store.input_reads import Counts, InputRead
+    from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
 
     from .runner import TickRunner
 

@@ -25,7 +25,7 @@ from ..quality.declared import checks_of
 from ..runner.runner import TickRunner
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger import Ledger
+    from hydro_core.spark.store.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
     """
     from deltalake.exceptions import DeltaError
 
-    from hydro_core.spark.store.delta_actions import data_files
+    from hydro_core.spark.store.delta.actions import data_files
     from hydro_core.storage.delta import opened_table
 
     commit, found = ledger.last, {}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
     from hydro_core.plan.bootstrap import Bootstrap, WantedTables
     from hydro_core.program_change.difference import Difference
-    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.ledger.ledger import Commit
 
     from ..quality.changed import Changed
     from ..runner.runner import TickRunner
@@ -153,7 +153,7 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
         raise ValueError(f"{flow.name} has no deployment that could be changed")
     if said_instead(flow, serving.deployment) is None:
         return None
-    from hydro_core.spark.store.seams import seams as seams_of
+    from hydro_core.spark.store.ledger.seams import seams as seams_of
 
     ledger = runner.deployments.ledger(flow)
     made = deployment_for(flow, known_data(ledger.directory, serving.deployment))

@@ -20,8 +20,8 @@ from typing import Any
 
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store import write
-from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.delta import write
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.storage.remote import DataPlace
 from hydrotick.quality.facts import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN

@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.standing import standing_counts
+from hydro_core.spark.store.ledger.standing import standing_counts
 from hydrotick.quality.facts import measure
 from hydrotick.runner.forgetting import ToForget, forget, to_forget
 from tests.orchestration.late import Late, Row

@@ -20,7 +20,7 @@ from hydro_core.project.flow_asset import FlowAsset, FlowSpark
 from hydro_core.settings import Settings
 from hydro_core.spark.executor import lost_rows
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store import write
+from hydro_core.spark.store.delta import write
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import by_name
 from tests.orchestration.late import IN_TIME, OPEN

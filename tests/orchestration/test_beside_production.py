@@ -19,7 +19,7 @@ from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, Ticks
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.start_rework import correction
-from hydro_core.spark.store.ledger_lock import WriterLock, long_work
+from hydro_core.spark.store.ledger.lock import WriterLock, long_work
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.next_run import next_run

@@ -19,8 +19,8 @@ from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger_lock import WriterLock
-from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.delta.table import StoredTable
+from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.code_location.factory import asset_key
 from hydrotick.instance.opening import open_instance

@@ -25,7 +25,7 @@ from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import FlowAsset, KeptOutput
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.published import PUBLISHED
+from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.cli.ticking import run_ticks
 from hydrotick.code_location.factory import asset_key, project_definitions
 from hydrotick.project.settings import ProjectSettings

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.artifact.files import numbers
 from hydro_core.errors import HydroError
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger_lock import LOCK_FILE
+from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import Remote
 from hydro_core.storage.store import bucket_store

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.spark.store import stored_format
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.stored_format import FORMAT, NOTE, Migration, format_of
 from hydrotick.code_location.factory import project_definitions
 from hydrotick.instance.opening import open_instance

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
-from hydro_core.spark.store.ledger_lock import WriterLock
-from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.delta.table import StoredTable
+from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.instance.run_tags import TICKS_TAG, is_judged
 from tests.orchestration.small import (
     BATCHES,

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import KeptOutput
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.published import PUBLISHED
+from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.quality.changed import Changed
 from hydrotick.quality.facts import measure
 from hydrotick.takeover.deploying import compare, deploy

@@ -21,18 +21,12 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.project.flow_asset import Expect
 from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store import (
-    agreeing_rows,
-    as_it_was,
-    published,
-    seam,
-    shown_rows,
-    store,
-    table_rows,
-)
+from hydro_core.spark.store import as_it_was, seam, store
+from hydro_core.spark.store.delta import table_rows
+from hydro_core.spark.store.delta.write import WrittenRows
+from hydro_core.spark.store.outputs import agreeing_rows, published, shown_rows
+from hydro_core.spark.store.outputs.shown_rows import ShownRows
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.shown_rows import ShownRows
-from hydro_core.spark.store.write import WrittenRows
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
 from hydrotick.quality.facts import measure

@@ -24,8 +24,8 @@ from hydro_core.spark.executor.job import Job
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.pipeline.tables import output_tables
+from hydro_core.spark.store.delta.write import output_frame
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.write import output_frame
 
 pytestmark = pytest.mark.spark
 

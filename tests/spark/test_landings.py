@@ -23,7 +23,7 @@ from hydro_core.files.scan import scans_of
 from hydro_core.spark.inputs import by_pieces
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.moments import moment_of

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark

@@ -20,8 +20,8 @@ from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.pipeline import jobs
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.store import write
-from hydro_core.spark.store.write import Pending, WrittenRows
+from hydro_core.spark.store.delta import write
+from hydro_core.spark.store.delta.write import Pending, WrittenRows
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Batch, batch, contents, opened
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.store.ledger import LEDGER, Ledger
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import (
     OUTPUTS,

@@ -18,7 +18,7 @@ from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.start_rework import correction
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger import LEDGER, Ledger
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
 

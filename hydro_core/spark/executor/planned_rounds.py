@@ -28,8 +28,8 @@ from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf
 from hydro_core.spark.frames.materialize import exactly, is_of_each_job
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
+from hydro_core.spark.store.delta.write import first_rows
 from hydro_core.spark.store.lookups.agreeing import KnownItems
-from hydro_core.spark.store.write import first_rows
 
 RoundSearch = Callable[[str, Lookups, KnownItems], "pa.Table | None"]
 """The rows (item, t) of a slot that lookups find, by what is known of the streams of a cycle; None:

@@ -27,7 +27,7 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import required_columns

@@ -35,7 +35,7 @@ from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_rows_without_tick, refuse_input
 from hydro_core.spark.inputs.miscounted import refuse_unlisted
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar

@@ -15,8 +15,8 @@ import pyarrow as pa
 from hydro_core.errors import DataError
 from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.inputs.by_pieces import count_ticks
-from hydro_core.spark.store.input_reads import Counts, InputRead
-from hydro_core.spark.store.ledger import state_error
+from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
+from hydro_core.spark.store.ledger.ledger import state_error
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView

@@ -25,7 +25,7 @@ from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.row_bags import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
-from hydro_core.spark.store.erased import erase_log
+from hydro_core.spark.store.delta.erased import erase_log
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import Field, ItemType, Row

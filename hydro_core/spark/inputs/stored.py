@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from hydro_core.plan.bootstrap import Leaf
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch, batch_of
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.store import Store
 
 _SMALL = 100_000

@@ -23,14 +23,14 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.tables import refuse_another_program
-from hydro_core.spark.store.erased import KeyedRows, erase_files, erase_log
-from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.delta.erased import KeyedRows, erase_files, erase_log
+from hydro_core.spark.store.delta.table import StoredTable
+from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.seams import seams
+from hydro_core.spark.store.ledger.standing import FORGOTTEN
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.seams import seams
-from hydro_core.spark.store.standing import FORGOTTEN
-from hydro_core.spark.store.table import StoredTable
-from hydro_core.spark.store.ticks_of import rows_since
 from hydro_core.storage.places import empty, files_in
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, at

@@ -52,13 +52,8 @@ from hydro_core.spark.session.sessions import (
     has_few_rows,
     small_ranges_session,
 )
-from hydro_core.spark.store.ledger import Commit
-from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
-from hydro_core.spark.store.lookups.search import StoredSearch
-from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.store import CommittedPast, Store
-from hydro_core.spark.store.table import DataFile
-from hydro_core.spark.store.write import (
+from hydro_core.spark.store.delta.table import DataFile
+from hydro_core.spark.store.delta.write import (
     Pending,
     WrittenRows,
     collect_all,
@@ -68,6 +63,11 @@ from hydro_core.spark.store.write import (
     output_frame,
     write_all,
 )
+from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
+from hydro_core.spark.store.lookups.search import StoredSearch
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.storage.remote import DataPlace
 
 _FEW_ARRIVALS = 20_000

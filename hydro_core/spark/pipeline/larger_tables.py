@@ -22,15 +22,15 @@ from hydro_core.spark.frames.parquet import write_parquet
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.store.differing import net, signed
-from hydro_core.spark.store.net_changes import NetChanges
+from hydro_core.spark.store.outputs.differing import net, signed
+from hydro_core.spark.store.outputs.net_changes import NetChanges
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hydro_core.spark.store.ledger import Commit
-    from hydro_core.spark.store.published import PublishedTable
+    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.outputs.published import PublishedTable
     from hydro_core.spark.store.schema import TableSpec
     from hydro_core.spark.store.store import Store
     from hydro_core.storage.remote import DataPlace

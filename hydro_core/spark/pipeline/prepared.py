@@ -15,12 +15,12 @@ from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
-from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Commit, Ledger
-from hydro_core.spark.store.shown_rows import ShownRows, shown_of
-from hydro_core.spark.store.shown_ticks import shown_at
+from hydro_core.spark.store.delta.write import WrittenRows
+from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.outputs.shown_rows import ShownRows, shown_of
+from hydro_core.spark.store.outputs.shown_ticks import shown_at
 from hydro_core.spark.store.store import OnStep, Store
-from hydro_core.spark.store.write import WrittenRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

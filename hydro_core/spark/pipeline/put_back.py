@@ -23,15 +23,15 @@ from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.copy import others_in
 from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.store.delta_actions import summed_to
-from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger, state_error
-from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
-from hydro_core.spark.store.ledger_replaced import replace_rows
-from hydro_core.spark.store.published import PUBLISHED
+from hydro_core.spark.store.delta.actions import summed_to
+from hydro_core.spark.store.delta.table import StoredTable
+from hydro_core.spark.store.ledger.ledger import LEDGER, Commit, Ledger, state_error
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger.replaced import replace_rows
+from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydro_core.spark.store.schema import recorded_table
 from hydro_core.spark.store.store import OnStep
 from hydro_core.spark.store.stored_format import NOTE, refuse_newer
-from hydro_core.spark.store.table import StoredTable
 from hydro_core.storage.delta import entry_of, opened_table
 from hydro_core.storage.places import carry, entries_in, files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below

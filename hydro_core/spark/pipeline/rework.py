@@ -23,12 +23,12 @@ from hydro_core.spark.pipeline.added_up import added_up_rows, read_in_all
 from hydro_core.spark.pipeline.kept_reads import KeptReads
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
-from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.seams import SEAMS
+from hydro_core.spark.store.ledger.standing import FORGOTTEN, standing_counts
 from hydro_core.spark.store.seam import join_at
-from hydro_core.spark.store.seams import SEAMS
-from hydro_core.spark.store.standing import FORGOTTEN, standing_counts
-from hydro_core.spark.store.ticks_of import rows_since
 from hydro_core.storage.places import remove_tree
 
 STAGING = "_beside"

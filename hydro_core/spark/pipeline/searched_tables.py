@@ -15,6 +15,7 @@ from hydro_core.files.parquet import parquet_format
 from hydro_core.plan.found_rows import ExtremeRows
 from hydro_core.plan.tick_plan import StateSlot
 from hydro_core.spark.frames.column_names import ITEM
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.extremes import (
     Leading,
@@ -27,7 +28,6 @@ from hydro_core.spark.store.lookups.lookup_files import LookupFiles
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
-from hydro_core.spark.store.table import StoredTable
 from hydro_core.spark.store.values import Column, in_order, leaf_of
 from hydro_core.types.item import ItemType
 

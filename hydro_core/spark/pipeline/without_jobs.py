@@ -13,8 +13,8 @@ from hydro_core.ir.graph import NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.write import WrittenRows
 
 Specs = Mapping[str, TableSpec]
 

@@ -20,10 +20,10 @@ import pyarrow.dataset as ds
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_pieces
-from hydro_core.spark.store.ledger import Commit, Ledger
-from hydro_core.spark.store.seams import last_seam
+from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.seams import last_seam
 from hydro_core.spark.store.store import Store
-from hydro_core.spark.store.table import DataFile, StoredTable
 from hydro_core.storage.places import are_there, has_second_name, second_name
 from hydro_core.storage.remote import DataPlace, name_below
 

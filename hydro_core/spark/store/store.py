@@ -26,7 +26,10 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.spark.store.cancelled import may_cancel
-from hydro_core.spark.store.ledger import RESTORE, Commit, overtaken, state_error
+from hydro_core.spark.store.delta.table import StoredTable
+from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, rows_of, told_of
+from hydro_core.spark.store.delta.write import WrittenRows
+from hydro_core.spark.store.ledger.ledger import RESTORE, Commit, overtaken, state_error
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.large_files import met_in
 from hydro_core.spark.store.lookups.lookup_files import LookupFiles
@@ -34,9 +37,6 @@ from hydro_core.spark.store.recent_rows import Alive, read_alive, take_out
 from hydro_core.spark.store.row_cache import ROW_CACHE
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
-from hydro_core.spark.store.table import StoredTable
-from hydro_core.spark.store.table_rows import existing_files, pieces_of, rows_of, told_of
-from hydro_core.spark.store.write import WrittenRows
 from hydro_core.storage.remote import DataPlace, Remote
 
 _WRITERS = 4

@@ -54,7 +54,7 @@ OTHER_WORDS: Words = {
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
-    "spark/store/shown_rows.py": {"tick": "a column of outputs"},
+    "spark/store/outputs/shown_rows.py": {"tick": "a column of outputs"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/classes.py": {"delta": "Spark's name of a format"},
     "spark/session/jars.py": {"delta": "Spark's name of a format"},

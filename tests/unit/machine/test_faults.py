@@ -18,7 +18,7 @@ from deltalake.exceptions import DeltaError
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.machine.faults import fault_of, faults_as_errors
-from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 
 ROWS = pa.table({"v": list(range(200_000))})
 

@@ -19,7 +19,7 @@ import pytest
 from hydro_core.errors import DataError
 from hydro_core.machine.locks import FileLock
 from hydro_core.machine.processes import has_ended
-from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 
 # A worker that takes and releases the lock again and again, with a pause before random lines of
 # whatever module locks, so that every order of the steps of two of them comes about. Some are
@@ -28,7 +28,7 @@ CONTENDER = """
 import os, random, signal, sys, time
 from pathlib import Path
 from hydro_core.errors import DataError
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.lock import WriterLock
 
 directory, seed, end = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 chance = random.Random(seed)
@@ -104,7 +104,7 @@ def test_many_processes_that_are_killed_in_between_never_hold_it_together(tmp_pa
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.lock import WriterLock
 lock = WriterLock(Path(sys.argv[1])); lock.acquire()
 if os.fork() == 0:
     print(os.getpid(), flush=True); time.sleep(60); os._exit(0)

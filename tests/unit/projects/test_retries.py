@@ -20,8 +20,8 @@ from hydro_core.errors import (
 )
 from hydro_core.machine.faults import fault_of
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
-from hydro_core.spark.store.ledger import Commit, Ledger
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.flows.readiness import Ready
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.ranges import is_of_the_tick, overtaken
@@ -81,7 +81,7 @@ def test_a_ledger_that_the_disk_does_not_give_is_the_machines(
     ledger, now = Ledger(tmp_path), datetime(2026, 1, 1, tzinfo=UTC)
     ledger.create()
     ledger.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
-    monkeypatch.setattr("hydro_core.spark.store.ledger.pq.ParquetFile", failing)
+    monkeypatch.setattr("hydro_core.spark.store.ledger.ledger.pq.ParquetFile", failing)
     with pytest.raises(HydroError, match="the disk does not answer") as refused:
         assert Ledger(tmp_path).last
     assert not is_of_the_tick(refused.value)

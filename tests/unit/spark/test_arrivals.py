@@ -21,8 +21,8 @@ from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
 from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.input_reads import ChangedRange, InputRead
-from hydro_core.spark.store.record_columns import as_row
+from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
+from hydro_core.spark.store.ledger.record_columns import as_row
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.records import of_record

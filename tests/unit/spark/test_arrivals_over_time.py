@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import look_again
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.unit.spark.test_arrivals import UNTIL, Delta, Files, Row, opened
 
 KINDS = ["whole", "partitioned", "parquet", "csv", "jsonl"]

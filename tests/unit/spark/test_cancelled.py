@@ -16,12 +16,12 @@ from hydro_core.plan.found_rows import Lookup
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.store import cancelled
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
+from hydro_core.spark.store.delta.table import DataFile
 from hydro_core.spark.store.lookups import key_hashes, lookup_files
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.large_files import met_in
 from hydro_core.spark.store.lookups.lookup_files import LookupFiles
 from hydro_core.spark.store.row_cache import RowCache
-from hydro_core.spark.store.table import DataFile
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

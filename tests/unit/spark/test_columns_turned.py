@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 
 from hydro_core.catalog.forms import Form
 from hydro_core.spark.frames.relation import Kind
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.table import StoredTable
 from hydro_core.types.ddl import parse_ddl
 
 

@@ -21,12 +21,12 @@ from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.pipeline.searched_tables import leading_rows
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import extremes, lookup_files
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.extremes import Leading, extreme_items
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS, LookupFiles
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.table import StoredTable
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

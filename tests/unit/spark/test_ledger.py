@@ -15,9 +15,9 @@ from deltalake import DeltaTable
 
 from hydro_core.errors import DataError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
-from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import LEDGER, LEDGER_SCHEMA, Commit, Ledger
-from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.ledger import LEDGER, LEDGER_SCHEMA, Commit, Ledger
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -139,7 +139,7 @@ def test_a_ledger_from_before_reruns_were_counted_goes_on(
         ]
     )
     with monkeypatch.context() as patched:
-        patched.setattr("hydro_core.spark.store.ledger.LEDGER_SCHEMA", old)
+        patched.setattr("hydro_core.spark.store.ledger.ledger.LEDGER_SCHEMA", old)
         ledger = Ledger(tmp_path)
         ledger.create()
         ledger.append(commit(0))
@@ -160,7 +160,7 @@ def test_reading_a_ledger_loads_neither_pandas_nor_functions_of_arrow(ledger: Le
     script = f"""
 import sys
 from pathlib import Path
-from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 ledger = Ledger(Path({str(ledger.directory)!r}))
 assert ledger.refresh().sequence == 0 and ledger.commits() and ledger.last_reads()
 assert not {{"pandas", "pyarrow.compute", "pyspark"}} & set(sys.modules)
@@ -224,7 +224,7 @@ def test_a_ledger_whose_data_is_gone_is_a_state_error(ledger: Ledger) -> None:
 
 
 def test_the_ledger_needs_no_spark() -> None:
-    modules = "hydro_core.spark.store.ledger, hydro_core.spark.store.ledger_lock"
+    modules = "hydro_core.spark.store.ledger.ledger, hydro_core.spark.store.ledger.lock"
     program = f"import sys, {modules}; print('pyspark' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -250,7 +250,7 @@ def test_a_lock_is_held_by_one_and_counts_its_holders(tmp_path: Path) -> None:
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger.lock import WriterLock
 lock = WriterLock(Path(sys.argv[1])); lock.acquire()
 if sys.argv[2] == "fork" and os.fork() == 0:
     print(os.getpid(), flush=True); time.sleep(60); os._exit(0)

@@ -22,12 +22,12 @@ import pytest
 from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Lookup, Needed
+from hydro_core.spark.store.delta.table import DataFile, StoredTable
 from hydro_core.spark.store.lookups import lookup_files
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.checked_file import CheckedFile
 from hydro_core.spark.store.lookups.lookup_files import LOOKUPS, LookupFiles
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.table import DataFile, StoredTable
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

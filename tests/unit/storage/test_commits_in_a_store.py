@@ -22,12 +22,12 @@ from hydro_core.errors import Diagnostic, HydroError, InfrastructureError, Trans
 from hydro_core.files.parquet import write_parquet_file
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
-from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
+from hydro_core.spark.store.delta.table import STAGED
+from hydro_core.spark.store.delta.write import WrittenRows
+from hydro_core.spark.store.ledger.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store
-from hydro_core.spark.store.table import STAGED
-from hydro_core.spark.store.write import WrittenRows
 from hydro_core.storage.delta import entry_of
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import DataPlace, Remote

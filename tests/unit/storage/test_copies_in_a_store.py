@@ -20,7 +20,7 @@ from hydro_core.optimize.optimizer import optimize
 from hydro_core.spark.pipeline.copy import copy_into
 from hydro_core.spark.pipeline.put_back import PutBack
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydrotick.copies.note import CopyNote, begin_note, note_in, write_note

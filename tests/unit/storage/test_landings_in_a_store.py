@@ -16,7 +16,7 @@ from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
 from hydro_core.spark.inputs.arrivals.landing_view import LandingView
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.support.store_server import Mirror, StoreServer
 from tests.unit.spark.test_arrivals import (
     CALENDAR,

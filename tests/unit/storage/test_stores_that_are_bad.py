@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.errors import InfrastructureError
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.storage.patterns import matching
 from hydro_core.storage.places import are_there
 from tests.support.store_server import Fault, StoreServer

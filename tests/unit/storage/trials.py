@@ -27,8 +27,8 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.start_rework import deployment, rollback
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger import Ledger
-from hydro_core.spark.store.ledger_lock import LOCK_FILE
+from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.remote import DataPlace, Remote
 from tests.support.store_server import Fault, Outcome, StoreServer
 from tests.unit.storage.test_commits_in_a_store import run_out

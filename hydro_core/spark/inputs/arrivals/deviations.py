@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 
 from hydro_core.spark.inputs.arrivals.listing import LISTINGS, Hashed, save
 from hydro_core.spark.inputs.arrivals.row_bags import Mask, joined, unmatched
-from hydro_core.spark.store.input_reads import ChangedRange
-from hydro_core.spark.store.ledger import RESTORE, state_error
-from hydro_core.spark.store.record_columns import as_row
+from hydro_core.spark.store.ledger.input_reads import ChangedRange
+from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
+from hydro_core.spark.store.ledger.record_columns import as_row
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers

@@ -34,7 +34,7 @@ from hydro_core.spark.inputs.arrivals.late_rows import present, rows_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Hashed
 from hydro_core.spark.inputs.arrivals.row_bags import Mask, unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
-from hydro_core.spark.store.input_reads import ChangedRange
+from hydro_core.spark.store.ledger.input_reads import ChangedRange
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.ddl import to_ddl
 

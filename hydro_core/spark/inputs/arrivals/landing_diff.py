@@ -26,7 +26,7 @@ from hydro_core.spark.inputs.arrivals.judged import Arrivals, Judge, LandingChan
 from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.storage.remote import DataPlace, file_known
 
 _COMPARED = 128 * MEBIBYTE

@@ -20,7 +20,7 @@ from hydro_core.spark.inputs.arrivals.landing_diff import (
 )
 from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
-from hydro_core.spark.store.input_reads import ChangedRange, InputRead
+from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.storage.remote import DataPlace
 
 

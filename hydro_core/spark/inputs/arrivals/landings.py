@@ -19,7 +19,7 @@ from hydro_core.spark.inputs.arrivals.landing_view import (
 )
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
-from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hydro_core.spark.store.input_reads import ChangedRange
+from hydro_core.spark.store.ledger.input_reads import ChangedRange
 
 Mask = npt.NDArray[np.bool_]
 

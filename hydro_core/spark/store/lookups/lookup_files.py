@@ -26,6 +26,7 @@ import pyarrow as pa
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, TICK
 from hydro_core.spark.store.cancelled import remaining_of_file
+from hydro_core.spark.store.delta.table import DataFile, StoredTable
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.checked_file import (
     CheckedFile,
@@ -45,7 +46,6 @@ from hydro_core.spark.store.lookups.rows_copy import (
     rows_at,
     schema_width,
 )
-from hydro_core.spark.store.table import DataFile, StoredTable
 from hydro_core.spark.store.values import Column, in_order
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Expression
     from pyspark.sql import DataFrame, SparkSession
 
-    from hydro_core.spark.store.write import WrittenRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
 
 @dataclass(frozen=True, slots=True)

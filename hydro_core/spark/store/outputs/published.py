@@ -28,8 +28,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
-from hydro_core.spark.store.agreeing_rows import agreeing_rows, may_be_null
-from hydro_core.spark.store.delta_actions import (
+from hydro_core.spark.store.delta.actions import (
     LoggedFile,
     added,
     data_files,
@@ -38,8 +37,9 @@ from hydro_core.spark.store.delta_actions import (
     stored_file,
     with_order,
 )
-from hydro_core.spark.store.erased import erase_log
-from hydro_core.spark.store.net_changes import (
+from hydro_core.spark.store.delta.erased import erase_log
+from hydro_core.spark.store.outputs.agreeing_rows import agreeing_rows, may_be_null
+from hydro_core.spark.store.outputs.net_changes import (
     NetChanges,
     TypedColumns,
     agreeing,
@@ -62,7 +62,7 @@ from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.ledger.ledger import Commit
 
 PUBLISHED = "tables"
 """The directory, within a pipeline's, of the outputs as tables."""

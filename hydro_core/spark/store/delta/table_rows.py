@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
-from hydro_core.spark.store.ledger import RESTORE, state_error
-from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
 
 
 def existing_files(table: StoredTable, first: int, last: int) -> list[DataFile]:

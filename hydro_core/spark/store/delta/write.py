@@ -27,8 +27,8 @@ from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
+from hydro_core.spark.store.delta.table import STAGED, StoredTable
 from hydro_core.spark.store.schema import TableSpec, flattened
-from hydro_core.spark.store.table import STAGED, StoredTable
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import Row, Tuple
 

@@ -25,10 +25,10 @@ from hydro_core.errors import DataError, HydroError, TransientError
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.functions.reruns import Rerun
-from hydro_core.spark.store.delta_actions import data_files, stored_file
-from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger_rows import programs_of, without_zones
-from hydro_core.spark.store.record_columns import as_rows, columns_of
+from hydro_core.spark.store.delta.actions import data_files, stored_file
+from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.record_columns import as_rows, columns_of
+from hydro_core.spark.store.ledger.rows import programs_of, without_zones
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import files_as_dataset
-from hydro_core.spark.store.table import StoredTable
+from hydro_core.spark.store.delta.table import StoredTable
 
 
 def rows_since(table: StoredTable, tick: int) -> int:

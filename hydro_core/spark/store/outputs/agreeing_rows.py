@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import in_pieces
-from hydro_core.spark.store.net_changes import TypedColumns, agreeing, has_nulls
+from hydro_core.spark.store.outputs.net_changes import TypedColumns, agreeing, has_nulls
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from deltalake import CommitProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.spark.store.ledger import (
+from hydro_core.spark.store.ledger.ledger import (
     APPLICATION,
     LEDGER,
     LEDGER_SCHEMA,
@@ -19,7 +19,7 @@ from hydro_core.spark.store.ledger import (
     Ledger,
     overtaken,
 )
-from hydro_core.spark.store.record_columns import as_rows
+from hydro_core.spark.store.ledger.record_columns import as_rows
 from hydro_core.storage.delta import opened_table
 from hydro_core.storage.remote import DataPlace
 

@@ -23,7 +23,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.files.parquet import copy_parquet, has_int96
 from hydro_core.machine.faults import fault_of
-from hydro_core.spark.store.delta_actions import (
+from hydro_core.spark.store.delta.actions import (
     LoggedFile,
     added,
     data_files,
@@ -34,8 +34,8 @@ from hydro_core.spark.store.delta_actions import (
     summing,
     with_order,
 )
-from hydro_core.spark.store.ledger import RESTORE, overtaken, state_error
-from hydro_core.spark.store.row_groups import joining, write_rows
+from hydro_core.spark.store.delta.row_groups import joining, write_rows
+from hydro_core.spark.store.ledger.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (

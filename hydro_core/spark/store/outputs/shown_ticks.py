@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hydro_core.catalog.forms import Form
-from hydro_core.spark.store.shown_rows import ShownRows, shown_of
+from hydro_core.spark.store.outputs.shown_rows import ShownRows, shown_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,8 +37,8 @@ def shown_at(
     frame = None if at_hand else store.frame(session(), spec.name, begin, last)
     if frame is None:
         return ShownRows(store.rows(spec.name, first, last))
+    from hydro_core.spark.store.delta.write import write_files
     from hydro_core.spark.store.snapshot_frame import snapshot_frame
-    from hydro_core.spark.store.write import write_files
 
     plain = replace(spec, form=Form.GROWTH)
     rows = snapshot_frame(frame, spec, first, last) if spec.is_log else frame

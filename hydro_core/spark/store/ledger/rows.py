@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.ledger.ledger import Commit
 
 _TIME = pa.timestamp("us", tz="UTC")
 
