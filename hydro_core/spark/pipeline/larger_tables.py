@@ -117,9 +117,10 @@ class LargerTables:
         table.take(write_parquet(rows, folder, table.schema), commit, mode)
 
 
-def _of_files(spark: SparkSession, files: Sequence[DataPlace], table: PublishedTable) -> DataFrame:
-    columns = [StructField(name, spark_type(item)) for name, item in table.columns]
-    schema = StructType(columns)
+def _of_files(
+    spark: SparkSession, files: Sequence[DataPlace], table: PublishedTable
+) -> DataFrame | None:
     if not files:
-        return spark.createDataFrame([], schema)
+        return None
+    schema = StructType([StructField(name, spark_type(item)) for name, item in table.columns])
     return spark.read.schema(schema).parquet(*(spark_name(spark, file) for file in files))
