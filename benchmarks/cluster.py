@@ -3,7 +3,8 @@
 Two workers of Spark's own cluster, processes of this machine, share a directory with the driver.
 A flow of running totals, each of whose ticks has keys that no other has, is filled with `--stored`
 keys. Then drivers of their own run one tick each: of `--few` new keys, and of `--new`. Of each the
-peak memory of its Python and of its JVM is told; the ratio of the two is what counts. A tick of
+peak memory of its Python and of its JVM is told, without the pages of files that are mapped, which
+the system takes back when it needs them; the ratio of the two is what counts. A tick of
 `--compared` keys over none is run on the cluster, and within a process (`local[2]`).
 """
 
@@ -15,8 +16,10 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -76,15 +79,42 @@ def run(home: Path, master: str, tick: int, conf: dict[str, str]) -> dict[str, f
     project = ProjectSettings(home=home, spark_master=master, spark_conf=conf, sample_keys=2)
     runner, flow = TickRunner(project), flow_in(home)
     began = time.perf_counter()
-    (report_,) = runner.run(flow, [flow.ticks.calendar.window(tick)], lambda _: None)
+    with peak_of_own_memory() as peak:
+        (report_,) = runner.run(flow, [flow.ticks.calendar.window(tick)], lambda _: None)
     assert report_.committed, report_.problem
-    jvm = Path(f"/proc/{jvm_process()}/status").read_text()
-    peak = next(line for line in jvm.splitlines() if line.startswith("VmHWM"))
     return {
         "seconds": round(time.perf_counter() - began, 1),
-        "python_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "jvm_mb": int(peak.split()[1]) // 1024,
+        "python_mb": peak[0],
+        "jvm_mb": in_mb(jvm_process(), "VmHWM"),
+        "with_mapped_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+@contextmanager
+def peak_of_own_memory() -> Iterator[list[int]]:
+    """The MiB that are no file's and that this process had at most, looked at twenty times a
+    second.
+    """
+    peak, ended = [0], threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.05):
+            peak[0] = max(peak[0], in_mb("self", "RssAnon"))
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        looking.join()
+
+
+def in_mb(process: int | str | None, what: str) -> int:
+    """What the system says of a process's memory, in MiB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    found = next(line for line in lines if line.startswith(f"{what}:"))
+    return int(found.split()[1]) // 1024
 
 
 def in_a_process(home: Path, master: str, tick: int, conf: dict[str, str]) -> dict[str, float]:

@@ -71,10 +71,9 @@ def remaining_of_file(file: DataFile, schema: pa.Schema) -> Numbers:
     """The places of the rows of a log's file that do not cancel out."""
     with opened_parquet(file.path) as data:
         of = schema.field(ITEM).type
-        counts = leaf_of_file(data, (COUNT,), schema.field(COUNT).type)
-        return remaining(
-            lambda: _parts_of_file(data, (ITEM,), of), counts.to_numpy(zero_copy_only=False)
-        )
+        leaf = leaf_of_file(data, (COUNT,), schema.field(COUNT).type)
+        counts: Numbers = leaf.to_numpy(zero_copy_only=False)
+        return remaining(lambda: _parts_of_file(data, (ITEM,), of), counts)
 
 
 def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
@@ -88,6 +87,8 @@ def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
     """
     import numpy as np
 
+    if not len(counts) or counts.min() >= 0 or counts.max() <= 0:  # nothing cancels out
+        return np.arange(len(counts))
     words = words_of(leaves())
     if len(words) != len(counts):  # items of no parts
         return np.arange(len(counts))

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -145,3 +146,25 @@ def test_items_with_arrays_all_stay() -> None:
     item = pa.struct([("key", pa.int64()), ("tags", pa.list_(pa.string()))])
     schema = pa.schema([("item", item), ("t", pa.int64()), ("n", pa.int32())])
     assert not may_cancel(schema, [], met(BY_KEY, [1]))
+
+
+def test_texts_have_the_same_hashes_however_many_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = ["", "a", None, "ab" * 40, "", "b", "ä", "a", "", None, "c" * 7]
+    column = pa.array(["before", *texts, "behind"], pa.string()).slice(1, len(texts))
+    whole = key_hashes.words_of([column])
+    assert whole[1] == whole[7] != whole[5]
+    for count in (1, 2, 3, 50):
+        monkeypatch.setattr(key_hashes, "BYTES_AT_ONCE", count)
+        assert key_hashes.words_of([column]).tolist() == whole.tolist()
+        nothing = pa.array(["", ""], pa.string())
+        assert len(key_hashes.words_of([nothing])) == 2
+
+
+def test_a_log_in_which_rows_only_came_has_none_that_cancel_out() -> None:
+    def leaves() -> list[pa.Array[Any]]:
+        raise AssertionError("nobody looks at the items")
+
+    for sign in (1, -1):
+        assert cancelled.remaining(leaves, sign * np.ones(3, np.int64)).tolist() == [0, 1, 2]

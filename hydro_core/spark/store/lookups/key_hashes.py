@@ -7,6 +7,7 @@ goes by hashes finds too many rows, and none too few.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,6 +26,8 @@ _NULL = 0x9E3779B97F4A7C15
 _ODD = 0xD6E8FEB86659FD93
 _BASE = 0x100000001B3
 """Odd numbers whose bits are spread: sums and products with them are taken modulo 2 ** 64."""
+BYTES_AT_ONCE = 1 << 20
+"""So many bytes of texts are looked at together, or those of one text."""
 
 
 def are_hashed(of: pa.DataType) -> bool:
@@ -123,8 +126,19 @@ def _of_bytes(column: Column) -> Words:
     if not len(column):
         return np.zeros(0, np.uint64)
     ends = np.frombuffer(offsets, np.int32)[column.offset :][: len(column) + 1].astype(np.int64)
-    lengths = np.diff(ends)
     held = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    # Each byte takes some words on the way, so not all are looked at together.
+    cuts = np.searchsorted(ends, np.arange(ends[0], ends[-1], BYTES_AT_ONCE))
+    bounds = np.unique(np.concatenate([[0], cuts, [len(column)]])).tolist()
+    parts = [_of_digits(held, ends[first : last + 1]) for first, last in pairwise(bounds)]
+    return np.concatenate(parts)
+
+
+def _of_digits(held: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> Words:
+    """The same of the values between these ends."""
+    import numpy as np
+
+    lengths = np.diff(ends)
     read = held[ends[0] : ends[-1]]
     longest = int(lengths.max(initial=0))
     powers = np.cumprod(np.full(longest + 1, _BASE, np.uint64), dtype=np.uint64)
