@@ -20,7 +20,6 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import Remote
-from hydro_core.storage.store import bucket_store
 from hydrotick.quality.facts import measure
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
 from tests.orchestration.small import PROGRAM
@@ -31,7 +30,7 @@ from tests.support.store_server import (
     StoreServer,
     refused_from,
     store_server,
-    with_credentials,
+    with_credentials_in_jvm,
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -41,16 +40,8 @@ CHANGED = PROGRAM.replace("sum(", "max(")
 
 @pytest.fixture
 def server(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreServer]:
-    jvm = spark._jvm
-    with_credentials(monkeypatch)
-    given = {"aws.accessKeyId": KEY, "aws.secretAccessKey": SECRET}
-    for name, value in given.items():
-        jvm.System.setProperty(name, value)
-    bucket_store.cache_clear()
-    with store_server() as found:
+    with with_credentials_in_jvm(spark, monkeypatch), store_server() as found:
         yield found
-    for name in given:
-        jvm.System.clearProperty(name)
 
 
 class AllInStore(InStore):

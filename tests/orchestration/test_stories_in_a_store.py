@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.storage.remote import Remote
-from hydro_core.storage.store import bucket_store
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
 from hydrotick.runner.report import TickReport
@@ -25,12 +24,10 @@ from tests.orchestration.shop import Shop
 from tests.orchestration.small import BATCHES, PROGRAM, land
 from tests.orchestration.test_quarantine import LINES, Wrong
 from tests.support.store_server import (
-    KEY,
-    SECRET,
     Mirror,
     StoreServer,
     quick_store_server,
-    with_credentials,
+    with_credentials_in_jvm,
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -39,16 +36,8 @@ CHANGED = PROGRAM.replace("sum(", "max(")
 
 @pytest.fixture
 def server(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreServer]:
-    jvm = spark._jvm
-    with_credentials(monkeypatch)
-    given = {"aws.accessKeyId": KEY, "aws.secretAccessKey": SECRET}
-    for name, value in given.items():
-        jvm.System.setProperty(name, value)
-    bucket_store.cache_clear()
-    with quick_store_server() as found:
+    with with_credentials_in_jvm(spark, monkeypatch), quick_store_server() as found:
         yield found
-    for name in given:
-        jvm.System.clearProperty(name)
 
 
 class _InStore(Late):

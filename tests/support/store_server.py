@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import boto3
 import pytest
@@ -21,6 +22,9 @@ from hydro_core.storage.remote import Remote, remote_at
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.storage.store import bucket_store
 from tests.support.quick_store import Answer, QuickStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 KEY, SECRET = "AKIAHYDROTICKTESTS00", "never-to-be-seen-9f3a7c"
 BUCKET = "landing"
@@ -245,3 +249,16 @@ def with_credentials(monkeypatch: pytest.MonkeyPatch, key: str = KEY, secret: st
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
+
+
+@contextmanager
+def with_credentials_in_jvm(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The environment has credentials, and so has the JVM, which has one of its own."""
+    with_credentials(monkeypatch)
+    given = {"aws.accessKeyId": KEY, "aws.secretAccessKey": SECRET}
+    for name, value in given.items():
+        spark._jvm.System.setProperty(name, value)
+    bucket_store.cache_clear()
+    yield
+    for name in given:
+        spark._jvm.System.clearProperty(name)
