@@ -139,5 +139,8 @@ def test_few_rows_pass_whatever_changes(spark: SparkSession, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_as_few_rows_pass_of_many_changes(spark: SparkSession, tmp_path: Path) -> None:
     assert spark is not None
-    few, many = (passed_of(tmp_path, rows, 20_000, every=True) for rows in (80_000, 320_000))
-    assert few == many
+    bound = 20_000
+    few, many = (passed_of(tmp_path, rows, bound, every=True) for rows in (80_000, 320_000))
+    for step, passed in many.items():
+        # A look that found fewer than it may take finds as many as that, no more.
+        assert sum(passed) - sum(few[step]) <= bound + 1, step
