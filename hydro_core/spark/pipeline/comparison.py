@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.machine.locks import lock_at
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
@@ -23,8 +22,7 @@ from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger.ledger import Commit
 from hydro_core.spark.store.outputs.differing import Differing, differing
-from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.snapshot_frame import snapshot_frame
+from hydro_core.spark.store.snapshot_frame import frame_as_of
 from hydro_core.storage.places import entries_in, remove_tree
 from hydro_core.storage.remote import DataPlace
 
@@ -77,21 +75,14 @@ def differing_at(
         columns: those that are compared.
     """
     specs = [pipeline.output_tables[output] for pipeline in (before, after)]
-    begins = [tick if spec.kind is Kind.E else 0 for spec in specs]
-    each = list(zip((before, after), specs, begins, strict=True))
-    most = max(p.store.rows_within(spec.name, begin, tick) for p, spec, begin in each)
+    each = list(zip((before, after), specs, strict=True))
+    most = max(
+        p.store.rows_within(spec.name, tick if spec.kind is Kind.E else 0, tick) for p, spec in each
+    )
     if most <= after.store.held_rows or any(spec.has_unknown for spec in specs):
         return None
-    first, second = (_frame_at(p, after.spark, spec, (begin, tick)) for p, spec, begin in each)
+    first, second = (frame_as_of(p.store, after.spark, spec, tick) for p, spec in each)
     return differing((first, second), columns)
-
-
-def _frame_at(
-    pipeline: Pipeline, spark: SparkSession, spec: TableSpec, ticks: tuple[int, int]
-) -> DataFrame | None:
-    """The rows of an output as of the last of some ticks; None where there are none."""
-    frame, last = pipeline.store.frame(spark, spec.name, *ticks), ticks[1]
-    return snapshot_frame(frame, spec, last, last) if frame is not None and spec.is_log else frame
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.outputs.differing import net, signed
 from hydro_core.spark.store.outputs.net_changes import NetChanges
-from hydro_core.spark.store.snapshot_frame import snapshot_frame
+from hydro_core.spark.store.snapshot_frame import frame_as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,10 +96,9 @@ class LargerTables:
 
     def _now(self, table: PublishedTable, store: Store, commit: Commit) -> DataFrame | None:
         """The rows of the output as of a commit; None where there are none."""
-        spec, last = table.spec, commit.last
-        first = last if spec.kind is Kind.E else 0
-        frame = store.frame(self.session(), spec.name, first, last) if last >= 0 else None
-        return snapshot_frame(frame, spec, last, last) if frame and spec.is_log else frame
+        if commit.last < 0:
+            return None
+        return frame_as_of(store, self.session(), table.spec, commit.last)
 
     def _write(
         self,

@@ -61,10 +61,15 @@ def _is_hashed(of: Any) -> bool:
 def without_cancelled(rows: pa.Table) -> pa.Table:
     """The rows (item, n, …) of a log that do not cancel out; all where nobody tells which do."""
     counts = rows[COUNT].to_numpy()
-    if not len(counts) or counts.min() >= 0 or not _is_hashed(rows.schema.field(ITEM).type):
+    if not _go_both_ways(counts) or not _is_hashed(rows.schema.field(ITEM).type):
         return rows
     items: Column = rows[ITEM].combine_chunks()
     return rows.take(pa.array(remaining(lambda: _parts(items), counts), pa.int64()))
+
+
+def _go_both_ways(counts: Numbers) -> bool:
+    """Whether some rows came and some went: else none cancel out."""
+    return len(counts) > 0 and bool(counts.min() < 0 < counts.max())
 
 
 def remaining_of_file(file: DataFile, schema: pa.Schema) -> Numbers:
@@ -87,7 +92,7 @@ def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
     """
     import numpy as np
 
-    if not len(counts) or counts.min() >= 0 or counts.max() <= 0:  # nothing cancels out
+    if not _go_both_ways(counts):
         return np.arange(len(counts))
     words = words_of(leaves())
     if len(words) != len(counts):  # items of no parts

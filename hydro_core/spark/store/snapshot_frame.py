@@ -1,15 +1,40 @@
-"""What a log of changes says is there, as a DataFrame."""
+"""The rows that an output has at ticks, as a DataFrame: of a log what its changes say is there."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from hydro_core.ir.builder import free_name
+from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import expanded
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.store.schema import TableSpec
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.store import Store
+
+
+def shown_frame(
+    store: Store, spark: SparkSession, spec: TableSpec, ticks: tuple[int, int]
+) -> DataFrame | None:
+    """The rows that a table has at each of the ticks from the first to the last, with the tick;
+    None where it has none.
+    """
+    first, last = ticks
+    frame = store.frame(spark, spec.name, 0 if spec.is_log else first, last)
+    if frame is None or not spec.is_log:
+        return frame
+    return snapshot_frame(frame, spec, first, last)
+
+
+def frame_as_of(store: Store, spark: SparkSession, spec: TableSpec, last: int) -> DataFrame | None:
+    """The rows that a table has as of a tick, a history those of all ticks; None: none."""
+    every = spec.kind is not Kind.E and not spec.is_log
+    return shown_frame(store, spark, spec, (0 if every else last, last))
 
 
 def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> DataFrame:

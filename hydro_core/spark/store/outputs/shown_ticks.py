@@ -34,14 +34,15 @@ def shown_at(
     most = store.rows_within(spec.name, begin, last) * (last - first + 1 if spec.is_log else 1)
     # A log has no order; what is of no type is not known to Spark.
     at_hand = most <= store.held_rows or spec.has_unknown or (spec.is_log and spec.ordered)
-    frame = None if at_hand else store.frame(session(), spec.name, begin, last)
-    if frame is None:
+    if at_hand:
         return ShownRows(store.rows(spec.name, first, last))
     from hydro_core.spark.store.delta.write import write_files
-    from hydro_core.spark.store.snapshot_frame import snapshot_frame
+    from hydro_core.spark.store.snapshot_frame import shown_frame
 
+    rows = shown_frame(store, session(), spec, ticks)
+    if rows is None:
+        return ShownRows(store.rows(spec.name, first, last))
     plain = replace(spec, form=Form.GROWTH)
-    rows = snapshot_frame(frame, spec, first, last) if spec.is_log else frame
     return shown_of(write_files(store.tables[spec.name], rows.select(*_names(plain)), ticks, plain))
 
 
