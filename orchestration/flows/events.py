@@ -67,6 +67,5 @@ def as_kept(found: EventsByTick) -> dict[str, Any]:
 
 
 def kept_events(commit: Commit | None, tick: int) -> Mapping[str, LateEvents]:
-    """What a commit has kept of a tick."""
     kept = {} if commit is None else commit.checks.get(KEPT, {})
     return {name: LateEvents(*one) for name, one in kept.get(str(tick), {}).items()}

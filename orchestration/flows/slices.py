@@ -154,7 +154,6 @@ class FlowSlices:
         return there is not None and there < read
 
     def window(self, tick: int) -> TickWindow:
-        """The window of a tick."""
         return self.flow.ticks.calendar.window(tick)
 
     @cached_property

@@ -82,7 +82,6 @@ class ToForget:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing is known to be there."""
         there = (*self.tables.values(), *(one.rows for one in self.landed.values()), self.replaced)
         return not (any(there) or self.begun or self.first is not None)
 
@@ -332,7 +331,6 @@ def _compute_again(
 
 
 def _changes_landings(found: ToForget, gone: Mapping[str, RemovedRows]) -> bool:
-    """Whether what has landed is not what was read."""
     deleted = any(one.rows for one in found.landed.values())
     return deleted or not all(one.is_nothing for one in gone.values())
 

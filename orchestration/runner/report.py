@@ -161,7 +161,6 @@ class TickReport:
 
 
 def asset_of(spec: TableSpec) -> str:
-    """The name of the asset that a table is."""
     return f"state/{spec.of}" if spec.role == "state" else spec.of
 
 
@@ -364,7 +363,6 @@ def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: TickWin
 
 
 def tables_of(pipeline: Pipeline) -> dict[str, str]:
-    """Where the table of each asset is."""
     return {asset_of(spec): str(pipeline.directory / spec.name) for spec in pipeline.tables}
 
 

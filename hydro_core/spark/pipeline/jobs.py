@@ -289,7 +289,6 @@ class _Range:
         return self.of.store.directory
 
     def job(self, first: int, last: int) -> Job:
-        """The range as a job."""
         return Job(
             self.plan,
             first,

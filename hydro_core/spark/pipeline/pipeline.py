@@ -141,7 +141,6 @@ class Pipeline:
         *,
         window: tuple[datetime, datetime] | None = None,
     ) -> Commit:
-        """Runs and commits one tick."""
         times = {} if window is None else {tick: window}
         return self.prepare(tick, tick, batches, times=times).commit()
 
@@ -292,7 +291,6 @@ class Pipeline:
     def output_frame(
         self, name: str, as_of: int | None = None, *, every: bool = False
     ) -> DataFrame:
-        """The same as a DataFrame."""
         spec = self._output(name)
         first, last = self._readable(spec, as_of, every=every)
         frame = self.store.frame(self.spark, spec.name, 0 if spec.is_log else first, last)

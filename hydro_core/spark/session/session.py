@@ -176,7 +176,6 @@ def _launched(
 
 
 def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dict[str, str]:
-    """The options of Spark that these settings stand for."""
     options = {
         "spark.master": settings.master,
         **_DELTA,
