@@ -10,8 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.spark.inputs.miscounted import refuse_unlike
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.standing import last_read_of, standing_counts
 
 
