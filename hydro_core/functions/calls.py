@@ -7,8 +7,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
-from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.library.registry import ALL_METHODS
+from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS
 from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hydro_core.functions.failing_constants import constant_value
-from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (

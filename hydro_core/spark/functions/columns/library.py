@@ -11,8 +11,7 @@ from typing import Any
 from hydro_core.functions.kinds import TIMEDELTA, ExprType
 from hydro_core.functions.library.entry import (
     Expression,
-    LibraryFunction,
-    Member,
+    Operation,
     Parameter,
 )
 from hydro_core.functions.library.registry import members_of
@@ -34,7 +33,7 @@ _TIMES_READ = 3
 """How often an expression reads what it is given, about."""
 
 
-def member_of(base: ColumnValue, name: str) -> Member | None:
+def member_of(base: ColumnValue, name: str) -> Operation | None:
     """The entry of a method or property, None where values of that type have none."""
     kind = kind_of(base)
     return None if kind is None or base.mixed else members_of(kind).get(name)
@@ -68,12 +67,12 @@ def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     return _computed(node.type, found, (subject, *of), may_fail=entry.may_fail)
 
 
-def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue:
+def call_of(scope: ColumnScope, entry: Operation, node: Op) -> ColumnValue:
     """`name(arguments)`, by the entry's expression."""
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
     plain = _known if entry.nulls == "strict" else _plain
-    given, of = _arguments(scope, entry.takes, node.name, node.args, plain)
+    given, of = _arguments(scope, entry.takes or (), node.name, node.args, plain)
     found = _found(entry.column, given, node.name)
     if entry.nulls == "strict":
         return _strict(scope, entry, node.type, found, of)
@@ -81,7 +80,7 @@ def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue
 
 
 def _strict(
-    scope: ColumnScope, entry: LibraryFunction, gives: ExprType, found: Any, of: list[ColumnValue]
+    scope: ColumnScope, entry: Operation, gives: ExprType, found: Any, of: list[ColumnValue]
 ) -> ColumnValue:
     """What a strict function gives: null where it is given one.
 

@@ -1,4 +1,4 @@
-"""The kinds of parts: attributes, subscripts, slices, and what an assignment unpacks."""
+"""The kinds of parts: columns, fields, subscripts, slices, and what an assignment unpacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.fields import field_in, position
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
@@ -21,80 +20,10 @@ from hydro_core.functions.kinds import (
     is_open,
     joined,
     number,
-    of_constant,
     part,
 )
-from hydro_core.functions.library.regex_types import group_kind
-from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.tree import Bind, Expr, Op, Param, Part
-from hydro_core.types.item import (
-    BINARY,
-    LONG,
-    STRING,
-    Array,
-    Row,
-    Tuple,
-)
-
-_OF_MODULES = {"math": "such as `math.sqrt(x)`", "re": 'such as `re.search(r"\\d+", x)`'}
-
-
-def part_of(base: ExprType, part: Part) -> ExprType:
-    """The kind of `base.step` or `base[step]`."""
-    if is_open(base):
-        return computed_of(base)
-    found = field_in(base, part)
-    if found is not None:
-        return found.type
-    if not part.by_name:
-        return index(base, of_constant(part.step), part.step, part.place)
-    if isinstance(base, Row):
-        return column(base, str(part.step), part.place)
-    place = position(part)
-    if isinstance(base, Tuple) and place is not None:
-        return field(base.fields, place, part.place)
-    return _property(base, str(part.step), part.place)
-
-
-def _property(base: ExprType, name: str, place: Place) -> ExprType:
-    known = members_of(base)
-    entry = known.get(name)
-    if entry is not None and entry.takes is None:
-        # what a property gives does not depend on its value
-        assert not callable(entry.gives)
-        return entry.gives
-    if entry is not None:
-        cure = f"call it: `.{name}()`"
-        raise TypeProblem(f"`{name}` is a method, where a value is meant", cure, place=place)
-    if isinstance(base, DictOf):
-        return ANY
-    properties = [name for name, entry in known.items() if entry.takes is None]
-    raise TypeProblem(f"{base} has no `{name}`", _near(name, properties), place=place)
-
-
-def is_method(base: ExprType, name: str) -> bool:
-    """Whether `base.name` is a method that is not called."""
-    entry = None if isinstance(base, Row) else members_of(base).get(name)
-    return entry is not None and entry.takes is not None
-
-
-def no_value(function: Bind) -> TypeProblem:
-    """What is wrong with a function that stands where a value is meant."""
-    name = _name_of(function)
-    shown = f"`{name}` is a function" if name else "there is a function"
-    cure = f"call it: `{name}(…)`" if name else "call it with its arguments, or write its result"
-    cure = _OF_MODULES.get(name or "", cure)
-    return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)
-
-
-def _name_of(function: Bind) -> str | None:
-    """The name of a function that is read as a call of it."""
-    given: tuple[Expr, ...] = tuple(map(Param, function.names))
-    match function.body:
-        case Op(name, args) if args == given or (name[:1] == "." and args[:1] == given):
-            return name
-        case _:
-            return None
+from hydro_core.functions.library.regex import group_kind
+from hydro_core.types.item import BINARY, LONG, STRING, Array, Row, Tuple
 
 
 def column(row: Row, name: str, place: Place) -> ExprType:
@@ -104,15 +33,16 @@ def column(row: Row, name: str, place: Place) -> ExprType:
         return found
     raise TypeProblem(
         f"there is no column `{name}`; the columns are {', '.join(row.names) or 'none'}",
-        _near(name, row.names),
+        near(name, row.names),
         place=place,
     )
 
 
-def _near(name: str, names: Iterable[str]) -> str | None:
+def near(name: str, names: Iterable[str]) -> str | None:
+    """The cure for a name that is not there, where another is like it."""
     folded = {n.lower(): n for n in names}
-    near = difflib.get_close_matches(name.lower(), folded, 1, 0.5)
-    return f"did you mean `{folded[near[0]]}`?" if near else None
+    found = difflib.get_close_matches(name.lower(), folded, 1, 0.5)
+    return f"did you mean `{folded[found[0]]}`?" if found else None
 
 
 def field(fields: tuple[Any, ...], position: int, place: Place) -> ExprType:
