@@ -34,8 +34,8 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
-from hydro_core.functions.library.arithmetic import merged
 from hydro_core.functions.library.entry import CallSite
+from hydro_core.functions.library.operator_types import merged, unpack
 from hydro_core.functions.library.registry import (
     is_method,
     members_of,
@@ -43,7 +43,6 @@ from hydro_core.functions.library.registry import (
     operation,
     part_of,
 )
-from hydro_core.functions.library.subscripts import unpack
 from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (

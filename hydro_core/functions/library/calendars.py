@@ -44,7 +44,6 @@ _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of a name of the tz database."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -21,7 +21,6 @@ from hydro_core.functions.kinds import (
     joined,
     part,
 )
-from hydro_core.functions.library.arithmetic import binary
 from hydro_core.functions.library.entry import (
     ANYTHING,
     MANY,
@@ -31,11 +30,12 @@ from hydro_core.functions.library.entry import (
     Members,
     Operation,
     method,
-    methods,
     optional,
     read,
     same,
+    several,
 )
+from hydro_core.functions.library.operator_types import binary
 from hydro_core.functions.library.operators import is_ordered
 from hydro_core.functions.tree import Bind, Expr, Make, Op, constant_of
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Row, Tuple
@@ -76,7 +76,6 @@ def _of_parts(gives: Callable[[ExprType], ExprType], least: int = 1) -> CallTypi
 
 
 def _array_of(element: ExprType) -> ExprType:
-    """An array of parts of the type."""
     return Array(part(element))
 
 
@@ -224,8 +223,8 @@ _FOUND: Members = {
     "index": method(LONG, ANYTHING, optional(WHOLE), optional(WHOLE)),
 }
 TUPLE_MEMBERS = _FOUND
-LIST_MEMBERS: Members = {**_FOUND, "copy": method(same)}
-RANGE_MEMBERS: Members = {**_FOUND, **dict(methods("start stop step", read(LONG)))}
+LIST_MEMBERS: Members = {**_FOUND, "copy": method(same, column=lambda _, found: found)}
+RANGE_MEMBERS: Members = {**_FOUND, **several("start stop step", read(LONG))}
 ROW_MEMBERS: Members = {
     "copy": method(same),
     "get": method(_got, ANYTHING, optional(ANYTHING)),
@@ -235,8 +234,8 @@ ROW_MEMBERS: Members = {
 }
 SET_MEMBERS: Members = {
     "copy": method(same),
-    **dict(methods("difference intersection", method(same, *_SETS))),
-    **dict(methods("isdisjoint issubset issuperset", method(BOOLEAN, MANY))),
+    **several("difference intersection", method(same, *_SETS)),
+    **several("isdisjoint issubset issuperset", method(BOOLEAN, MANY)),
     "symmetric_difference": method(_union, MANY),
     "union": method(_union, *_SETS),
 }

@@ -9,7 +9,7 @@ and the page of functions. Spark is not imported here: an expression is given Sp
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Literal, TypeVar
@@ -134,7 +134,6 @@ class Operation:
     """When it gives a truth value and does not fail; None where that is not known."""
 
     def result(self, site: CallSite) -> ExprType:
-        """The type of a call."""
         if self.defaults and site.keywords:
             raise self._not_these(site)
         if self.takes is not None:
@@ -165,9 +164,9 @@ def method(
     return Operation(gives, takes, column=column, may_fail=may_fail, cost=cost)
 
 
-def methods(names: str, entry: Operation) -> Iterable[tuple[str, Operation]]:
+def several(names: str, entry: Operation) -> Members:
     """Several of which nothing differs but the name."""
-    return ((name, entry) for name in names.split())
+    return dict.fromkeys(names.split(), entry)
 
 
 def read(gives: ExprType | CallTyping, column: Expression | None = None) -> Operation:
@@ -241,7 +240,6 @@ class Library(dict[str, Operation]):
 
 
 def optional(parameter: Parameter) -> Parameter:
-    """The parameter, which need not be given."""
     return replace(parameter, optional=True)
 
 

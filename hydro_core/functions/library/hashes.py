@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import zlib
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 from uuid import uuid5 as named_uuid
@@ -16,6 +17,7 @@ from hydro_core.functions.library.entry import (
     KNOWN_WHOLE,
     TEXT,
     Column,
+    Expression,
     Library,
     Parameter,
     optional,
@@ -48,28 +50,22 @@ def _base64(F: Any, content: Column) -> Column:
     return F.replace(F.base64(content.cast("binary")), F.lit("\r\n"), F.lit(""))
 
 
-@HASHES.strict(STRING, _CONTENT, column=lambda F, x: F.sha1(x), cost=costs.content)
-def sha1(content: str | bytes) -> str:
-    """The digest in hexadecimal digits, which is no secret's; of a text, that of its UTF-8."""
-    return hashlib.sha1(_bytes(content), usedforsecurity=False).hexdigest()
+def _digest(name: str, column: Expression, *, secret: bool) -> Callable[..., str | None]:
+    """The function of a digest, by its name."""
+
+    def digest(content: str | bytes) -> str:
+        return hashlib.new(name, _bytes(content), usedforsecurity=secret).hexdigest()
+
+    none = "" if secret else ", which is no secret's"
+    digest.__doc__ = f"The digest in hexadecimal digits{none}; of a text, that of its UTF-8."
+    digest.__name__ = digest.__qualname__ = name
+    return HASHES.strict(STRING, _CONTENT, column=column, cost=costs.content)(digest)
 
 
-@HASHES.strict(STRING, _CONTENT, column=lambda F, x: F.sha2(x, 256), cost=costs.content)
-def sha256(content: str | bytes) -> str:
-    """The digest in hexadecimal digits; of a text, that of its UTF-8."""
-    return hashlib.sha256(_bytes(content)).hexdigest()
-
-
-@HASHES.strict(STRING, _CONTENT, column=lambda F, x: F.sha2(x, 512), cost=costs.content)
-def sha512(content: str | bytes) -> str:
-    """The digest in hexadecimal digits; of a text, that of its UTF-8."""
-    return hashlib.sha512(_bytes(content)).hexdigest()
-
-
-@HASHES.strict(STRING, _CONTENT, column=lambda F, x: F.md5(x), cost=costs.content)
-def md5(content: str | bytes) -> str:
-    """The digest in hexadecimal digits, which is no secret's; of a text, that of its UTF-8."""
-    return hashlib.md5(_bytes(content), usedforsecurity=False).hexdigest()
+sha1 = _digest("sha1", lambda F, x: F.sha1(x), secret=False)
+sha256 = _digest("sha256", lambda F, x: F.sha2(x, 256), secret=True)
+sha512 = _digest("sha512", lambda F, x: F.sha2(x, 512), secret=True)
+md5 = _digest("md5", lambda F, x: F.md5(x), secret=False)
 
 
 @HASHES.strict(LONG, _CONTENT, column=lambda F, x: F.crc32(x), cost=costs.content)

@@ -9,13 +9,7 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.kinds import ExprType, as_item, is_open
 from hydro_core.functions.library import costs
-from hydro_core.functions.library.entry import (
-    ANYTHING,
-    KNOWN_TEXT,
-    TEXT,
-    CallSite,
-    Library,
-)
+from hydro_core.functions.library.entry import ANYTHING, KNOWN_TEXT, TEXT, CallSite, Library
 from hydro_core.types import json as items
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple

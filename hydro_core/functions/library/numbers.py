@@ -25,11 +25,11 @@ from hydro_core.functions.library.entry import (
     Operation,
     Parameter,
     method,
-    methods,
     no_call,
     optional,
     read,
     same,
+    several,
 )
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import BINARY, BOOLEAN, DOUBLE, LONG, STRING, Decimal
@@ -168,8 +168,8 @@ INT_MEMBERS: Members = {
     "bit_count": method(LONG, column=_ones),
     "bit_length": method(LONG, column=_bits),
     "to_bytes": method(BINARY, optional(WHOLE), optional(TEXT), cost=_bytes_cost),
-    **dict(methods("denominator imag", read(LONG))),
-    **dict(methods("numerator real", read(LONG, lambda _, number: number))),
+    **several("denominator imag", read(LONG)),
+    **several("numerator real", read(LONG, lambda _, number: number)),
 }
 FLOAT_MEMBERS: Members = {
     "hex": method(STRING),
@@ -180,8 +180,9 @@ FLOAT_MEMBERS: Members = {
 DECIMAL_MEMBERS: Members = {
     "adjusted": method(LONG),
     "compare": method(_WIDE, _DECIMAL, _IN_CONTEXT),
-    **dict(methods("copy_abs copy_negate", method(same))),
-    **dict(methods("is_nan is_signed", method(BOOLEAN))),
+    "copy_abs": method(same, column=lambda F, number: F.abs(number)),
+    "copy_negate": method(same),
+    **several("is_nan is_signed", method(BOOLEAN)),
     "is_zero": method(BOOLEAN, column=lambda _, number: number == 0),
     "normalize": method(same, _IN_CONTEXT),
     "quantize": method(_quantized, _DECIMAL, _IN_CONTEXT, _IN_CONTEXT),

@@ -20,7 +20,6 @@ from hydro_core.functions.kinds import (
     joined,
     number,
 )
-from hydro_core.functions.library.arithmetic import MOMENTS, TEXTS, binary, no_such
 from hydro_core.functions.library.entry import (
     CallSite,
     CallTyping,
@@ -29,7 +28,15 @@ from hydro_core.functions.library.entry import (
     Operation,
     TotalityRule,
 )
-from hydro_core.functions.library.subscripts import index, sliced, unpack
+from hydro_core.functions.library.operator_types import (
+    MOMENTS,
+    TEXTS,
+    binary,
+    index,
+    no_such,
+    sliced,
+    unpack,
+)
 from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
 from hydro_core.functions.tree import SLICES, Const, Expr, Make, Op, constant_of
 from hydro_core.types.item import (
@@ -51,7 +58,6 @@ _EQUALITIES = ("==", "!=", "is", "is not")
 
 
 def _unary(site: CallSite) -> ExprType:
-    """The kind of `-operand` and its like."""
     (operand,) = site.args
     if is_open(operand):
         return computed_of(operand)
@@ -108,7 +114,6 @@ def is_ordered(left: ExprType, right: ExprType) -> bool:
 
 
 def _comparison(site: CallSite) -> ExprType:
-    """The kind of `a < b <= c`."""
     for op, (left, right) in zip(site.name.split(","), pairwise(site.args), strict=True):
         _compare(op, left, right, site)
     return BOOLEAN
@@ -213,7 +218,6 @@ def cut_at(name: str) -> Callable[..., Any]:
 
 
 def joined_texts(*texts: str) -> str:
-    """The text of an f-string."""
     return "".join(texts)
 
 

@@ -29,9 +29,9 @@ from hydro_core.functions.library.data import DATA
 from hydro_core.functions.library.entry import MODULES, Members, Operation
 from hydro_core.functions.library.hashes import HASHES
 from hydro_core.functions.library.json_texts import JSON
+from hydro_core.functions.library.operator_types import column, field, index, near
 from hydro_core.functions.library.operators import CHAIN, OPERATORS
 from hydro_core.functions.library.parsing import PARSING
-from hydro_core.functions.library.subscripts import column, field, index, near
 from hydro_core.functions.library.text_patterns import TextMatch
 from hydro_core.functions.library.windows import WINDOWS
 from hydro_core.functions.library.wording import WORDING

@@ -55,7 +55,6 @@ class TextMatch:
         return self._characters(self.place(which)[1])
 
     def span(self, which: int | str = 0) -> tuple[int, int]:
-        """Where a group begins and ends."""
         return self.start(which), self.end(which)
 
     def place(self, which: int | str = 0) -> TextSpan:
@@ -75,14 +74,11 @@ class TextMatch:
 
 @dataclass(frozen=True, slots=True)
 class TextPattern:
-    """A pattern that is compiled."""
-
     regexp: Any
     names: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[str | None, ...]:
-        """The names of the groups, None of those that have none."""
         named = {index: name for name, index in self.names.items()}
         return tuple(named.get(i + 1) for i in range(self.regexp.groups))
 

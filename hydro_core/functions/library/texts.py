@@ -30,8 +30,8 @@ from hydro_core.functions.library.entry import (
     Operation,
     Parameter,
     method,
-    methods,
     optional,
+    several,
 )
 from hydro_core.types.item import BINARY, BOOLEAN, LONG, STRING, Array, Tuple
 
@@ -297,9 +297,9 @@ TEXT_MEMBERS: Members = {
     "zfill": _filled(column=_zero_filled),
 }
 BYTES_MEMBERS: Members = {
-    **dict(methods("count find index", method(LONG, _BYTES, *_FROM_TO))),
+    **several("count find index", method(LONG, _BYTES, *_FROM_TO)),
     "decode": method(STRING, optional(TEXT), optional(TEXT), cost=costs.shown),
-    **dict(methods("endswith startswith", method(BOOLEAN, ANYTHING, *_FROM_TO))),
+    **several("endswith startswith", method(BOOLEAN, ANYTHING, *_FROM_TO)),
     "hex": method(
         *(STRING, optional(ANYTHING), optional(WHOLE)),
         column=lambda F, found: F.lower(F.hex(found)),

@@ -30,15 +30,7 @@ from hydro_core.functions.library.entry import (
     optional,
     read,
 )
-from hydro_core.types.item import (
-    DATE,
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Tuple,
-)
+from hydro_core.types.item import DATE, DOUBLE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, Tuple
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -61,7 +53,6 @@ _DIRECTIVES = {
 
 
 def strptime(text: str, form: str) -> datetime:
-    """`datetime.strptime`."""
     # Python's own imports on its first call, which it does where it is called from: here, where a
     # program's function has no import to lend.
     try:
@@ -131,7 +122,6 @@ def formatted(F: Any, moment: Column, form: str) -> Column | None:
 
 
 def microseconds(F: Any, moment: Column) -> Column:
-    """Since 1970."""
     return F.unix_micros(moment.cast("timestamp"))
 
 

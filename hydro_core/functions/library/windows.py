@@ -14,13 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.kinds import NULL, TIMEDELTA, ExprType, computed_of, is_open, part
-from hydro_core.functions.library.calendars import (
-    TIME,
-    add_months,
-    check_zone,
-    from_zone,
-    to_zone,
-)
+from hydro_core.functions.library.calendars import TIME, add_months, check_zone, from_zone, to_zone
 from hydro_core.functions.library.entry import (
     KNOWN_TEXT,
     CallSite,
@@ -56,7 +50,6 @@ class Length:
 
     @property
     def is_of_days(self) -> bool:
-        """Whether it is made of whole days."""
         return bool(self.months) or not self.fixed % timedelta(days=1)
 
     @property
@@ -79,7 +72,6 @@ class Length:
             return True
 
     def after(self, start: datetime, times: int = 1) -> datetime:
-        """The time so many lengths later."""
         if not self.months:
             return start + self.fixed * times
         later = add_months(start, self.months * times)

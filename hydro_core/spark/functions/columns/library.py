@@ -9,11 +9,7 @@ from operator import or_
 from typing import Any
 
 from hydro_core.functions.kinds import TIMEDELTA, ExprType
-from hydro_core.functions.library.entry import (
-    Expression,
-    Operation,
-    Parameter,
-)
+from hydro_core.functions.library.entry import Expression, Operation, Parameter
 from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Expr, Op
 from hydro_core.spark.frames.dry import F
@@ -47,7 +43,6 @@ def kind_of(value: ColumnValue) -> ExprType | None:
 
 
 def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
-    """`base.name`, of a value that is no tuple or row."""
     entry = member_of(base, name)
     if entry is None or entry.takes is not None or entry.column is None:
         raise NotCompilable(f"`.{name}` of {base.type}")
@@ -56,7 +51,6 @@ def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue
 
 
 def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
-    """`base.name(arguments)`, by the entry's expression."""
     name = node.name[1:]
     entry = member_of(base, name)
     if entry is None or entry.column is None or node.keywords:
@@ -68,7 +62,6 @@ def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
 
 
 def call_of(scope: ColumnScope, entry: Operation, node: Op) -> ColumnValue:
-    """`name(arguments)`, by the entry's expression."""
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
     plain = _known if entry.nulls == "strict" else _plain
