@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from hydro_core.functions.bind import arguments_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.made import ResultUse, made_fields
-from hydro_core.functions.normal import NormalForm
 from hydro_core.functions.tracer import Tracer
 from hydro_core.functions.traces import (
     NEVER,
@@ -30,6 +29,7 @@ from hydro_core.functions.traces import (
     Value,
     computed,
 )
+from hydro_core.functions.tree import Expr
 from hydro_core.types.item import FieldPath, ItemType, at, leaves
 
 
@@ -43,7 +43,7 @@ class FieldMap:
 
     equal: Mapping[FieldPath, Fields]
     computed: Mapping[FieldPath, Fields]
-    made: Mapping[FieldPath, NormalForm] = field(default_factory=dict)
+    made: Mapping[FieldPath, Expr] = field(default_factory=dict)
     """Of computed fields: the expression of the inputs' fields that they are, where it is known."""
     padded: Mapping[FieldPath, Fields] = field(default_factory=dict)
     """Of computed fields: those of the inputs whose very value they are where they are not null."""

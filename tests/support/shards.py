@@ -21,6 +21,7 @@ from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Op
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
@@ -49,8 +50,9 @@ def value_of(term: KeyTerm, item: Any) -> Any:
     """The value of a term of an item; where a function fails, a value of its own."""
     if isinstance(term, At):
         return _at(item, term.path)
-    if term[0] == UNKNOWN:
-        return [term[1], *(value_of(part, item) for part in term[2:])]
+    if isinstance(term, Op) and term.name == UNKNOWN:
+        known_by, *fields = term.args
+        return [repr(known_by), *(value_of(field, item) for field in fields)]
     *path, step = as_path(term)
     try:
         return eval(step[1:], {"_": _at(item, path)})
