@@ -12,7 +12,7 @@ from hydro_core.ticks.calendar import TickWindow
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
 
 KEPT = "events"
 """Where the ledger keeps it, among what it keeps for checks."""

@@ -37,8 +37,9 @@ from hydro_core.spark.pipeline.tables import (
     state_tables,
 )
 from hydro_core.spark.session.session import shared_session
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import RESTORE, Commit, Ledger, state_error
+from hydro_core.spark.store.ledger.ledger import RESTORE, Ledger, state_error
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame

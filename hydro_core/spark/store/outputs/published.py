@@ -62,7 +62,7 @@ from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
 
 PUBLISHED = "tables"
 """The directory, within a pipeline's, of the outputs as tables."""
