@@ -14,8 +14,8 @@ from typing import Literal
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import ARGUMENT, normal_tree
-from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
+from hydro_core.functions.normal import normal_tree, path_of
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Spread
 from hydro_core.types.item import FieldPath, ItemType
 
 ResultUse = Literal["item", "optional", "elements"]
@@ -35,6 +35,7 @@ def made_fields(
     >>> from hydro_core.types.ddl import parse_ddl
     >>> f = read_function(ast.parse("lambda k, v: (k % 2, v)", mode="eval").body, {})
     >>> made = made_fields(f, (parse_ddl("(long, string)"),))
+    >>> from hydro_core.functions.tree import Part
     >>> made == {("0",): Op("%", (Part(argument(0), 0), Const(2)))}
     True
     """
@@ -88,7 +89,7 @@ def _parts(tree: Expr, path: FieldPath) -> Iterator[tuple[FieldPath, Expr]]:
 
 def _is_told(tree: Expr) -> bool:
     """Whether it is one expression of fields, and not a field itself or a constant."""
-    if isinstance(tree, Param) or (isinstance(tree, Part) and not tree.by_name):
+    if path_of(tree) is not None:
         return False
     found = list(islice(nodes(tree), _MOST + 1))
     looks = any(isinstance(node, Param) for node in found)
@@ -98,8 +99,8 @@ def _is_told(tree: Expr) -> bool:
 def _has_text(node: Expr) -> bool:
     """Whether it may stand by itself: it has no variable, and a text of its own."""
     match node:
-        case Param(name):
-            return name.startswith(f"{ARGUMENT} ")
+        case Param():
+            return path_of(node) is not None
         case Op(name):
             return name[:1] not in ("(", "?")
         case Make(parts=parts):

@@ -44,11 +44,23 @@ def argument(number: int) -> Param:
     return Param(f"{ARGUMENT} {number}")
 
 
-def normal_tree(fn: Fn, arguments: Sequence[ItemType]) -> Expr | None:
+def path_of(tree: Expr) -> tuple[int | str, ...] | None:
+    """The way to the field of an argument that an expression in normal form is, if it is one."""
+    match tree:
+        case Param(name) if name.startswith(f"{ARGUMENT} "):
+            return ()
+        case Part(base, step, by_name=False):
+            around = path_of(base)
+            return None if around is None else (*around, step)
+        case _:
+            return None
+
+
+def normal_tree(fn: Fn, arguments: Sequence[ItemType], *, partly: bool = False) -> Expr | None:
     """The normal form of a function that is applied to arguments of these types.
 
     A function of more parameters gets the fields of the last argument. None if it cannot be read
-    whole.
+    whole; `partly`: what cannot be is an operation in it.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
@@ -59,7 +71,7 @@ def normal_tree(fn: Fn, arguments: Sequence[ItemType]) -> Expr | None:
     >>> normal_tree(one, pair) == normal_tree(other, pair) == Part(argument(0), 0)
     True
     """
-    if fn.tree is None:
+    if fn.tree is None or not (partly or is_complete(fn.tree)):
         return None
     return _normal(SameTree(fn.tree), fn.params, arguments_of(fn, arguments))
 
@@ -68,7 +80,7 @@ def normal_tree(fn: Fn, arguments: Sequence[ItemType]) -> Expr | None:
 def _normal(
     of: SameTree, params: tuple[str, ...], arguments: tuple[BoundParameter, ...] | None
 ) -> Expr | None:
-    if arguments is None or not is_complete(of.tree):
+    if arguments is None:
         return None
     types = tuple(ANY if a.type == NULL else known(part(a.type)) for a in arguments)
     try:

@@ -14,9 +14,9 @@ from itertools import islice, product
 from typing import Any
 
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import ARGUMENT
+from hydro_core.functions.normal import path_of
 from hydro_core.functions.stored_form import StoredText
-from hydro_core.functions.tree import Const, Expr, Make, Op, Param, Part
+from hydro_core.functions.tree import Const, Expr, Make, Op, Param
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,
@@ -153,23 +153,13 @@ def whole(item: ItemType, path: FieldPath = ()) -> KeyTerm:
 
 def of_tree(tree: Expr, item: ItemType) -> KeyTerm | None:
     """The term of an expression of the item in normal form; None where it says too little."""
-    path = _path(tree)
-    if path is not None:
+    steps = path_of(tree)
+    if steps is not None:
+        path = tuple(map(str, steps))
         return None if at(item, path) is None else whole(item, path)
     parts = [of_tree(part, item) for part in children(tree)]
     known = [part for part in parts if part is not None]
     return with_children(tree, known) if len(known) == len(parts) else None
-
-
-def _path(tree: Expr) -> FieldPath | None:
-    match tree:
-        case Param(name) if name.startswith(f"{ARGUMENT} "):
-            return ()
-        case Part(base, step, by_name=False):
-            around = _path(base)
-            return None if around is None else (*around, str(step))
-        case _:
-            return None
 
 
 def keeps_value(a: ItemType | None, b: ItemType | None) -> bool:
