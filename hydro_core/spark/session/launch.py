@@ -8,6 +8,7 @@ the error message.
 from __future__ import annotations
 
 import atexit
+import locale
 import os
 import shutil
 import signal
@@ -33,6 +34,11 @@ _REPORTED_BYTES = 4000
 
 # One arena per thread, glibc's habit, costs a JVM of some fifty threads hundreds of MiB.
 _ARENAS = "2"
+
+# A JVM takes the names of files by its locale: without UTF-8 (`LC_ALL=C`) it finds no `größe.csv`.
+_UTF_8_NAMES = (
+    {} if locale.nl_langinfo(locale.CODESET).upper() == "UTF-8" else {"LC_ALL": "C.UTF-8"}
+)
 
 # Spark starts a first small JVM that only composes the command line of the real one.
 _COMPOSER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -157,6 +163,7 @@ def _environment(java_home: Path) -> Iterator[None]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
         "MALLOC_ARENA_MAX": _ARENAS,
+        **_UTF_8_NAMES,
     }
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
