@@ -49,7 +49,7 @@ def forget(options: Asked) -> int:
     if not console.agreed():
         return _REFUSED
     began = time.monotonic()
-    commit = forget_rows(runner, found, console.say)
+    commit = forget_rows(runner, found, console.say, project.current().flows)
     if commit is not None:
         record_deployed(flow, runner)
     console.say(f"{flow.name}: forgotten in {time.monotonic() - began:.1f} s")

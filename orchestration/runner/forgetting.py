@@ -9,7 +9,7 @@ after it. The landed rows go first: whatever ends the process in between, runnin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from hydro_core.storage.remote import DataPlace, Remote
 
 from ..flows.late_arrivals import noticed
 from ..flows.looking import LandingReads, look
+from .handing_over import deletions_of, hand_over
 from .ranges import Log
 from .without_rows import reads_of, refuse_others_gone, unread_by, without_rows
 
@@ -72,6 +73,8 @@ class ToForget:
     """The first tick to be computed again; None: none is."""
     done: int = 0
     """So many ticks are committed."""
+    untold: Mapping[str, str] = field(default_factory=dict)
+    """The flows that are read, by input, of which nobody can tell any more what had been read."""
     begun: bool = False
     """Whether it was begun before, and has not ended."""
 
@@ -108,23 +111,33 @@ def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForge
     reading = look(runner, flow, to_tell=True)
     gone = _gone(runner, flow, landed, reading.seen, begun or {})
     keyed = _keyed(runner, flow, landed, gone)
-    done, unfinished = runner.next_tick(flow), begun is not None
     pipeline = runner.pipeline(flow)
+    found = ToForget(
+        flow,
+        landed,
+        keyed,
+        gone=gone,
+        done=runner.next_tick(flow),
+        begun=begun is not None,
+        untold=_untold(runner, flow, landed, gone),
+    )
     if keyed.obstacles:
         first = _first(landed, reading.seen, gone)
-        first = None if first is None else first_again(pipeline, first)
-        return ToForget(flow, landed, keyed, gone=gone, first=first, done=done, begun=unfinished)
+        return replace(found, first=None if first is None else first_again(pipeline, first))
     tables, replaced = rows_there(pipeline, keyed), rows_before(pipeline, keyed)
     gone = _taken_for_theirs(landed, tables, gone)
-    return ToForget(flow, landed, keyed, tables, replaced, gone, done=done, begun=unfinished)
+    return replace(found, tables=tables, replaced=replaced, gone=gone)
 
 
 def refuse_files(found: ToForget) -> None:
-    """Refuses while landed files have the rows, or outputs of other flows.
+    """Refuses while landed files have the rows, or outputs of other flows; and where rows would be
+    taken for read that nobody has read.
 
     Raises:
         DataError: which files they are, or which flow is first (code `input`).
     """
+    if found.untold:
+        raise _cannot_be_told(found)
     lines, cures = [], []
     for name, one in found.landed.items():
         if one.by_flow and one.rows:
@@ -139,8 +152,17 @@ def refuse_files(found: ToForget) -> None:
         raise DataError.of("input", message, help=cure)
 
 
-def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
+def forget(
+    runner: TickRunner, found: ToForget, log: Log, others: Sequence[FlowAsset] = ()
+) -> int | None:
     """Forgets the rows, and gives the number of the commit that did; None: no tick is committed.
+
+    Args:
+        runner: whose pipelines.
+        found: what there is of the rows.
+        log: told of what is computed.
+        others: the flows of the project: those of them that read the outputs or the landings of
+            this one, whose history goes, are told what they have read.
 
     Raises:
         HydroError: a check fails on what is computed again, or another writer is at work; then the
@@ -165,10 +187,10 @@ def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
     ):
         if found.first is not None:
             refuse_others_gone(runner, flow, found.first, found.gone)
-        before = _begin(runner, found)
+        before, after = _begin(runner, found), {}
         for name, one in found.landed.items():
             if one.rows and name in before:
-                one.theirs.delete()
+                after[name] = one.theirs.delete()
         pipeline.step("landings")
         reading = look(runner, flow)
         gone = _gone(runner, flow, found.landed, reading.seen, before)
@@ -177,6 +199,8 @@ def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
             _take_out(runner, found, reading.seen, gone)
         else:
             _compute_again(runner, found, reading, gone, log)
+        _hand_over(runner, found, {name: (at, after.get(name)) for name, at in before.items()}, others)
+        pipeline.step("handed over")
         _erase(runner, found, before)
         (directory / _BEGUN).unlink(missing_ok=True)
     last = runner.deployments.ledger(flow).last
@@ -211,8 +235,13 @@ def _keyed(
     values = {one.theirs.value for one in landed.values()}
     if len(values) > 1:
         return TheirRows(obstacles=("the inputs have different values",))
+    reads = reads_of(runner, flow)
     restated = [
-        one.by_flow for n, one in landed.items() if one.by_flow and n in gone and gone[n].files
+        one.by_flow
+        for n, one in landed.items()
+        if one.by_flow
+        and n in gone
+        and (gone[n].files or (reads[n].is_forgotten_anew and not gone[n].is_nothing))
     ]
     if restated:
         return TheirRows(obstacles=tuple(f"`{name}` has restated its outputs" for name in restated))
@@ -244,6 +273,21 @@ def _gone(
                 known = None
         found[name] = gone_since(seen[name], reads[name], runner.directory(flow), known)
     return found
+
+
+def _untold(
+    runner: TickRunner,
+    flow: FlowAsset,
+    landed: Mapping[str, TheirLanding],
+    gone: Mapping[str, RemovedRows],
+) -> Mapping[str, str]:
+    """The flows that are read which have computed ticks again, where what had been read is gone."""
+    reads = reads_of(runner, flow)
+    return {
+        name: landed[name].by_flow
+        for name, one in gone.items()
+        if landed[name].by_flow and one.files and reads[name].forgotten is None
+    }
 
 
 def _taken_for_theirs(
@@ -335,6 +379,37 @@ def _changes_landings(found: ToForget, gone: Mapping[str, RemovedRows]) -> bool:
     """Whether what has landed is not what was read."""
     deleted = any(one.rows for one in found.landed.values())
     return deleted or not all(one.is_nothing for one in gone.values())
+
+
+def _hand_over(
+    runner: TickRunner,
+    found: ToForget,
+    landings: Mapping[str, tuple[int, int | None]],
+    others: Sequence[FlowAsset],
+) -> None:
+    """Tells who reads the same of tables whose history goes, by their versions before and after."""
+    from hydro_core.spark.inputs.arrivals.handed_over import Deletion
+
+    tables = dict(deletions_of(runner, found.flow, is_by_key=found.is_by_key))
+    for name, (before, after) in landings.items():
+        source = found.landed[name].theirs.source
+        now = source.scan().fileset.version or 0 if after is None else after
+        tables.setdefault(str(source.file.place), []).append(Deletion(before, now))
+    hand_over(runner, tables, found.flow, others)
+
+
+def _cannot_be_told(found: ToForget) -> DataError:
+    """Of a flow that is read only what it gives now is known."""
+    flow, gone = found.flow, [found.gone[name] for name in found.untold]
+    first = flow.ticks.calendar.window(min(one.first or 0 for one in gone)).key
+    listed = ", ".join(f"`{name}`, which `{of}` gives" for name, of in found.untold.items())
+    return DataError.of(
+        "input",
+        f"what committed ticks have read of {listed}, is not there any more, and what came since "
+        "cannot be told from it",
+        help=f"`hydrotick correct {flow.name} --from {first}` computes these ticks again from what "
+        "is there now; then run this again. Nothing was changed",
+    )
 
 
 def _erase(runner: TickRunner, found: ToForget, before: Mapping[str, int]) -> None:

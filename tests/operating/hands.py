@@ -241,7 +241,8 @@ class Hands:
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
             values = dict.fromkeys(flow.inputs, (KEY, value))
-            forget(runner, to_forget(runner, flow, values), lambda _: None)
+            flows = [self.asset(one) for one in self.declared]
+            forget(runner, to_forget(runner, flow, values), lambda _: None, flows)
 
         return self._guarded(name, run, kill)
 
