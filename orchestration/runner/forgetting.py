@@ -8,130 +8,35 @@ after it. The landed rows go first: whatever ends the process in between, runnin
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.storage.places import write_whole
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.late_arrivals import noticed
 from ..flows.looking import LandingReads, look
+from .forget_notes import NamedRows, note_begun, note_ended, note_named, versions_begun
 from .handing_over import deletions_of, hand_over
 from .ranges import Log
+from .to_forget import ToForget, gone_of, taken_for_theirs
 from .without_rows import reads_of, refuse_others_gone, unread_by, without_rows
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
-    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
-    from hydro_core.spark.pipeline.forgetting import TheirRows
 
     from .runner import TickRunner
 
-_BEGUN = "_forget.json"
-"""The file, in a pipeline's directory, that says that a deletion has begun, and has not ended."""
 
-WhoseRows = Mapping[str, tuple[str, Any]]
-"""Of inputs the column that tells whose a row is, and the value there."""
-
-
-@dataclass(frozen=True, slots=True)
-class TheirLanding:
-    """What an input's landing has of the rows."""
-
-    theirs: RowsOfValue
-    files: Mapping[DataPlace, int]
-    is_delta: bool
-    by_flow: str = ""
-    """The flow whose output it is."""
-
-    @property
-    def rows(self) -> int:
-        return sum(self.files.values())
-
-
-@dataclass(frozen=True, slots=True)
-class ToForget:
-    """What there is of the rows, and which way it goes."""
-
-    flow: FlowAsset
-    landed: Mapping[str, TheirLanding]
-    keyed: TheirRows
-    tables: Mapping[str, int] = field(default_factory=dict)
-    """How many rows each table has of it, where that can be told."""
-    replaced: int = 0
-    """How many are in files that the tables held before, where that can be told."""
-    gone: Mapping[str, RemovedRows] = field(default_factory=dict)
-    """What has gone from landings since they were read last."""
-    first: int | None = None
-    """The first tick to be computed again; None: none is."""
-    done: int = 0
-    """So many ticks are committed."""
-    untold: Mapping[str, str] = field(default_factory=dict)
-    """The flows that are read, by input, of which nobody can tell any more what had been read."""
-    begun: bool = False
-    """Whether it was begun before, and has not ended."""
-
-    @property
-    def is_by_key(self) -> bool:
-        """Whether the rows are taken out of the tables as they are."""
-        return not self.keyed.obstacles
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether nothing is known to be there."""
-        there = (*self.tables.values(), *(one.rows for one in self.landed.values()), self.replaced)
-        return not (any(there) or self.begun or self.first is not None)
-
-    def says_gone(self, name: str) -> str:
-        """The ticks that have lost rows of an input, in words."""
-        return noticed(self.flow.ticks.calendar, {}, self.gone[name].changes).says_changed
-
-
-def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForget:
-    """What a flow has of the rows that have some values; nothing is changed.
-
-    Raises:
-        HydroError: a landing or a table cannot be read.
-    """
-    from hydro_core.spark.pipeline.forgetting import TheirRows, rows_before, rows_there
-    from hydro_core.spark.pipeline.start_rework import first_again
-
-    with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
-        landed = _landed(runner, flow, values)
-    begun = _begun(runner, flow)
-    if not runner.next_tick(flow):
-        return ToForget(flow, landed, TheirRows(), begun=begun is not None)
-    reading = look(runner, flow, to_tell=True)
-    gone = _gone(runner, flow, landed, reading.seen, begun or {})
-    keyed = _keyed(runner, flow, landed, gone)
-    pipeline = runner.pipeline(flow)
-    found = ToForget(
-        flow,
-        landed,
-        keyed,
-        gone=gone,
-        done=runner.next_tick(flow),
-        begun=begun is not None,
-        untold=_untold(runner, flow, landed, gone),
-    )
-    if keyed.obstacles:
-        first = _first(landed, reading.seen, gone)
-        return replace(found, first=None if first is None else first_again(pipeline, first))
-    tables, replaced = rows_there(pipeline, keyed), rows_before(pipeline, keyed)
-    gone = _taken_for_theirs(landed, tables, gone)
-    return replace(found, tables=tables, replaced=replaced, gone=gone)
-
-
-def refuse_files(found: ToForget) -> None:
+def refuse_files(runner: TickRunner, found: ToForget) -> None:
     """Refuses while landed files have the rows, or outputs of other flows; and where rows would be
     taken for read that nobody has read.
+
+    The rows of files that it names are known from then on, and so are those of them that go.
 
     Raises:
         DataError: which files they are, or which flow is first (code `input`).
@@ -147,6 +52,7 @@ def refuse_files(found: ToForget) -> None:
             lines += [f"  {name}: {rows:,} row(s) in {file}" for file, rows in one.files.items()]
             cures.append("take the rows out of the files")
     if lines:
+        _note_files(runner, found)
         message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
         cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
         raise DataError.of("input", message, help=cure)
@@ -169,12 +75,15 @@ def forget(
             tables are as they were.
     """
     flow = found.flow
-    refuse_files(found)
+    refuse_files(runner, found)
     pipeline = runner.pipeline(flow)
     if not runner.next_tick(flow):
-        for one in found.landed.values():
+        for name, one in found.landed.items():
             if one.rows and one.is_delta:
-                one.theirs.erase_history(one.theirs.delete())
+                before = one.theirs.source.scan().fileset.version or 0
+                after = one.theirs.delete()
+                _hand_over(runner, found, {name: (before, after)}, others)
+                one.theirs.erase_history(after)
         if runner.directory(flow).exists():
             with pipeline.lock.at_work("a deletion of rows"):
                 # A tick that was killed may have left rows in tables that no commit names.
@@ -187,150 +96,45 @@ def forget(
     ):
         if found.first is not None:
             refuse_others_gone(runner, flow, found.first, found.gone)
-        before, after = _begin(runner, found), {}
+        before, deleted = _begin(runner, found), {}
         for name, one in found.landed.items():
             if one.rows and name in before:
-                after[name] = one.theirs.delete()
+                deleted[name] = one.theirs.delete()
         pipeline.step("landings")
         reading = look(runner, flow)
-        gone = _gone(runner, flow, found.landed, reading.seen, before)
+        gone = gone_of(runner, flow, found.landed, reading.seen, before)
         if found.is_by_key:
-            gone = _taken_for_theirs(found.landed, found.tables, gone)
+            gone = taken_for_theirs(runner, found, gone)
             _take_out(runner, found, reading.seen, gone)
         else:
             _compute_again(runner, found, reading, gone, log)
-        _hand_over(runner, found, {name: (at, after.get(name)) for name, at in before.items()}, others)
+        versions = {name: (at, deleted.get(name)) for name, at in before.items()}
+        _hand_over(runner, found, versions, others)
         pipeline.step("handed over")
         _erase(runner, found, before)
-        (directory / _BEGUN).unlink(missing_ok=True)
+        note_ended(directory)
     last = runner.deployments.ledger(flow).last
     return None if last is None else last.sequence
 
 
-def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[str, TheirLanding]:
-    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
-
-    sources = runner.landings(flow).sources
-    found = {}
-    for name, (column, value) in values.items():
-        source, where = sources[name], flow.inputs[name]
-        theirs = RowsOfValue(source, column, value)
-        scan = source.scan() if source.is_there else None
-        files = {} if scan is None else theirs.files(scan)
-        here = not isinstance(source.file.place, Remote)
-        is_delta = here and scan is not None and scan.fileset.version is not None
-        by_flow = where.flow if isinstance(where, FlowOutput) else ""
-        found[name] = TheirLanding(theirs, files, is_delta, by_flow)
-    return found
-
-
-def _keyed(
-    runner: TickRunner,
-    flow: FlowAsset,
-    landed: Mapping[str, TheirLanding],
-    gone: Mapping[str, RemovedRows],
-) -> TheirRows:
-    from hydro_core.spark.pipeline.forgetting import TheirRows, by_key
-
-    values = {one.theirs.value for one in landed.values()}
-    if len(values) > 1:
-        return TheirRows(obstacles=("the inputs have different values",))
-    reads = reads_of(runner, flow)
-    restated = [
-        one.by_flow
-        for n, one in landed.items()
-        if one.by_flow
-        and n in gone
-        and (gone[n].files or (reads[n].is_forgotten_anew and not gone[n].is_nothing))
-    ]
-    if restated:
-        return TheirRows(obstacles=tuple(f"`{name}` has restated its outputs" for name in restated))
-    keys = {name: (one.theirs.column,) for name, one in landed.items()}
-    return by_key(runner.pipeline(flow), keys, values.pop())
-
-
-def _gone(
-    runner: TickRunner,
-    flow: FlowAsset,
-    landed: Mapping[str, TheirLanding],
-    seen: Mapping[str, LandingView],
-    before: Mapping[str, int],
-) -> Mapping[str, RemovedRows]:
-    """What has gone from the landings of the inputs since they were read last."""
-    from hydro_core.spark.inputs.arrivals.removed_rows import gone_since
-
-    reads, found = reads_of(runner, flow), {}
-    for name, one in landed.items():
-        if name not in reads or name not in seen:
-            continue
-        known = None
-        if one.is_delta and not one.by_flow:
-            version = before.get(name, seen[name].now.version or 0)
-            try:
-                known = one.theirs.hashed(version, seen[name].until)
-            except DataError:
-                # Its history went before this was ended, and then the ledger has the landing.
-                known = None
-        found[name] = gone_since(seen[name], reads[name], runner.directory(flow), known)
-    return found
-
-
-def _untold(
-    runner: TickRunner,
-    flow: FlowAsset,
-    landed: Mapping[str, TheirLanding],
-    gone: Mapping[str, RemovedRows],
-) -> Mapping[str, str]:
-    """The flows that are read which have computed ticks again, where what had been read is gone."""
-    reads = reads_of(runner, flow)
-    return {
-        name: landed[name].by_flow
-        for name, one in gone.items()
-        if landed[name].by_flow and one.files and reads[name].forgotten is None
-    }
-
-
-def _taken_for_theirs(
-    landed: Mapping[str, TheirLanding], tables: Mapping[str, int], gone: Mapping[str, RemovedRows]
-) -> Mapping[str, RemovedRows]:
-    """What has gone from landings, as far as it can be theirs: of files it is not known whose rows
-    went, and where the tables have none of theirs it was somebody else's.
-    """
-    if any(tables.values()):
-        return gone
-    return {n: one for n, one in gone.items() if landed[n].is_delta and not landed[n].by_flow}
-
-
-def _first(
-    landed: Mapping[str, TheirLanding],
-    seen: Mapping[str, LandingView],
-    gone: Mapping[str, RemovedRows],
-) -> int | None:
-    """The first committed tick that has read one of the rows."""
-    firsts = [one.first for one in gone.values() if one.first is not None]
-    for name, one in landed.items():
-        if one.rows and one.is_delta and name in seen and seen[name].until:
-            firsts += one.theirs.read_by(seen[name])
-    return min(firsts, default=None)
-
-
-def _begun(runner: TickRunner, flow: FlowAsset) -> Mapping[str, int] | None:
-    """The versions of the landings before a deletion that has not ended; None: there is none."""
-    try:
-        known: Mapping[str, int] = json.loads((runner.directory(flow) / _BEGUN).read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    return known
+def _note_files(runner: TickRunner, found: ToForget) -> None:
+    directory = runner.directory(found.flow)
+    named = {}
+    for name, one in found.landed.items():
+        if found.done and one.rows and not (one.is_delta or one.by_flow):
+            rows = one.theirs.hashed(None, found.done)
+            named[name] = NamedRows(one.theirs.source.read_as, Counter(rows.hashes.tolist()))
+    if named:
+        note_named(directory, named)
 
 
 def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
     """Notes that it has begun; gives the versions of the Delta tables that land, before it."""
     deltas = {n: one for n, one in found.landed.items() if one.is_delta and not one.by_flow}
     before = {name: one.theirs.source.scan().fileset.version or 0 for name, one in deltas.items()}
-    begun = _begun(runner, found.flow) or {}
+    begun = versions_begun(runner.directory(found.flow)) or {}
     before |= {name: version for name, version in begun.items() if name in deltas}
-    place = runner.directory(found.flow) / _BEGUN
-    write_whole(place, json.dumps(before))
+    note_begun(runner.directory(found.flow), before)
     return before
 
 

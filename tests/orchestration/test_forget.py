@@ -19,8 +19,9 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.forgetting import by_key
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.quality.facts import measure
-from hydrotick.runner.forgetting import forget, to_forget
+from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner
+from hydrotick.runner.to_forget import to_forget
 from tests.orchestration.forgetting import (
     BY_KEY,
     IN_ALL,
