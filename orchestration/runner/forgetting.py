@@ -80,10 +80,10 @@ def forget(
     if not runner.next_tick(flow):
         for name, one in found.landed.items():
             if one.rows and one.is_delta:
-                before = one.theirs.source.scan().fileset.version or 0
-                after = one.theirs.delete()
-                _hand_over(runner, found, {name: (before, after)}, others)
-                one.theirs.erase_history(after)
+                at = one.theirs.source.scan().fileset.version or 0
+                version = one.theirs.delete()
+                _hand_over(runner, found, {name: (at, version)}, others)
+                one.theirs.erase_history(version)
         if runner.directory(flow).exists():
             with pipeline.lock.at_work("a deletion of rows"):
                 # A tick that was killed may have left rows in tables that no commit names.
@@ -96,13 +96,13 @@ def forget(
     ):
         if found.first is not None:
             refuse_others_gone(runner, flow, found.first, found.gone)
-        before, deleted = _begin(runner, found), {}
+        before, deleted = _begin(runner, found), dict[str, int]()
         for name, one in found.landed.items():
             if one.rows and name in before:
                 deleted[name] = one.theirs.delete()
         pipeline.step("landings")
-        reading = look(runner, flow)
-        gone = gone_of(runner, flow, found.landed, reading.seen, before)
+        reading, were = _seen(runner, found, before, deleted)
+        gone = gone_of(runner, flow, found.landed, reading.seen, before, were)
         if found.is_by_key:
             gone = taken_for_theirs(runner, found, gone)
             _take_out(runner, found, reading.seen, gone)
@@ -115,6 +115,28 @@ def forget(
         note_ended(directory)
     last = runner.deployments.ledger(flow).last
     return None if last is None else last.sequence
+
+
+def _seen(
+    runner: TickRunner, found: ToForget, before: Mapping[str, int], after: Mapping[str, int]
+) -> tuple[LandingReads, Mapping[str, LandingView]]:
+    """The landings as they are now; and those of which rows were deleted as they were before."""
+    from hydro_core.spark.inputs.arrivals.handed_over import Deleted, seen_by_way_of
+
+    flow, directory = found.flow, runner.directory(found.flow)
+    reading, reads, were = look(runner, flow), reads_of(runner, flow), {}
+    seen = dict(reading.seen)
+    for name, version in before.items():
+        one = seen.get(name)
+        if name in reads and one and (reads[name].version or 0) <= version < (one.now.version or 0):
+            rows = found.landed[name].theirs.hashed(version, one.until)
+            last = after.get(name)
+            # Its two commits, and none of somebody else between them.
+            at = Deleted(version, last if last == version + 2 else None, rows)
+            were[name], seen[name] = seen_by_way_of(
+                one.source, reads[name], one.until, directory, at
+            )
+    return replace(reading, seen=seen), were
 
 
 def _note_files(runner: TickRunner, found: ToForget) -> None:

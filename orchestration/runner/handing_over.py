@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hydro_core.project.flow_asset import FlowAsset
@@ -31,7 +32,7 @@ def deletions_of(runner: TickRunner, flow: FlowAsset, *, is_by_key: bool) -> Del
 
     directory, commits = runner.directory(flow), runner.deployments.ledger(flow).commits(since=-1)
     found: dict[str, list[Deletion]] = {}
-    for before, after in zip(commits, commits[1:], strict=False):
+    for before, after in pairwise(commits):
         for name in after.versions if FORGOTTEN in after.checks and after.ticks else ():
             if name in before.versions:
                 versions = before.versions[name], after.versions[name]

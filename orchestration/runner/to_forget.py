@@ -1,9 +1,10 @@
-"""What a flow has of the rows that have a value: landed, in its tables, gone since they were read."""
+"""What a flow has of the rows that have a value: landed, in tables, gone since they were read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,15 +168,26 @@ def gone_of(
     landed: Mapping[str, TheirLanding],
     seen: Mapping[str, LandingView],
     before: Mapping[str, int],
+    were: Mapping[str, LandingView] = MappingProxyType({}),
 ) -> Mapping[str, RemovedRows]:
-    """What has gone from the landings of the inputs since they were read last."""
+    """What has gone from the landings of the inputs since they were read last.
+
+    Args:
+        runner: whose pipeline.
+        flow: the flow.
+        landed: what landings have of theirs.
+        seen: the landings as they are now.
+        before: of Delta tables the versions before theirs were deleted, if they are by now.
+        were: these tables as they were then, if they were looked at so.
+    """
     from hydro_core.spark.inputs.arrivals.removed_rows import gone_since
 
     reads, found = reads_of(runner, flow), {}
     for name, one in landed.items():
         if name in reads and name in seen:
             known = known_rows(runner, flow, one, seen[name], before.get(name))
-            found[name] = gone_since(seen[name], reads[name], runner.directory(flow), known)
+            of = [one.off for n, one in were.items() if n == name]
+            found[name] = gone_since(seen[name], reads[name], runner.directory(flow), known, *of)
     return found
 
 
@@ -227,8 +239,8 @@ def _untold(
 def taken_for_theirs(
     runner: TickRunner, found: ToForget, gone: Mapping[str, RemovedRows]
 ) -> Mapping[str, RemovedRows]:
-    """What has gone from landings, as far as it can be theirs: where nobody has told whose rows went,
-    and the tables have none of theirs, it was somebody else's.
+    """What has gone from landings, as far as it can be theirs: where nobody has told whose rows it
+    was, and the tables have none of theirs, it was somebody else's.
     """
     if any(found.tables.values()):
         return gone

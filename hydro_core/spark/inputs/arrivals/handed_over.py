@@ -16,8 +16,10 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     Deviations,
     saved_deviations,
 )
+from hydro_core.spark.inputs.arrivals.judged import Judge, LandingChanges
 from hydro_core.spark.inputs.arrivals.landing_diff import KnownLanding, LandingDiff
 from hydro_core.spark.inputs.arrivals.landing_view import LandingView, seen
+from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.removed_rows import still_accepted
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -32,6 +34,17 @@ class Deletion:
     after: int
     is_anew: bool = False
     """Whether it was computed again without them, so that others may have changed, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Rows of committed ticks that were deleted: the version before it, and the one after it; None:
+    there may be more between the two.
+    """
+
+    before: int
+    after: int | None
+    rows: Hashed
 
 
 def handed_over(
@@ -77,6 +90,31 @@ def handed_over(
         is_forgotten_anew=read.is_forgotten_anew or any(one.is_anew for one in later),
         **still_accepted(view, read, directory, view.off),
     )
+
+
+def seen_by_way_of(
+    source: LandingSource, read: InputRead, until: int, directory: DataPlace, deleted: Deleted
+) -> tuple[LandingView, LandingView]:
+    """A Delta table as it was before rows were deleted, and as it is now: what was late or gone by
+    then is told apart from what went so.
+
+    Args:
+        source: the table.
+        read: what was read of it.
+        until: the first tick that is not committed.
+        directory: the pipeline's.
+        deleted: the rows.
+    """
+    accepted = saved_deviations(directory, read.accepted_deviations)
+    before = seen(source, read, until, directory, _at(source, deleted.before))
+    by_then = before
+    if deleted.after is not None:
+        scan = source.scan(Snapshot("", deleted.after))
+        off = before.off.put_off(until, accepted)
+        found = Judge(source, scan, until).judged(LandingChanges(gone=deleted.rows), off)
+        by_then = replace(before, scan=scan, now=source.snapshot(scan), arrivals=found)
+    now = source.snapshot(source.scan()).version
+    return before, by_then if now is None else _moved(by_then, now, accepted)
 
 
 def _at(source: LandingSource, version: int) -> Snapshot:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hydro_core.spark.inputs.arrivals.deviations import (
+    NO_DEVIATIONS,
     NONE_OFF,
     Deviations,
     OffFile,
@@ -75,7 +76,11 @@ class RemovedRows:
 
 
 def gone_since(
-    seen: LandingView, read: InputRead, directory: DataPlace, theirs: Hashed | None
+    seen: LandingView,
+    read: InputRead,
+    directory: DataPlace,
+    theirs: Hashed | None,
+    before: Deviations = NO_DEVIATIONS,
 ) -> RemovedRows:
     """What has gone since an input was read last, or somebody accepted what had.
 
@@ -84,12 +89,13 @@ def gone_since(
         read: what was read of it.
         directory: the pipeline's.
         theirs: the rows that are to be forgotten, if they are known; else it is all.
+        before: what differed when nothing of theirs had gone, if that is known.
     """
     known = saved_deviations(directory, read.accepted_deviations or read.deviations)
     listed = saved_deviations(directory, read.forgotten)
     rows, there = seen.off.gone, seen.off.elsewhere
     open_files = (f for f in seen.off.files if f.state != "late" and not f.accepted)
-    files = [file for file in open_files if file not in known.files]
+    files = [file for file in open_files if file not in (*known.files, *before.files)]
     if theirs is not None:
         hashes = np.concatenate([theirs.hashes, listed.gone.hashes])
         rows = rows.where(~unmatched(rows.hashes, hashes))
