@@ -33,7 +33,6 @@ NO_HASHES: Mapping[NodeId, str] = MappingProxyType({})
 
 
 def program_hashes(typed: Typed) -> Mapping[NodeId, str]:
-    """The semantic hash of every node of a program."""
     typed = without_conditions(typed)
     return hashes(typed, components(predecessors(typed.graph)))
 

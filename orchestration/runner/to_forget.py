@@ -76,7 +76,6 @@ class ToForget:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing is known to be there."""
         there = (*self.tables.values(), *(one.rows for one in self.landed.values()), self.replaced)
         return not (any(there) or self.begun or self.first is not None)
 

@@ -53,7 +53,6 @@ HOLE = At(("(hole)",))
 
 @lru_cache(maxsize=1 << 14)
 def fields_of(term: KeyTerm) -> frozenset[FieldPath]:
-    """The fields that a term looks at."""
     if isinstance(term, At):
         return frozenset([term.path])
     return frozenset().union(*(fields_of(part) for part in term if isinstance(part, tuple)))
@@ -170,5 +169,4 @@ def is_computable(term: KeyTerm, item: ItemType) -> bool:
 
 
 def leaf_paths(item: ItemType) -> tuple[FieldPath, ...]:
-    """The leaves of a type."""
     return tuple(path for path, _ in leaves(item))

@@ -56,7 +56,7 @@ OTHER_WORDS: Words = {
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
     "spark/store/outputs/shown_rows.py": {"tick": "a column of outputs"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
-    "spark/session/classes.py": {"delta": "Spark's name of a format"},
+    "spark/session/training.py": {"delta": "Spark's name of a format"},
     "spark/session/jars.py": {"delta": "Spark's name of a format"},
     "spark/session/ready.py": {"delta": "Spark's name of a format"},
     "spark/session/failures.py": {"tick": "what a message tells"},

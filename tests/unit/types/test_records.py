@@ -18,8 +18,8 @@ from hydro_core.artifact.deployment import Costs, Sharding, Validated
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 from hydro_core.spark.inputs.arrivals.deviations import OffFile
+from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
-from hydro_core.spark.store.ledger.ledger import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.record_columns import as_row, as_rows, columns_of
 from hydro_core.types.records import as_record, hints_of, of_record
 from hydrotick.copies.note import CopyNote
