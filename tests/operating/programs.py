@@ -159,8 +159,8 @@ IN_ALL = "in all"
 """The name of one whose rows are not those of one key."""
 ALL_FEEDS: Mapping[str, str] = {
     **FEEDS,
-    IN_ALL: _SOURCES
-    + 'a -> persist() -> aggregate(v=sum("v")) -> delta() -> map(lambda r: {"k": "x", "v": r.v}) -> o\n',
+    IN_ALL: _SOURCES + 'a -> persist() -> aggregate(v=sum("v")) -> delta()'
+    ' -> map(lambda r: {"k": "x", "v": r.v}) -> o\n',
 }
 
 Values = tuple[Any, ...]
