@@ -72,7 +72,6 @@ def _has_condition(node: Node) -> bool:
 
 
 def _without_condition(typed: Typed, node: Node, taken: set[NodeId]) -> Iterator[Node]:
-    """The nodes that stand for a node."""
     left, right = (
         (typed.types[end].item for end in node.inputs) if _has_condition(node) else (OPEN, OPEN)
     )

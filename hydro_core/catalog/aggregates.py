@@ -130,7 +130,6 @@ class AggregateSpec:
 
 
 def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
-    """The type of an aggregate over rows of this type."""
     spec = AGGREGATES[aggregate.function]
     types = tuple(argument_type(argument, row) for argument in aggregate.arguments)
     try:

@@ -54,7 +54,6 @@ class Form(Enum):
 
     @staticmethod
     def of_stored(name: str) -> Form:
-        """The form that has a name in what is stored."""
         return _STORED[name]
 
     def serves(self, wanted: Form) -> bool:

@@ -93,7 +93,6 @@ def _overlaid(args: Args, types: Types) -> ItemType:
 
 
 def _first_rows(args: Args, types: Types) -> ItemType:
-    """The item."""
     _check(args["by"], "by", types)
     _check(args["order"], "order", types)
     return types[0]

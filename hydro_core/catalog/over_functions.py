@@ -79,7 +79,6 @@ class OverCall:
     """The type of what the rows are ordered by, where that is one column or function."""
 
     def argument(self, name: str) -> Any:
-        """An argument by its name."""
         return argument(self.function, name)
 
 

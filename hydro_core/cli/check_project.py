@@ -11,6 +11,7 @@ from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import DiscoveredFlows, found_in, project_root
 from hydro_core.project.program import program_of
+from hydro_core.project.reads import columns_wrong
 
 
 def check_project(style: str) -> int:
@@ -24,6 +25,15 @@ def check_project(style: str) -> int:
             programs[flow.name] = program_of(flow)
         except HydroError as error:
             wrong[flow.name] = error
+    outputs = {
+        name: {output: stream.item for output, stream in program.typed.outputs.items()}
+        for name, program in programs.items()
+    }
+    for flow in found.flows:
+        if flow.name in programs:
+            problem = columns_wrong(flow, programs[flow.name].typed.schemas, outputs)
+            if problem is not None:
+                wrong[flow.name] = problem
     names = sorted({*programs, *wrong})
     if style == "json":
         output.print_json({"flows": [_told(name, programs, wrong) for name in names]})

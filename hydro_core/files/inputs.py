@@ -179,7 +179,6 @@ class FileRow:
 def refuse_early(
     file: InputFile, place: FileRow, value: int | datetime, start: datetime | None
 ) -> NoReturn:
-    """Refuses a row that is of no tick."""
     row = f"`{place.file.name}`: row {place.row}"
     if start is None or isinstance(value, int):
         refuse(file, f"{row} is of tick {value}", "ticks are numbered from 0")

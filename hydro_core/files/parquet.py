@@ -79,7 +79,6 @@ def in_pieces(
 
 
 def delta_rows(table: DeltaTable) -> Dataset:
-    """The rows of a Delta table."""
     from pyarrow.dataset import ParquetReadOptions
 
     options = ParquetReadOptions(dictionary_columns=None, coerce_int96_timestamp_unit=_UNIT)

@@ -82,7 +82,6 @@ class Scan:
 
     @property
     def tells_ticks(self) -> bool:
-        """Whether casts tell the ticks."""
         column = self.file.column
         return column is None or numbers_ticks((self.fileset.types or {})[column])
 

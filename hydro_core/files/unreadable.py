@@ -76,7 +76,6 @@ def is_utf8(line: str) -> bool:
 
 
 def refuse_not_utf8(file: DataPlace, line: int) -> NoReturn:
-    """Refuses a file for a line that is not UTF-8."""
     begin = _begin(file)
     _refuse_other_kind(file, begin)
     cure = NOT_UTF8.replace("LATIN1", "UTF-16") if begin[:2] in _SIXTEEN else NOT_UTF8

@@ -34,7 +34,6 @@ class Draft:
 def build(
     drafts: Sequence[Draft], name: str = "flow", warnings: Iterable[Diagnostic] = ()
 ) -> Graph:
-    """The graph of the drafts."""
     ids = _ids(drafts)
     nodes = (
         Node(

@@ -26,7 +26,6 @@ def to_terms(graph: Graph) -> Mapping[NodeId, Term]:
 
 
 def to_term(graph: Graph, root: Endpoint) -> Term:
-    """The term of one stream."""
     reads = _reads(graph, root)
     groups = components({str(e): [str(r) for r in rs] for e, rs in reads.items()})
     ends = {str(e): e for e in reads}

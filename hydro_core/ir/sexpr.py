@@ -26,8 +26,6 @@ BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What is not a list."""
-
     text: str
 
     def __str__(self) -> str:
@@ -142,7 +140,6 @@ def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
 
 
 def to_tree(term: Term, names: Mapping[Fn, str]) -> SExpr:
-    """The term as a tree of atoms."""
     around: list[tuple[SExpr, ...]] = []
     while isinstance(term, LetTerm | LetRec):
         around.append((Atom(_KEYWORDS[type(term)]), *_bound(term, names)))

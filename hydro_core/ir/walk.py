@@ -14,7 +14,6 @@ Successors = Mapping[NodeId, list[NodeId]]
 
 
 def same_tick(port: Port) -> bool:
-    """Whether what enters at the port is of this tick."""
     return port.barrier is not Barrier.TICK
 
 

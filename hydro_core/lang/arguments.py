@@ -40,8 +40,6 @@ class StreamArgument:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of one call."""
-
     bound: Bound[ast.expr]
     streams: tuple[StreamArgument, ...]
 

@@ -67,7 +67,6 @@ def _item(name: str, value: Any, written: Any) -> Any:
 
 
 def items_argument(name: str, value: Any, written: Any) -> tuple[Any, ...]:
-    """The items of a list of items."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
         raise _wrong(name, "a list of items", value, written)
     return tuple(_item(name, item, written) for item in value)

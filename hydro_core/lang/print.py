@@ -299,7 +299,6 @@ def is_name(text: str) -> bool:
 
 
 def schema_text(item: ItemType) -> str:
-    """A schema in quotes."""
     return quoted(to_ddl(item))
 
 

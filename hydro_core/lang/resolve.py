@@ -281,7 +281,6 @@ def _no_output(discarded: Diagnostic) -> Diagnostic:
 
 
 def _in_order(drafts: list[Draft]) -> list[Draft]:
-    """The drafts in the order of the text."""
     order = sorted(range(len(drafts)), key=lambda number: beginning(drafts[number].span))
     new = {old: position for position, old in enumerate(order)}
     for draft in drafts:

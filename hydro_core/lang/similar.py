@@ -19,7 +19,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 
 
 def no_such_input(name: str, known: Iterable[str]) -> ProgramError:
-    """The error that a program has no input of that name."""
     there = list(known)
     cure = did_you_mean(name, there) or f"the inputs are {', '.join(there) or 'none'}"
     return ProgramError.of("input", f"`{name}` is not an input", help=cure)

@@ -30,7 +30,6 @@ class Source:
         return line, offset - self._starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a line and column."""
         return self._starts[line - 1] + column - 1
 
     def line(self, number: int) -> str:

@@ -164,7 +164,6 @@ os.register_at_fork(
 
 
 def _is_at(path: Path, file: int) -> bool:
-    """Whether the open file is the one at the path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file))
     except FileNotFoundError:

@@ -13,12 +13,10 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """The name of this process."""
     return process_named(os.getpid())
 
 
 def process_named(number: int) -> str:
-    """The name of the process that has a number on this host."""
     return f"{socket.gethostname()}:{_number_and_start(number)}"
 
 

@@ -82,7 +82,6 @@ class _Building:
     todo: list[tuple[ClassId, Form]] = field(default_factory=list)
 
     def cls(self, stream: ClassId, form: Form) -> ClassId:
-        """The class of a stream in a form."""
         if form is Form.VALUES:
             return stream
         if (stream, form) not in self.ids:

@@ -99,7 +99,6 @@ class _Builder:
         return self.typed.types[endpoint].order
 
     def as_sort(self, name: str, order: Order, wanted: Sort) -> str:
-        """The stream as one of the wanted sort."""
         if sort_of(order) is wanted:
             return name
         bag = f"bag {name}"

@@ -205,7 +205,6 @@ class Replay:
 
 
 def inputs_in(space: Space, plan: Plan) -> Callable[[ClassId], Sequence[ClassId]]:
-    """What a plan makes a class of."""
     return lambda cls: space.nodes[plan.choice[cls]].inputs
 
 

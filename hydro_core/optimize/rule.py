@@ -120,7 +120,6 @@ class Rule:
         return f"{self.lhs} => {self.rhs}{conditions}"
 
     def patterns(self) -> Iterator[Pattern]:
-        """Every pattern of the rule."""
         yield from self._needed()
         if not isinstance(self.rhs, Fact):
             yield self.rhs
@@ -191,7 +190,6 @@ def parse_condition(text: str, shapes: Mapping[str, Shape]) -> Equal | Fact:
 
 
 def shapes_in(pattern: Pattern) -> Iterator[str]:
-    """The names of the shapes in a pattern."""
     if isinstance(pattern, Pat):
         yield pattern.shape
         for child in pattern.inputs:

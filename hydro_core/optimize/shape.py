@@ -106,7 +106,6 @@ class Shape:
 
     @property
     def is_bags(self) -> bool:
-        """Whether all streams at the shape are bags."""
         return self.output is Sort.BAG and Sort.SEQUENCE not in self.inputs
 
 
@@ -152,7 +151,6 @@ def sort_of(order: Order) -> Sort:
 
 
 def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
-    """The shape of a node whose inputs and output have these orders."""
     spec = node.spec
     sorts = tuple(
         Sort.SEQUENCE

@@ -68,7 +68,6 @@ class CycleShape:
         )
 
     def is_inside(self, stream: Endpoint) -> bool:
-        """Whether the stream is made in the cycle."""
         return stream.node in self.members
 
     def inside(self, node: Node) -> list[Endpoint]:
@@ -127,6 +126,5 @@ def _gives_rows_of_the_tick(plan: TickPlan, node: Node) -> bool:
 
 
 def cycles_within_ticks(plan: TickPlan) -> tuple[Component, ...]:
-    """The components that are a fixpoint in a tick."""
     parts = (part for c in plan.components for part in (c.parts or (c,)))
     return tuple(part for part in parts if part.how == "fixpoint")

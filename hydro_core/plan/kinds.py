@@ -143,7 +143,6 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
 
 
 def _of_results(node: Node, kind: MaybeKind, in_order: bool) -> MaybeKind:
-    """The kind of results of the items of this kind."""
     if kind is None:
         return None if node.spec.zero else Kind.E
     return Kind.E if in_order or kind is Kind.E else Kind.G

@@ -62,8 +62,6 @@ from hydro_core.types.item import ItemType, at, leaves
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a stream."""
-
     found: Lookups = frozenset()
     """Those that lookups find."""
     new: bool = False

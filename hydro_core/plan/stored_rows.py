@@ -269,7 +269,6 @@ def _is_zero(fn: Fn) -> bool:
 
 
 def has_some(fields: KnownFields) -> bool:
-    """Whether a field is known."""
     return any(field is not None for field in fields)
 
 

@@ -120,5 +120,4 @@ class TickPlan:
         return Form.GROWTH if self.kinds[stream] is Kind.H else Form.VALUES
 
     def slot(self, slot_id: str) -> StateSlot:
-        """The slot of this id."""
         return next(slot for slot in self.slots if slot.id == slot_id)

@@ -50,8 +50,6 @@ class ChangedState:
 
 @dataclass(frozen=True, slots=True)
 class ChangedOutput:
-    """What becomes of an output."""
-
     change: OutputChange
     columns: tuple[str, ...] = ()
     """The columns that are added, or that go; also of one that is changed beside that."""
@@ -171,7 +169,6 @@ class Difference:
 
     @cached_property
     def made_by(self) -> Bootstrap:
-        """What makes them."""
         return bootstrap(self.after.plan, self.wanted, self.leaves)
 
     @property

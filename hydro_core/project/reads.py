@@ -8,6 +8,11 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.ticks.feed import Feed
+from hydro_core.types.columns import declared_columns
+from hydro_core.types.item import UNKNOWN, ItemType
+
+_OF_TABLES = frozenset({"tick", "position", "copies"})
+"""Columns that the tables of outputs have beside those of their items."""
 
 
 def reads_wrong(
@@ -81,6 +86,35 @@ def no_such_output(flow: FlowAsset, name: str, outputs: Collection[str]) -> Prog
     cure = did_you_mean(read.output, outputs) or f"there are {there}"
     says = f"the flow `{read.flow}` has no output `{read.output}`"
     return ProgramError(_problem(flow, name, (says, cure)))
+
+
+def columns_wrong(
+    flow: FlowAsset, inputs: Mapping[str, ItemType], outputs: Mapping[str, Mapping[str, ItemType]]
+) -> ProgramError | None:
+    """What is wrong with the columns that a program reads of other flows' programs; None: nothing.
+
+    Args:
+        flow: reads outputs of other flows.
+        inputs: the types of its program's inputs.
+        outputs: by the names of other flows, the types of their programs' outputs.
+    """
+    problems: list[Diagnostic] = []
+    for name, read in flow.reads.items():
+        there = outputs.get(read.flow)
+        if there is None:
+            continue
+        if read.output not in there:
+            return no_such_output(flow, name, there)
+        given = declared_columns(there[read.output])
+        wanted = declared_columns(inputs.get(name, UNKNOWN))
+        if given is not None and wanted is not None:
+            listed = ", ".join(f"`{column}`" for column in given)
+            problems += [
+                _problem(flow, name, (f"{read} has no column `{column}`", f"it has {listed}"))
+                for column in wanted
+                if column not in given and column not in _OF_TABLES
+            ]
+    return ProgramError(*problems) if problems else None
 
 
 def takes_back(flow: FlowAsset, name: str) -> ProgramError:

@@ -153,7 +153,6 @@ class _Streams:
         return node.id not in self.started or any(self._news[node.id])
 
     def take_news(self, node: Node) -> list[Multiset]:
-        """What is new at each input."""
         news, self._news[node.id] = self._news[node.id], [Multiset() for _ in node.inputs]
         return news
 

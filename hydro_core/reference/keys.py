@@ -89,5 +89,4 @@ def compared_as(a: ItemType, b: ItemType) -> ItemType:
 
 
 def columns_of(item: ItemType) -> tuple[Field, ...]:
-    """The columns of a row type."""
     return item.fields if isinstance(item, Row) else ()

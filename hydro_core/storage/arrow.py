@@ -84,7 +84,6 @@ def opened(place: DataPlace) -> Any:
 
 
 def opened_in_store(place: Remote) -> pa.NativeFile:
-    """The bytes of a file in a store."""
     file = _WithEnd(place)
     _IN_USE.add(file)
     return pa.PythonFile(file, mode="r")

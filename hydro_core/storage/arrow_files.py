@@ -20,23 +20,18 @@ class ArrowFiles(FileSystemHandler):
         self._files, self._opened = files, opened
 
     def get_type_name(self) -> str:
-        """What it is called."""
         return "hydrotick"
 
     def normalize_path(self, path: str) -> str:
-        """A name as it is."""
         return path
 
     def get_file_info(self, paths: str | list[str]) -> Any:
-        """What is known of files."""
         return [self._info(path) for path in ([paths] if isinstance(paths, str) else paths)]
 
     def open_input_file(self, path: str) -> pa.NativeFile:
-        """A file to read in."""
         return self._opened(self._files[path])
 
     def open_input_stream(self, path: str) -> pa.NativeFile:
-        """The same."""
         return self.open_input_file(path)
 
     def _info(self, path: str) -> FileInfo:

@@ -55,7 +55,6 @@ def s3_credentials(settings: StorageSettings) -> Provider | None:
 
 
 def no_credentials(what: str) -> InfrastructureError:
-    """The error of who has no credentials."""
     return InfrastructureError.of("config", what, help=CURE)
 
 

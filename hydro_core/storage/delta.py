@@ -137,7 +137,6 @@ def entry_of(place: DataPlace, version: int) -> DataPlace:
 
 
 def is_table(place: DataPlace) -> bool:
-    """Whether there is anything at the place of a table."""
     if not isinstance(place, Remote):
         return place.exists()
     # To look for a folder is to list it; a log that is long has been summed up.

@@ -29,8 +29,6 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseNote:
-    """What a lease says."""
-
     number: int
     """Who takes it has a greater one than all who had it before."""
     owner: str
@@ -63,8 +61,6 @@ def _decoded(text: bytes) -> LeaseNote:
 
 @dataclass(frozen=True, slots=True)
 class HeldLease:
-    """A lease that was taken."""
-
     note: LeaseNote
     etag: str
 

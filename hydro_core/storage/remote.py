@@ -121,7 +121,6 @@ class Remote:
         return self.is_dir() or self.is_file()
 
     def is_file(self) -> bool:
-        """Whether there is a file."""
         return bool(self.key) and self.store.exists(self.key)
 
     def is_dir(self) -> bool:
@@ -168,11 +167,9 @@ class Remote:
         self.store.delete([self.key])
 
     def read_bytes(self) -> bytes:
-        """All of the file."""
         return self.store.read(self.key)
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """The same as text."""
         return self.read_bytes().decode(encoding)
 
     def open(self, mode: Literal["rb"] = "rb") -> Any:
@@ -191,11 +188,9 @@ class RemoteFile(io.RawIOBase):
         self._size, self._at = place.stat().st_size, 0
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -205,7 +200,6 @@ class RemoteFile(io.RawIOBase):
         return self._at
 
     def tell(self) -> int:
-        """Where it is."""
         return self._at
 
     def size(self) -> int:
@@ -231,7 +225,6 @@ DataPlace = Path | Remote
 
 
 def name_below(file: DataPlace, base: DataPlace) -> str:
-    """The name of a file below a folder."""
     match file, base:
         case (Remote(), Remote()):
             return str(file.relative_to(base))

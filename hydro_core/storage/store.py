@@ -24,8 +24,6 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as a store lists it."""
-
     name: str
     size: int
     written: int
@@ -74,7 +72,6 @@ class FileStore:
                 raise
 
     def exists(self, name: str) -> bool:
-        """Whether a file is there."""
         return self.look(name) is not None
 
     def read(self, name: str) -> bytes:
@@ -165,7 +162,6 @@ class FileStore:
             self._obstore.delete(self._ask, list(names))
 
     def delete_below(self, folder: str) -> None:
-        """Removes all files below a folder."""
         self.delete([file.name for file in self.list(folder)])
 
     def _told(self, name: str, doing: str) -> Any:

@@ -48,7 +48,6 @@ class WantedRows:
 
     @property
     def is_all(self) -> bool:
-        """Whether all rows of those ticks are."""
         return not all(self.alternatives)
 
     def among(self, rows: Mapping[int, Sequence[Any]]) -> Mapping[int, list[Any]]:

@@ -62,7 +62,6 @@ def to_arrow(items: Sequence[Any], item: ItemType) -> pa.Array[Any]:
 
 
 def from_arrow(array: pa.Array[Any] | pa.ChunkedArray[Any], item: ItemType) -> list[Any]:
-    """The items of an Arrow array."""
     if isinstance(array, pa.ChunkedArray):
         return [x for chunk in array.chunks for x in from_arrow(chunk, item)]
     match item:

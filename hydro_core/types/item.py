@@ -166,7 +166,6 @@ class Row:
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:
-        """The columns by their names."""
         return dict(zip(self.names, self.fields, strict=True))
 
     @cached_property
@@ -217,7 +216,6 @@ BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ = (
 
 
 def is_integer(item: ItemType) -> bool:
-    """Whether the item is an integer of some width."""
     return isinstance(item, Scalar) and item.name in INTEGERS
 
 

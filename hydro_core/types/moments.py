@@ -66,7 +66,6 @@ def in_utc(value: date) -> datetime:
 
 
 def since_epoch(moment: datetime) -> int:
-    """Microseconds since 1970."""
     return (moment - _EPOCH) // MICROSECOND
 
 

@@ -286,7 +286,6 @@ def _broken(flow: str, asset: str, says: str, error: HydroError, of: str) -> dg.
 
 
 def partitions_of(calendar: Calendar) -> dg.TimeWindowPartitionsDefinition:
-    """The ticks of a calendar as partitions."""
     return dg.TimeWindowPartitionsDefinition(
         # Dagster takes wall clocks' times, whatever zone they say they are of.
         start=calendar.local(calendar.origin),

@@ -42,7 +42,6 @@ class FailedRun:
 
 
 def failed_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
-    """What is known of a failed run."""
     said, _, cure = _message(instance, run).partition(_HELP)
     judged = is_judged(run)
     again = runs_it_again(flow_of(run))

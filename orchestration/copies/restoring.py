@@ -197,7 +197,6 @@ class _InPlace:
         return _whole(self._asked, beside, self.flow)
 
     def exchange(self) -> None:
-        """Has it in the place of what is there."""
         if self._in_store is not None:
             self._in_store.commit()
         elif isinstance(self._to, Path):

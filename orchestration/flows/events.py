@@ -12,7 +12,7 @@ from hydro_core.ticks.calendar import TickWindow
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
 
 KEPT = "events"
 """Where the ledger keeps it, among what it keeps for checks."""
@@ -67,6 +67,5 @@ def as_kept(found: EventsByTick) -> dict[str, Any]:
 
 
 def kept_events(commit: Commit | None, tick: int) -> Mapping[str, LateEvents]:
-    """What a commit has kept of a tick."""
     kept = {} if commit is None else commit.checks.get(KEPT, {})
     return {name: LateEvents(*one) for name, one in kept.get(str(tick), {}).items()}

@@ -135,7 +135,6 @@ class Flows:
         return tuple(read.name for read in reads if last in read.empty)
 
     def table_of(self, flow: FlowAsset, output: str) -> DataPlace:
-        """Where an output is as a table of its own."""
         from hydro_core.spark.store.names import directory_names
 
         names = directory_names(self.plan(flow).graph.sinks)

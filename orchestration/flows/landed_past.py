@@ -17,8 +17,8 @@ from .late_arrivals import noticed
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
-    from hydro_core.spark.store.ledger.ledger import Commit
 
     from .flows import Flows
 

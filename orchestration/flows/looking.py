@@ -40,7 +40,6 @@ class LandingReads:
     """How the ledger was; None: nobody else can commit."""
 
     def __call__(self, windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        """What has landed for ticks."""
         return self.flows.landed(self.flow, windows, self.seen)
 
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.inputs.wanted import SlicedBatches
+    from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
-    from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+    from hydro_core.spark.store.ledger.ledger import Ledger
 
 Where = Mapping[FieldPath, Known]
 """Values of fields of an output's rows."""
@@ -154,7 +155,6 @@ class FlowSlices:
         return there is not None and there < read
 
     def window(self, tick: int) -> TickWindow:
-        """The window of a tick."""
         return self.flow.ticks.calendar.window(tick)
 
     @cached_property

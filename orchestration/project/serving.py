@@ -39,7 +39,8 @@ from .programs import deployment_for, plan_as_written, said_instead, texts_of
 if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
     from hydro_core.compile import Compiled
-    from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+    from hydro_core.spark.store.ledger.commit import Commit
+    from hydro_core.spark.store.ledger.ledger import Ledger
 
 
 COPIES = "copies"

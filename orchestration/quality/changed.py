@@ -98,7 +98,6 @@ def _by_executors(
 
 
 def sum_of(found: Iterable[Changed]) -> Changed:
-    """All of them together."""
     all_ = list(found)
     return Changed(sum(one.added for one in all_), sum(one.removed for one in all_))
 

@@ -21,7 +21,7 @@ from .suites import TableFacts
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.schema import TableSpec
 
 _MODULUS = 2**64

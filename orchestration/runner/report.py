@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
     from hydro_core.spark.store.delta.write import WrittenRows
+    from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
-    from hydro_core.spark.store.ledger.ledger import Commit
     from hydro_core.spark.store.schema import TableSpec
 
     from ..quality.judge import Judged
@@ -161,7 +161,6 @@ class TickReport:
 
 
 def asset_of(spec: TableSpec) -> str:
-    """The name of the asset that a table is."""
     return f"state/{spec.of}" if spec.role == "state" else spec.of
 
 
@@ -364,7 +363,6 @@ def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: TickWin
 
 
 def tables_of(pipeline: Pipeline) -> dict[str, str]:
-    """Where the table of each asset is."""
     return {asset_of(spec): str(pipeline.directory / spec.name) for spec in pipeline.tables}
 
 

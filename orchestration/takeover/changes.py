@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
     from hydro_core.plan.bootstrap import Bootstrap, WantedTables
     from hydro_core.program_change.difference import Difference
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
 
     from ..quality.changed import Changed
     from ..runner.runner import TickRunner

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.rework import Rework
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
 
     from ..quality.changed import Changed
     from ..runner.runner import TickRunner

@@ -53,7 +53,6 @@ class WorkerJob:
         return time.monotonic() - (self.asked if self.began is None else self.began)
 
     def as_json(self) -> dict[str, Any]:
-        """What is said of it."""
         return {"flow": self.flow, "run": self.run, "seconds": round(self.seconds, 1)}
 
 

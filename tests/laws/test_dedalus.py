@@ -91,7 +91,10 @@ def test_optimized_rules_give_the_same(number: int) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("seed", "as_range"), [("spark/c", False), ("spark/True", True)])
+@pytest.mark.parametrize(
+    ("seed", "as_range"),
+    [("spark/c", False), pytest.param("spark/True", True, marks=pytest.mark.slow)],
+)
 def test_rules_on_spark(seed: str, as_range: bool, spark: SparkSession) -> None:
     """One program: a recursion is some Spark jobs a round, and a round of each tick."""
     for case in cases(seed, 1, asynchronous=True):

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.verify import verify
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.copies.copying import copy_project
 from hydrotick.copies.note import NOTE, note_in

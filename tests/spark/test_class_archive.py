@@ -78,6 +78,7 @@ def test_another_java_or_other_jars_have_another_archive(tmp_path: Path) -> None
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_broken_archive_is_left_alone(share: Path) -> None:
     _made(share, b"no archive at all")
     assert _started(share) == "3 False"

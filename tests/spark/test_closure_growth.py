@@ -66,7 +66,9 @@ def late_tick(pipeline: Pipeline, history: Pairs, spark: SparkSession) -> RowsTo
     return touched
 
 
-@pytest.mark.parametrize("rules", [LEFT, BOTH], ids=["left", "both"])
+@pytest.mark.parametrize(
+    "rules", [pytest.param(LEFT, marks=pytest.mark.slow), BOTH], ids=["left", "both"]
+)
 def test_a_tick_reads_what_its_new_rows_meet(
     rules: str, tmp_path: Path, spark: SparkSession
 ) -> None:

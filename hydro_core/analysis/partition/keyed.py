@@ -23,8 +23,6 @@ PathSet = frozenset[FieldPath]
 
 @dataclass(frozen=True, slots=True)
 class KeyedStreams:
-    """Where streams have a key."""
-
     fields: Mapping[NodeId, PathSet | None] = field(default_factory=dict)
     """The fields of each stream that are the key, any of which tells; None: nothing of it comes of
     rows that have the key.

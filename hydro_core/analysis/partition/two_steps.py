@@ -199,7 +199,6 @@ class _Last:
         return None
 
     def of_shards(self) -> Graph:
-        """What every shard does."""
         return self._of_shards({**self.partials, **{sink.id: sink for sink in self.parts.values()}})
 
     def as_cut(self) -> Graph:

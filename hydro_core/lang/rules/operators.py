@@ -41,8 +41,6 @@ class Rows:
 
 
 class Operators:
-    """The operators of a program."""
-
     def __init__(self) -> None:
         self.nodes: list[NodeToBe] = []
 

@@ -32,8 +32,6 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True, slots=True)
 class RuleToken:
-    """A token and its place."""
-
     kind: RuleTokenKind
     text: str
     start: int

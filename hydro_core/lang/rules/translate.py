@@ -180,7 +180,6 @@ class _Translation:
         return predicate.is_input or (self.delivery == "open" and predicate.is_async)
 
     def base(self, predicate: Predicate) -> Rows:
-        """The rows of a predicate."""
         if predicate.name not in self.bases:
             if predicate.form == "clock":
                 node = self.operators.add(TICK, [], predicate.span)

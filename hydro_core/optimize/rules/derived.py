@@ -21,7 +21,6 @@ from hydro_core.optimize.shape import Shape, Sort, call, variables
 
 
 def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
-    """The rules of all these shapes."""
     for shape in shapes.values():
         if shape.op is not None and shape.op.outputs == "none":
             continue

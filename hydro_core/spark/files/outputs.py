@@ -80,7 +80,6 @@ def counts_of_files(spark: SparkSession, folders: Mapping[str, Path]) -> RowCoun
 
 
 def counts_of(outputs: Mapping[str, Relation], first: int, last: int) -> RowCounts:
-    """The rows of the ticks first … last."""
     return _counted(
         {
             name: output.events(first, last).frame.select(F.col(TICK).alias(OUTPUT_TICK))

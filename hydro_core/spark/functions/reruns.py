@@ -13,10 +13,10 @@ from pathlib import PurePath
 from hydro_core.types.records import INLINE
 
 CURE = (
-    "the results are right. Spark leaves to Python: integers of more than 64 bits on the way (in "
-    "`r.a * r.b % 97`, say), integers beyond 2**53 that are divided by `/`, texts that are no "
-    "plain numbers, NaN and −0 where floats are ordered. Where items have these, bound or test for "
-    "them before they get there"
+    "the results are right. Spark leaves to Python: items on which the function fails, integers of "
+    "more than 64 bits on the way (in `r.a * r.b % 97`, say), integers beyond 2**53 that are "
+    "divided by `/`, texts that are no plain numbers, NaN and −0 where floats are ordered. Where "
+    "items have these, bound or test for them before they get there"
 )
 """What a user can do about it."""
 

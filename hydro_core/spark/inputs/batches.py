@@ -86,7 +86,6 @@ class Batch:
 
 
 def relation_schema(item: ItemType) -> spark_types.StructType:
-    """The Spark schema of a batch."""
     return spark_types.StructType(
         [
             spark_types.StructField(ITEM, spark_type(item)),
@@ -96,7 +95,6 @@ def relation_schema(item: ItemType) -> spark_types.StructType:
 
 
 def arrow_schema(item: ItemType) -> pa.Schema:
-    """The Arrow schema of a batch."""
     return pa.schema([(ITEM, arrow_type(item)), (TICK, pa.int64())])
 
 

@@ -234,7 +234,6 @@ def _rows_of(scan: Scan) -> ds.Dataset | None:
 
 
 def _asked_of(wanted: WantedRows) -> Iterator[FieldPath]:
-    """The fields of which values are asked for."""
     return (path for alternative in wanted.alternatives for path in alternative)
 
 

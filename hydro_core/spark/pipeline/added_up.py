@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import Commit
 
 
 def added_up_rows(commits: Iterable[Commit]) -> Mapping[str, int]:

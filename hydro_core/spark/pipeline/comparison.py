@@ -20,7 +20,7 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.start_rework import staging_for
 from hydro_core.spark.pipeline.tables import refuse_another_program
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.outputs.differing import Differing, differing
 from hydro_core.spark.store.snapshot_frame import frame_as_of
 from hydro_core.storage.places import entries_in, remove_tree

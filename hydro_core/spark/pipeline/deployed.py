@@ -11,7 +11,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import output_tables, state_tables
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.storage.remote import DataPlace
 
 _AS_NEW: Mapping[str, str] = MappingProxyType({})

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.prepared import RangeRequest
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 
 _COMPILED_ROWS = 60_000
 """So many may arrive where the plan is kept, and what it is compiled to with it."""

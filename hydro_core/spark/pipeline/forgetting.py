@@ -26,8 +26,8 @@ from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.delta.erased import KeyedRows, erase_files, erase_log
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import Commit
 from hydro_core.spark.store.ledger.seams import seams
 from hydro_core.spark.store.ledger.standing import FORGOTTEN
 from hydro_core.spark.store.schema import TableSpec
@@ -151,6 +151,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
     pipeline.store.lookup_files.remove_all()
+    held = {name: table.version for name, table in pipeline.store.tables.items()}
     versions = {}
     for name, table in pipeline.store.tables.items():
         # What another has written since it took over is not seen here, and would go.
@@ -175,7 +176,8 @@ def erase(pipeline: Pipeline) -> Commit | None:
     pipeline.step("noted")
     pipeline.lock.refuse_lost()
     pipeline.published.erase()
-    for name, version in versions.items():
+    for name, version in held.items():
+        # Who has read the table as it was held goes on from there.
         erase_log(directory / name, version)
         pipeline.store.tables[name].forget()
         pipeline.step(f"erased the log of {name}")

@@ -63,7 +63,7 @@ from hydro_core.spark.store.delta.write import (
     output_frame,
     write_all,
 )
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.lookups.search import StoredSearch
 from hydro_core.spark.store.schema import TableSpec
@@ -289,7 +289,6 @@ class _Range:
         return self.of.store.directory
 
     def job(self, first: int, last: int) -> Job:
-        """The range as a job."""
         return Job(
             self.plan,
             first,

@@ -69,8 +69,6 @@ def can_be_kept(plan: TickPlan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TickRows:
-    """What a tick is computed from."""
-
     tick: int
     times: TickTimes
     arrived: Mapping[str, pa.Table]

@@ -10,8 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.spark.inputs.miscounted import refuse_unlike
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.standing import last_read_of, standing_counts
 
 
@@ -55,7 +56,7 @@ class KeptReads:
 
     def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
         """Raises where the ticks have other rows than they have in the tables that serve."""
-        for name in {*self.reads, *self.dormant} - self.unreported:
+        for name in sorted({*self.reads, *self.dormant} - self.unreported):
             fewer = (self.without or {}).get(name, {})
             known = {
                 tick: None if rows is None else rows - fewer.get(tick, 0)

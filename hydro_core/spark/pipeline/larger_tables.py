@@ -29,7 +29,7 @@ from hydro_core.spark.store.snapshot_frame import frame_as_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.outputs.published import PublishedTable
     from hydro_core.spark.store.schema import TableSpec
     from hydro_core.spark.store.store import Store

@@ -37,8 +37,9 @@ from hydro_core.spark.pipeline.tables import (
     state_tables,
 )
 from hydro_core.spark.session.session import shared_session
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import RESTORE, Commit, Ledger, state_error
+from hydro_core.spark.store.ledger.ledger import RESTORE, Ledger, state_error
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
@@ -141,7 +142,6 @@ class Pipeline:
         *,
         window: tuple[datetime, datetime] | None = None,
     ) -> Commit:
-        """Runs and commits one tick."""
         times = {} if window is None else {tick: window}
         return self.prepare(tick, tick, batches, times=times).commit()
 
@@ -292,7 +292,6 @@ class Pipeline:
     def output_frame(
         self, name: str, as_of: int | None = None, *, every: bool = False
     ) -> DataFrame:
-        """The same as a DataFrame."""
         spec = self._output(name)
         first, last = self._readable(spec, as_of, every=every)
         frame = self.store.frame(self.spark, spec.name, 0 if spec.is_log else first, last)

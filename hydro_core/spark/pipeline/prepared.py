@@ -16,8 +16,9 @@ from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.delta.write import WrittenRows
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.outputs.shown_rows import ShownRows, shown_of
 from hydro_core.spark.store.outputs.shown_ticks import shown_at
 from hydro_core.spark.store.store import OnStep, Store

@@ -21,7 +21,8 @@ from hydro_core.plan.versions import keys_of
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.larger_tables import LargerTables
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.outputs.net_changes import difference, net_changes
 from hydro_core.spark.store.outputs.published import (
     PUBLISHED,

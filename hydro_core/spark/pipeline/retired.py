@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace

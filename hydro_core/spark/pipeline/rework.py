@@ -24,8 +24,8 @@ from hydro_core.spark.pipeline.kept_reads import KeptReads
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
 from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import Commit
 from hydro_core.spark.store.ledger.seams import SEAMS
 from hydro_core.spark.store.ledger.standing import FORGOTTEN, standing_counts
 from hydro_core.spark.store.seam import join_at

@@ -17,7 +17,8 @@ from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import refuse_another_program
-from hydro_core.spark.store.ledger.ledger import Commit, state_error
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.schema import TableSpec, flattened, stored
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import ItemType, Row, Tuple

@@ -11,7 +11,8 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.semantic_hash import hash_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.ledger.ledger import Commit, state_error
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.names import directory_names
 from hydro_core.spark.store.schema import (
     COPIES,

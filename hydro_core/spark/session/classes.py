@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.settings import MEBIBYTE
 
 _SECONDS_TO_MAKE = 600
 
@@ -51,7 +51,7 @@ def make_archive(share: Path, java_home: Path, jars: Sequence[Path]) -> str:
     places, number = _places(share), _number(java_home, jars)
     places.mkdir(parents=True, exist_ok=True)
     part, began = places / f"{number}.{os.getpid()}", time.monotonic()
-    command = [sys.executable, "-m", "hydro_core.spark.session.classes", str(share), str(part)]
+    command = [sys.executable, "-m", "hydro_core.spark.session.training", str(share), str(part)]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_MAKE
@@ -80,52 +80,3 @@ def _number(java_home: Path, jars: Sequence[Path]) -> str:
     known = [str(java_home.resolve()), sys.prefix, __version__, *(jar.name for jar in jars)]
     known.append(release.read_text(errors="replace") if release.is_file() else "")
     return hashlib.sha256("\0".join(known).encode()).hexdigest()[:16]
-
-
-def _trained(share: Path, part: Path) -> None:
-    """A JVM that does what ticks do, and at its end writes which classes that took."""
-    # Imported late: whoever looks for the archive needs no Spark.
-    from pyspark import SparkContext
-
-    from hydro_core.spark.session.session import session_options, start_session
-
-    settings = SparkSettings(master="local[2]", share=share)
-    flags = session_options(settings)["spark.driver.extraJavaOptions"]
-    wanted = f'{flags} "-XX:ArchiveClassesAtExit={part}" -Xlog:disable'
-    session = start_session(settings, extra={"spark.driver.extraJavaOptions": wanted})
-    _work(session, part.with_suffix(".table"))
-    session.stop()
-    gateway = SparkContext._gateway  # noqa: SLF001 - Spark offers no question for it
-    assert gateway is not None
-    gateway.shutdown()
-    # The JVM ends when its input does, and then it writes.
-    process = gateway.proc
-    process.stdin.close()
-    process.wait()
-
-
-def _work(session: object, table: Path) -> None:
-    """Writes a few rows as a Delta table, reads, joins and groups them, and takes them as Arrow."""
-    import shutil
-
-    from pyspark.sql import SparkSession
-    from pyspark.sql import functions as F
-
-    assert isinstance(session, SparkSession)
-    few = session.range(100).withColumn("name", F.concat(F.lit("n"), F.col("id").cast("string")))
-    rows = few.withColumn("item", F.struct("id", "name"))
-    try:
-        rows.write.format("delta").save(str(table))
-        stored = session.read.format("delta").load(str(table))
-        counted = stored.groupBy("name").agg(
-            F.sum("id").alias("ids"), F.max("item").alias("newest")
-        )
-        joined = counted.join(rows, "name", "left").where("ids >= 0").coalesce(1)
-        joined.unionByName(joined).toArrow()
-        joined.select("name", "ids").sort("name").collect()
-    finally:
-        shutil.rmtree(table, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    _trained(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -20,8 +20,6 @@ _NEEDED = ("numpy", "obstore", "pyarrow", "pyspark")
 
 @dataclass(frozen=True, slots=True)
 class ExecutorPython:
-    """A Python that executors start."""
-
     host: str
     version: str
     lacks: tuple[str, ...]

@@ -89,7 +89,6 @@ def for_few_rows(session: SparkSession) -> SparkSession:
 
 
 def has_few_rows(session: SparkSession) -> bool:
-    """Whether it is a session for few rows."""
     return session in _sessions
 
 

@@ -21,7 +21,8 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_pieces
 from hydro_core.spark.store.delta.table import DataFile, StoredTable
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.seams import last_seam
 from hydro_core.spark.store.store import Store
 from hydro_core.storage.places import are_there, has_second_name, second_name

@@ -115,7 +115,6 @@ def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
 
 
 def _are_equal(part: Column, rows: Numbers, others: Numbers) -> Mask:
-    """Whether a part has one value in each row and in its other one."""
     values = comparable(part)
     one, other = (values.take(pa.array(places, pa.int64())) for places in (rows, others))
     same: Any = pc.fill_null(pc.equal(one, other), False)

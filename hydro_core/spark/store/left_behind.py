@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hydro_core.spark.store.as_it_was import NO_BASE, Base, has_changes_since, held_at, summed
-from hydro_core.spark.store.ledger.ledger import Commit, state_error
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.ledger.seams import last_seam
 from hydro_core.spark.store.ledger.standing import anew_since
 from hydro_core.spark.store.store import Store

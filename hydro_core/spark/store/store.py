@@ -29,7 +29,8 @@ from hydro_core.spark.store.cancelled import may_cancel
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, rows_of, told_of
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.ledger.ledger import RESTORE, Commit, overtaken, state_error
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.large_files import met_in
 from hydro_core.spark.store.lookups.lookup_files import LookupFiles

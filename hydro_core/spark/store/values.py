@@ -28,7 +28,6 @@ Leaves = Callable[[FieldPath], Column]
 
 
 def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
-    """What stands at a path in each of the items."""
     if path == ZERO:
         return pa.repeat(pa.scalar(0, pa.int64()), len(items))
     places = []
@@ -40,7 +39,6 @@ def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
 
 
 def type_of(item: ItemType, path: FieldPath) -> ItemType | None:
-    """The type of that."""
     return LONG if path == ZERO else at(item, path)
 
 

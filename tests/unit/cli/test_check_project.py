@@ -88,3 +88,30 @@ def test_the_environment_names_a_project_from_elsewhere(
     monkeypatch.setenv("HYDROTICK_PROJECT", str(shop / "data"))
     assert main(["check"]) == 1
     assert "which is no project" in capsys.readouterr().err
+
+
+def test_what_a_flow_reads_of_another_one_is_looked_for(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reads(name: str, schema: str, output: str = "totals") -> None:
+        _another(shop, name, f'a = source("{schema}")\na -> out\n')
+        yaml = shop / "assets" / name / "asset.yaml"
+        said = yaml.read_text().replace("path: a, column: day", f"flow: totals, output: {output}")
+        yaml.write_text(said)
+
+    reads("right", "user string, total long, tick long, copies long")
+    reads("columns", "user string, amount long, totals long")
+    reads("output", "user string", "total")
+    assert main(["check"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        "columns: wrong",
+        "output: wrong",
+        "right: ok: a -> out",
+        "totals: ok: payments -> totals",
+    ]
+    for place in ("columns/asset.yaml:3:14", "output/asset.yaml:3:14"):
+        assert place in shown.err
+    assert shown.err.count("has no column") == 2
+    assert "the output `totals` of `totals` has no column `amount`" in shown.err
+    assert "it has `user`, `total`, `largest`" in shown.err

@@ -20,7 +20,8 @@ from hydro_core.errors import (
 )
 from hydro_core.machine.faults import fault_of
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.flows.readiness import Ready
 from hydrotick.project.settings import ProjectSettings

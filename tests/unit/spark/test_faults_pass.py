@@ -15,7 +15,7 @@ from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.store.as_it_was import held_at
 from hydro_core.spark.store.delta import table
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 
 BROKEN = InfrastructureError(Diagnostic("runtime", "the disk does not answer", help="see to it"))
 LOST = DataError(Diagnostic("state", "a version is lost", help="restore it"))

@@ -15,8 +15,9 @@ from deltalake import DeltaTable
 
 from hydro_core.errors import DataError
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
+from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import LEDGER, LEDGER_SCHEMA, Commit, Ledger
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.seams import SEAMS, last_seam, seams
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,8 +13,8 @@ from hydro_core.spark.inputs.miscounted import (
     refuse_miscounted,
     refuse_unlike,
 )
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import Commit
 from hydro_core.spark.store.ledger.standing import (
     anew_since,
     last_read_of,

@@ -14,8 +14,9 @@ from hydro_core.errors import DataError
 from hydro_core.optimize.optimizer import Optimized, optimize
 from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.spark.pipeline.statistics import deployed_statistics, recorded_statistics
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.ledger import Commit, Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 JOINS = """

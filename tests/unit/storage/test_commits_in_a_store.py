@@ -24,7 +24,8 @@ from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.delta.table import STAGED
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.ledger.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.ledger.commit import Commit
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import Store

@@ -23,7 +23,7 @@ from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.start_rework import correction
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.storage.lease import LeaseFile
 from hydro_core.storage.remote import DataPlace, Remote

@@ -18,8 +18,8 @@ from hydro_core.artifact.deployment import Costs, Sharding, Validated
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 from hydro_core.spark.inputs.arrivals.deviations import OffFile
+from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
-from hydro_core.spark.store.ledger.ledger import LEDGER_SCHEMA, Commit
 from hydro_core.spark.store.ledger.record_columns import as_row, as_rows, columns_of
 from hydro_core.types.records import as_record, hints_of, of_record
 from hydrotick.copies.note import CopyNote
@@ -108,7 +108,8 @@ inputs: list<item: struct<name: string, rows: int64, location: string, version: 
 kind: string, empty: list<item: int64>, table: string, listing: string, \
 late: map<int64, int64>, changed: list<item: struct<first: int64, last: int64, \
 removed: int64, added: int64>>, accepted_version: int64, accepted_listing: string, \
-early: int64, counts: map<int64, int64>, deviations: string, accepted_deviations: string>>
+early: int64, counts: map<int64, int64>, deviations: string, accepted_deviations: string, \
+forgotten: string, is_forgotten_anew: bool>>
 start: timestamp[us, tz=UTC]
 end: timestamp[us, tz=UTC]
 started: timestamp[us, tz=UTC]

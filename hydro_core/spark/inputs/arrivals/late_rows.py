@@ -125,7 +125,6 @@ def _hashed_again(
 
 
 def as_of(rows: Rows, tick: int) -> Rows:
-    """The rows as if they were of a tick."""
     if isinstance(rows, pa.Table):
         return rows.set_column(1, TICK, pa.repeat(pa.scalar(tick, pa.int64()), rows.num_rows))
     from pyspark.sql import functions as F

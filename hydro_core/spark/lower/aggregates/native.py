@@ -118,7 +118,6 @@ class _Values:
         self.item_column = wrapped.getField("x")
 
     def type_of(self, expression: Expr) -> ItemType:
-        """The type of what is taken of a value."""
         return result_type(value_of(self.fn, expression), (self.item,))
 
     def taken(self, expression: Expr, to: ItemType, where: Expr | None = None) -> Column:

@@ -30,7 +30,6 @@ def parts_of(aggregate: Aggregate, item: ItemType) -> Sequence[tuple[Aggregate, 
 def made_of(
     function: str, parts: Sequence[tuple[Column, ItemType]], result: ItemType, node: Node
 ) -> Column:
-    """The result of those of the parts."""
     columns = [column for column, _ in parts]
     if function in _MADE:
         return _MADE[function](columns, result, node)

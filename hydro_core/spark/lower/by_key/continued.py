@@ -56,7 +56,6 @@ class KeyRows:
     """Those that are stored beside."""
 
     def with_frame(self, frame: DataFrame) -> KeyRows:
-        """Others of these rows."""
         return replace(self, places=replace(self.places, frame=frame))
 
 

@@ -203,7 +203,6 @@ def _session(work: KeyWindows, function: OverFunction, _: ItemType) -> Column:
 
 
 def _is_place(column: Column, order: ItemType) -> Column:
-    """Whether there are distances from it."""
     is_floating = spark_type(order).typeName() in ("float", "double")
     return column.isNotNull() & ~F.isnan(column) if is_floating else column.isNotNull()
 

@@ -26,7 +26,6 @@ from hydro_core.types.values import conform
 
 
 def null(item: ItemType) -> Column:
-    """A null of this type."""
     return F.lit(None).cast(spark_type(item))
 
 
@@ -58,7 +57,6 @@ def at(column: Column, item: ItemType, position: int) -> Column:
 
 
 def type_at(item: ItemType, position: int) -> ItemType:
-    """The type of the field at a position."""
     match item:
         case Tuple(fields):
             return fields[position]
@@ -75,12 +73,10 @@ def named(column: Column, item: ItemType, name: str) -> tuple[Column, ItemType]:
 
 
 def make_tuple(*parts: Column) -> Column:
-    """The tuple of these fields."""
     return F.struct(*(part.alias(f"_{i}") for i, part in enumerate(parts, start=1)))
 
 
 def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
-    """The row of these columns."""
     return F.struct(*(column.alias(name) for name, column in fields))
 
 

@@ -71,7 +71,6 @@ def keyed_value(step: Step) -> tuple[Column, ItemType]:
 
 
 def accumulator_type(step: Step) -> ItemType:
-    """The type of the accumulator."""
     if _is_whole(step):
         return step.item
     fn, (_, item) = step.arg("f"), keyed_value(step)
@@ -102,7 +101,6 @@ def keyed_item(step: Step, acc_type: ItemType) -> Column:
 
 
 def accumulator_in(step: Step, item: Column, acc: ItemType) -> Column:
-    """The accumulator in an item of the output."""
     of = step.item
     if _is_whole(step):
         return item

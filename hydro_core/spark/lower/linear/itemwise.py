@@ -128,7 +128,6 @@ def computed(step: Step) -> dict[str, Column]:
 
 
 def row_of(step: Step, columns: Mapping[str, Column]) -> Relation:
-    """The rows with these columns."""
     return projected(step, make_row(columns.items()))
 
 

@@ -28,7 +28,6 @@ def equal_keys(count: int) -> list[Column]:
 
 
 def all_of(conditions: Sequence[Column]) -> Column:
-    """The conjunction."""
     whole = conditions[0]
     for condition in conditions[1:]:
         whole = whole & condition

@@ -28,7 +28,6 @@ def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
 
 
 def key_struct(keys: Sequence[Column]) -> Column:
-    """The parts of a key in one column."""
     return F.struct(*(k.alias(f"k{i}") for i, k in enumerate(keys)))
 
 

@@ -113,5 +113,4 @@ def pairs(
 
 
 def ticks_of(step: Step) -> Range:
-    """The range of the step."""
     return Range(step.first, step.last, step.form is Form.GROWTH and step.alone)

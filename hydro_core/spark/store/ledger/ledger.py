@@ -8,9 +8,7 @@ far as here one fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,15 +18,13 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, HydroError, TransientError
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.machine.faults import fault_of
-from hydro_core.spark.functions.reruns import Rerun
 from hydro_core.spark.store.delta.actions import data_files, stored_file
+from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit, programs_of
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.spark.store.ledger.record_columns import as_rows, columns_of
-from hydro_core.spark.store.ledger.rows import programs_of, without_zones
+from hydro_core.spark.store.ledger.record_columns import as_rows
 from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
@@ -41,64 +37,19 @@ from hydro_core.storage.delta import (
 )
 from hydro_core.storage.places import Identity, identity_of
 from hydro_core.storage.remote import DataPlace, Remote
-from hydro_core.types.records import AS_TEXT, BEFORE, of_record
+from hydro_core.types.records import of_record
 
 LEDGER = "_ledger"
 APPLICATION = "hydrotick"
 WRITER = "hydrotick.writer"
 """The application by which the log of a ledger in a store has the number of whoever wrote last."""
 _FILES_BEFORE_COMPACTION = _CHECKPOINTED = 100
+_TIME = pa.timestamp("us", tz="UTC")
 RESTORE = (
     "`hydrotick reset` and then `hydrotick backfill` make all of it again from what is landed; "
     "where that is gone, restore the pipeline's directory from a backup"
 )
 """What helps where stored files are lost or broken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One row of the ledger: ticks `first` to `last` are done, the tables stand at `versions`."""
-
-    sequence: int
-    first: int
-    last: int
-    plan: str
-    versions: Mapping[str, int]
-    rows: Mapping[str, int]
-    inputs: tuple[InputRead, ...] = ()
-    start: datetime | None = None
-    """Where the window of the first tick starts, in time."""
-    end: datetime | None = None
-    """Where the window of the last tick ends."""
-    _: KW_ONLY
-    started: datetime
-    committed: datetime
-    checks: Mapping[str, Any] = field(default_factory=dict, metadata=AS_TEXT)
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, metadata=AS_TEXT)
-    """What each table holds: enough to see whether another program can go on from it."""
-    reruns: tuple[Rerun, ...] = ()
-    """The functions for which ranges up to this one ran again in Python."""
-    back: bool | None = field(default=False, metadata={BEFORE: None})
-    """Whether it went back to a program that had served before; None: an earlier version wrote it,
-    which did not say.
-    """
-
-    @property
-    def ticks(self) -> range:
-        return range(self.first, self.last + 1)
-
-    @property
-    def ran_again(self) -> tuple[Rerun, ...]:
-        """The functions for which the ticks of this commit ran again in Python."""
-        return tuple(one for one in self.reruns if one.commit == self.sequence)
-
-    def replaces(self, table: str) -> bool:
-        """Whether a tick replaces all rows of a table, by its name."""
-        return self.tables.get(table, {}).get("mode") == Form.VALUES.stored
-
-
-LEDGER_SCHEMA = pa.schema(columns_of(Commit))
-"""The columns of a ledger."""
 
 
 class Ledger:
@@ -366,7 +317,7 @@ class Ledger:
         for file in files:
             try:
                 found = pq.ParquetFile(opened(file)).read()
-                rows += without_zones(found).to_pylist(maps_as_pydicts="strict")
+                rows += _without_zones(found).to_pylist(maps_as_pydicts="strict")
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [of_record(Commit, row) for row in rows]
@@ -397,3 +348,16 @@ def overtaken(directory: DataPlace, what: str = "this ran") -> TransientError:
         "nothing of this run counts",
         help="let one process at a time run the ticks of a pipeline, then start this one again",
     )
+
+
+def _without_zones(rows: pa.Table) -> pa.Table:
+    """The rows with instants that have no zone: of those with one pyarrow makes pandas' own.
+
+    They are looked at anew, not cast: to cast, it loads all its functions.
+    """
+    local = pa.timestamp("us")
+    for place, column in enumerate(rows.schema):
+        if column.type == _TIME:
+            seen = [chunk.view(local) for chunk in rows.column(place).chunks]
+            rows = rows.set_column(place, column.with_type(local), pa.chunked_array(seen, local))
+    return rows

@@ -10,15 +10,8 @@ from collections.abc import Callable, Sequence
 from deltalake import CommitProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from hydro_core.spark.store.ledger.ledger import (
-    APPLICATION,
-    LEDGER,
-    LEDGER_SCHEMA,
-    WRITER,
-    Commit,
-    Ledger,
-    overtaken,
-)
+from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit
+from hydro_core.spark.store.ledger.ledger import APPLICATION, LEDGER, WRITER, Ledger, overtaken
 from hydro_core.spark.store.ledger.record_columns import as_rows
 from hydro_core.storage.delta import opened_table
 from hydro_core.storage.remote import DataPlace

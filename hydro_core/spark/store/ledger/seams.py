@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hydro_core.spark.store.ledger.ledger import Commit
+from hydro_core.spark.store.ledger.commit import Commit
 
 SEAMS = "seams"
 """What a commit calls, among what it keeps for others, the outputs that it has restated, with the

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
-from hydro_core.spark.store.ledger.ledger import Commit
 
 FORGOTTEN = "forgotten"
 """What a commit calls, among what it keeps for others, how many late rows of each input it has

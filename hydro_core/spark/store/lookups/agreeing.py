@@ -131,7 +131,6 @@ class Met:
 
     @property
     def whole_tick(self) -> int | None:
-        """The tick of which all rows are met."""
         return self._last if self._whole else None
 
     @property

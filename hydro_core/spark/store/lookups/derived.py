@@ -203,7 +203,6 @@ def _numbers_of(of: ItemType | None) -> pa.DataType:
 
 
 def _place_column(numbers: Sequence[int], of: ItemType) -> Column:
-    """The places with some numbers."""
     stored = _numbers_of(of)
     least, most = -(1 << stored.bit_width - 1), (1 << stored.bit_width - 1) - 1
     fit = [min(max(number, least), most) for number in numbers]

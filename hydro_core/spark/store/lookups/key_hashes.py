@@ -31,7 +31,6 @@ BYTES_AT_ONCE = 1 << 20
 
 
 def are_hashed(of: pa.DataType) -> bool:
-    """Whether keys of a type have hashes."""
     types = pa.types
     return any(
         test(of)

@@ -116,7 +116,6 @@ def are_alike(item: ItemType) -> bool:
 
 
 def has_nulls(column: Any) -> bool:
-    """Whether a column has a null."""
     return bool(pc.any(pc.is_null(column)).as_py())
 
 

@@ -62,7 +62,7 @@ from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.ledger.ledger import Commit
+    from hydro_core.spark.store.ledger.commit import Commit
 
 PUBLISHED = "tables"
 """The directory, within a pipeline's, of the outputs as tables."""
@@ -87,8 +87,6 @@ def published_path(directory: DataPlace, spec: TableSpec) -> DataPlace:
 
 
 class PublishedTable:
-    """The table of one output."""
-
     def __init__(self, directory: DataPlace, spec: TableSpec, key: Sequence[str] = ()) -> None:
         """`key`: columns of which it has a row at most for each value; none: that is not known."""
         self.path = published_path(directory, spec)
@@ -132,7 +130,6 @@ class PublishedTable:
         return named_types(pa.schema(found)) == named_types(self.schema)
 
     def rows(self) -> pa.Table:
-        """All its rows."""
         return pa.concat_tables(self.pieces())
 
     def pieces(self) -> Iterator[pa.Table]:
