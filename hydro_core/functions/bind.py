@@ -113,13 +113,13 @@ def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunc
     if fn.tree is None:
         return BoundFunction(fn.params, None, fn.returns or ANY, fn.returns or OPEN)
     types = tuple(argument.type for argument in arguments_of(fn, inputs) or ())
-    tree = _typed(SameTree(fn.tree), fn.params, types)
+    tree = typed_tree(SameTree(fn.tree), fn.params, types)
     result = fn.returns or as_item(tree.type, fn.tree.place)
     return BoundFunction(fn.params, tree, tree.type, result)
 
 
 @lru_cache(maxsize=4096)
-def _typed(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]) -> Expr:
+def typed_tree(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]) -> Expr:
     tree = _TYPER.of(of.tree, dict(zip(params, types, strict=True)))
     check_constants(of.tree)
     return tree

@@ -5,21 +5,26 @@ an equation stands here only if it is exact in Python: for None and NaN, for wha
 give, and for what is not evaluated at all. `not (a < b)` is `b <= a` only for values of which one
 is always less or equal, which NaN is not.
 
-Stored state is known by `normal_form`, which stays what it is in every release; programs are
+Stored state is known by `stored_form`, which stays what it is in every release; programs are
 compared by these forms, which may get equations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-from hydro_core.functions.normal import NormalForm
-from hydro_core.types.item import INTEGERS, ItemType, Row, Scalar, Tuple
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import children, nodes, with_children
+from hydro_core.functions.normal import declared, flat, normal_tree
+from hydro_core.functions.stored_form import printed, stored_form
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Op, Param, Part, SameTree
+from hydro_core.types.item import BOOLEAN, INTEGERS, ItemType, Scalar
 
-NULL: NormalForm = ("constant", "NoneType", "None")
-TRUE: NormalForm = ("constant", "bool", "True")
-FALSE: NormalForm = ("constant", "bool", "False")
+NULL, TRUE, FALSE = Const(None), Const(True, type=BOOLEAN), Const(False, type=BOOLEAN)
 _OPPOSITE = {
     "is": "is not",
     "in": "not in",
@@ -33,193 +38,179 @@ _OPPOSITE_ORDER = {"<": "<=", "<=": "<"}
 _TURNED = {">": "<", ">=": "<="}
 _OTHER = {"and": "or", "or": "and"}
 _NEGATIVE = frozenset({"not", "is not", "not in", "!="})
-_AT_HAND = frozenset({"field", "argument", "variable", "constant"})
-"""What may be computed once or twice."""
 _BOOLEAN_CALLS = frozenset({"bool", "all", "any"})
-_ORDERED: dict[str, str] = {
-    **dict.fromkeys((*INTEGERS, "int"), "integer"),
-    "string": "string",
-    "str": "string",
-    "boolean": "integer",
-    "bool": "integer",
-    "date": "date",
-    "timestamp": "timestamp",
-    "timestamp_ntz": "timestamp_ntz",
+_ORDERED: Mapping[str, str] = {
+    **dict.fromkeys((*INTEGERS, "boolean"), "integer"),
+    **{name: name for name in ("string", "date", "timestamp", "timestamp_ntz")},
 }
 """Types of which any two values are ordered; those of one name with each other."""
 
 
-def boolean_form(form: NormalForm, over: Sequence[ItemType]) -> NormalForm:
-    """The form in which tests stand in one of their spellings.
+def known_by(fn: Fn, over: Sequence[ItemType]) -> tuple[Any, ...]:
+    """What a function is known by over these types: if that of two is equal, they do the same."""
+    tree = normal_tree(fn, over)
+    if tree is None:
+        return stored_form(fn, over)
+    return ("function", plain_tests(tree), *declared(fn))
 
-    Args:
-        form: what `normal_form` gives of a function, or a part of it.
-        over: the types that the function is applied to.
 
-    >>> x = ("field", ("argument", 0), "x")
-    >>> boolean_form(("unary", "not", ("compare", x, ("is", NULL))), ())
-    ('compare', ('field', ('argument', 0), 'x'), ('is not', ('constant', 'NoneType', 'None')))
+def plain_tests(tree: Expr) -> Expr:
+    """The normal form in which tests stand in one of their spellings.
+
+    >>> from hydro_core.functions.normal import argument
+    >>> x = Part(argument(0), "x")
+    >>> plain_tests(Op("not", (Op("is", (x, NULL)),))) == Op("is not", (x, NULL))
+    True
     """
-    return form if form[0] == "source" else _Tests(tuple(over)).value(form)
+    return _plain(SameTree(tree))
 
 
-class _Tests:
-    """The equations, over arguments of known types."""
-
-    def __init__(self, over: tuple[ItemType, ...]) -> None:
-        self.over = over
-
-    def value(self, form: Any) -> Any:
-        """The form of what has the same value."""
-        if not isinstance(form, tuple) or form[:1] == ("constant",):
-            return form
-        parts = tuple(map(self.value, form))
-        match parts:
-            case ("compare", first, *rest) if rest:
-                return _compared(first, rest)
-            case ("and" | "or" as op, *tests) if len(tests) > 1:
-                return _joined(op, tests)
-            case ("unary", "not", test):
-                return self.opposite(test)
-            case ("call", "bool", (test,), ()):
-                return self.boolean(test)
-            case ("if", test, then, otherwise):
-                return self.chosen(test, then, otherwise)
-            case ("comprehension", kind, count, source, conditions, made):
-                asked = tuple(map(self.truth, conditions))
-                return ("comprehension", kind, count, source, asked, made)
-            case _:
-                return parts
-
-    def truth(self, test: NormalForm) -> NormalForm:
-        """The form of what is true of the same items, where nobody sees the value itself."""
-        match test:
-            case ("call", "bool", (inner,), ()):
-                return self.truth(inner)
-            case ("and" | "or" as op, *tests):
-                return _joined(op, list(map(self.truth, tests)))
-            case ("if", asked, then, otherwise):
-                return self.chosen(asked, self.truth(then), self.truth(otherwise))
-            case _:
-                return test
-
-    def boolean(self, test: NormalForm) -> NormalForm:
-        """`bool(test)`."""
-        match self.truth(test):
-            case ("and" | "or" as op, *tests):
-                return _joined(op, list(map(self.boolean, tests)))
-            case ("if", asked, then, otherwise):
-                return self.chosen(asked, self.boolean(then), self.boolean(otherwise))
-            case inner:
-                return inner if _is_boolean(inner) else ("call", "bool", (inner,), ())
-
-    def opposite(self, test: NormalForm) -> NormalForm:
-        """`not test`."""
-        match self.truth(test):
-            case ("compare", left, (op, right)) if op in _OPPOSITE:
-                return ("compare", left, (_OPPOSITE[op], right))
-            case ("compare", left, (op, right)) if self._are_ordered(left, right, op):
-                return ("compare", right, (_OPPOSITE_ORDER[op], left))
-            case ("and" | "or" as op, *tests):
-                return _joined(_OTHER[op], list(map(self.opposite, tests)))
-            case ("unary", "not", inner):
-                return self.boolean(inner)
-            case ("if", asked, then, otherwise):
-                return self.chosen(asked, self.opposite(then), self.opposite(otherwise))
-            case inner if inner in (TRUE, FALSE):
-                return TRUE if inner == FALSE else FALSE
-            case inner:
-                return ("unary", "not", inner)
-
-    def chosen(self, test: NormalForm, then: NormalForm, otherwise: NormalForm) -> NormalForm:
-        """`then if test else otherwise`, by the test or its opposite, whichever asks plainly."""
-        plain = self.truth(test)
-        if (then, otherwise) == (TRUE, FALSE):
-            return self.boolean(plain)
-        if (then, otherwise) == (FALSE, TRUE):
-            return self.opposite(plain)
-        opposite = self.truth(self.opposite(plain))
-        if _plainness(opposite) < _plainness(plain):
-            return ("if", opposite, otherwise, then)
-        return ("if", plain, then, otherwise)
-
-    def _are_ordered(self, left: NormalForm, right: NormalForm, op: str) -> bool:
-        """Whether one is less or equal where both are there; with None, either order fails."""
-        if op not in _OPPOSITE_ORDER:
-            return False
-        one, other = self._kind(left), self._kind(right)
-        return one is not None and one == other
-
-    def _kind(self, form: NormalForm) -> str | None:
-        if form[:1] == ("constant",):
-            return _ORDERED.get(form[1])
-        found = self._type(form)
-        return _ORDERED.get(found.name) if isinstance(found, Scalar) else None
-
-    def _type(self, form: NormalForm) -> ItemType | None:
-        match form:
-            case ("argument", int() as number) if number < len(self.over):
-                return self.over[number]
-            case ("field", base, step):
-                match self._type(base):
-                    case Row() as row:
-                        return row.column(step)
-                    case Tuple(fields):
-                        return fields[step]
-        return None
+@lru_cache(maxsize=4096)
+def _plain(of: SameTree) -> Expr:
+    return _value(of.tree)
 
 
-def _compared(first: NormalForm, rest: Sequence[tuple[str, NormalForm]]) -> NormalForm:
+def _value(node: Expr) -> Expr:
+    """The form of what has the same value."""
+    node = with_children(node, map(_value, children(node)))
+    match node:
+        case Op(family="comparison", args=args) if len(args) > 1:
+            return _compared(node)
+        case Op("and" | "or", tests) if len(tests) > 1:
+            return _joined(node.name, tests)
+        case Op("not", (test,)):
+            return _opposite(test)
+        case Op("bool", (test,), ()):
+            return _boolean(test)
+        case IfElse():
+            return _chosen(node, node.test, node.then, node.otherwise)
+        case Bind(conditions=(_, *_)):
+            return replace(node, conditions=tuple(map(_truth, node.conditions)))
+        case _:
+            return node
+
+
+def _truth(test: Expr) -> Expr:
+    """The form of what is true of the same items, where nobody sees the value itself."""
+    match test:
+        case Op("bool", (inner,), ()):
+            return _truth(inner)
+        case Op("and" | "or" as op, tests):
+            return _joined(op, map(_truth, tests))
+        case IfElse(asked, then, otherwise):
+            return _chosen(test, asked, _truth(then), _truth(otherwise))
+        case _:
+            return test
+
+
+def _boolean(test: Expr) -> Expr:
+    """`bool(test)`."""
+    match _truth(test):
+        case Op("and" | "or" as op, tests):
+            return _joined(op, map(_boolean, tests))
+        case IfElse(asked, then, otherwise) as choice:
+            return _chosen(choice, asked, _boolean(then), _boolean(otherwise))
+        case inner:
+            return inner if _is_boolean(inner) else Op("bool", (inner,), type=BOOLEAN)
+
+
+def _opposite(test: Expr) -> Expr:
+    """`not test`."""
+    match _truth(test):
+        case Op(op, (left, right)) if op in _OPPOSITE:
+            return _test(_OPPOSITE[op], left, right)
+        case Op(op, (left, right)) if op in _OPPOSITE_ORDER and _are_ordered(left, right):
+            return _test(_OPPOSITE_ORDER[op], right, left)
+        case Op("and" | "or" as op, tests):
+            return _joined(_OTHER[op], map(_opposite, tests))
+        case Op("not", (inner,)):
+            return _boolean(inner)
+        case IfElse(asked, then, otherwise) as choice:
+            return _chosen(choice, asked, _opposite(then), _opposite(otherwise))
+        case inner if inner in (TRUE, FALSE):
+            return TRUE if inner == FALSE else FALSE
+        case inner:
+            return _test("not", inner)
+
+
+def _chosen(choice: IfElse, test: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """`then if test else otherwise`, by the test or its opposite, whichever asks plainly."""
+    plain = _truth(test)
+    if (then, otherwise) == (TRUE, FALSE):
+        return _boolean(plain)
+    if (then, otherwise) == (FALSE, TRUE):
+        return _opposite(plain)
+    opposite = _truth(_opposite(plain))
+    if _plainness(opposite) < _plainness(plain):
+        return replace(choice, test=opposite, then=otherwise, otherwise=then)
+    return replace(choice, test=plain, then=then, otherwise=otherwise)
+
+
+def _are_ordered(left: Expr, right: Expr) -> bool:
+    """Whether one is less or equal where both are there; with None, either order fails."""
+    if not (isinstance(left.type, Scalar) and isinstance(right.type, Scalar)):
+        return False
+    one = _ORDERED.get(left.type.name)
+    return one is not None and one == _ORDERED.get(right.type.name)
+
+
+def _compared(node: Op) -> Expr:
     """A comparison; a chain of what is at hand is its comparisons, one after the other."""
-    if len(rest) == 1:
-        ((op, right),) = rest
-        return _comparison(first, op, right)
-    if any(right[0] not in _AT_HAND for _, right in rest[:-1]):
-        return ("compare", first, *rest)
-    lefts = (first, *(right for _, right in rest))
-    return _joined("and", [_comparison(a, op, b) for a, (op, b) in zip(lefts, rest, strict=False)])
+    if len(node.args) > 2 and not all(map(_is_at_hand, node.args[1:-1])):
+        return node
+    ops = node.name.split(",")
+    parts = [_comparison(a, op, b) for op, (a, b) in zip(ops, pairwise(node.args), strict=True)]
+    return parts[0] if len(parts) == 1 else _joined("and", parts)
 
 
-def _comparison(left: NormalForm, op: str, right: NormalForm) -> NormalForm:
+def _is_at_hand(node: Expr) -> bool:
+    """Whether it may be computed once or twice: a field, an argument, a variable, a constant."""
+    return isinstance(node, Const | Param) or (isinstance(node, Part) and not node.by_name)
+
+
+def _comparison(left: Expr, op: str, right: Expr) -> Expr:
     """One comparison, its operands in one of their orders: None comes last."""
     if op in _TURNED:
-        return ("compare", right, (_TURNED[op], left))
+        return _test(_TURNED[op], right, left)
     if op in ("is", "is not", "==", "!="):
-        if left == NULL or (right != NULL and repr(right) < repr(left)):
+        if left == NULL or (right != NULL and _text(right) < _text(left)):
             left, right = right, left
         if right == NULL:
             # no item is equal to None but None
             op = {"==": "is", "!=": "is not"}.get(op, op)
-    return ("compare", left, (op, right))
+    return _test(op, left, right)
 
 
-def _joined(op: str, tests: Sequence[NormalForm]) -> NormalForm:
+def _joined(op: str, tests: Iterable[Expr]) -> Op:
     """`a and b and …`; the parts of a part of one operator are its own."""
-    parts = [part for test in tests for part in (test[1:] if test[0] == op else (test,))]
-    return (op, *parts)
+    whole = Op(op, tuple(tests))
+    return replace(whole, args=tuple(flat(whole)))
 
 
-def _is_boolean(form: NormalForm) -> bool:
+def _test(op: str, *operands: Expr) -> Op:
+    return Op(op, operands, type=BOOLEAN)
+
+
+def _is_boolean(node: Expr) -> bool:
     """Whether the value is True or False, if there is one."""
-    match form:
-        case ("compare", *_) | ("unary", "not", _):
+    match node:
+        case Op(family="comparison") | Op("not"):
             return True
-        case ("and" | "or", *tests):
+        case Op("and" | "or", tests):
             return all(map(_is_boolean, tests))
-        case ("call", name, *_):
+        case Op(name, family="call"):
             return name in _BOOLEAN_CALLS
-        case ("if", _, then, otherwise):
+        case IfElse(_, then, otherwise):
             return _is_boolean(then) and _is_boolean(otherwise)
         case _:
-            return form in (TRUE, FALSE)
+            return node in (TRUE, FALSE)
 
 
-def _plainness(form: NormalForm) -> tuple[int, str]:
+def _plainness(node: Expr) -> tuple[int, str]:
     """How often a test says "not", then its text."""
-    return _negations(form), repr(form)
+    words = (word for part in nodes(node) if isinstance(part, Op) for word in part.name.split(","))
+    return sum(word in _NEGATIVE for word in words), _text(node)
 
 
-def _negations(form: Any) -> int:
-    if not isinstance(form, tuple):
-        return int(form in _NEGATIVE)
-    return 0 if form[:1] == ("constant",) else sum(map(_negations, form))
+def _text(node: Expr) -> str:
+    return repr(printed(node))

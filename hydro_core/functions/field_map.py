@@ -8,28 +8,28 @@ may change the arrays it can reach, nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from hydro_core.functions.bind import arguments_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.made import ResultUse, made_fields
-from hydro_core.functions.normal import NormalForm
 from hydro_core.functions.tracer import Tracer
 from hydro_core.functions.traces import (
-    NEVER,
     NONE,
+    Copied,
     Fields,
     InputField,
     KnownParts,
-    Many,
-    Maybe,
-    NoValue,
-    Shapes,
-    Trace,
     Value,
     computed,
+    elements,
+    opened,
+    part,
+    sources,
+    there,
 )
+from hydro_core.functions.tree import Expr
 from hydro_core.types.item import FieldPath, ItemType, at, leaves
 
 
@@ -43,7 +43,7 @@ class FieldMap:
 
     equal: Mapping[FieldPath, Fields]
     computed: Mapping[FieldPath, Fields]
-    made: Mapping[FieldPath, NormalForm] = field(default_factory=dict)
+    made: Mapping[FieldPath, Expr] = field(default_factory=dict)
     """Of computed fields: the expression of the inputs' fields that they are, where it is known."""
     padded: Mapping[FieldPath, Fields] = field(default_factory=dict)
     """Of computed fields: those of the inputs whose very value they are where they are not null."""
@@ -56,9 +56,7 @@ class FieldMap:
         return None
 
 
-def field_map(
-    fn: Fn, inputs: tuple[ItemType, ...], *, spread: bool = True, use: ResultUse = "item"
-) -> FieldMap:
+def field_map(fn: Fn, inputs: tuple[ItemType, ...], *, use: ResultUse = "item") -> FieldMap:
     """The lineage of the function's result, for arguments of these types.
 
     >>> import ast
@@ -69,104 +67,63 @@ def field_map(
     >>> {".".join(p): [".".join(f.path) for f in fields] for p, fields in found.equal.items()}
     {'0': ['1']}
     """
-    shapes = Shapes(inputs)
-    everything = tuple(Trace(frozenset([InputField(i, ())])) for i in range(len(inputs)))
-    names = _parameters(fn, inputs, shapes, spread=spread)
-    if fn.tree is None or names is None:
-        return _result(computed(*everything), NONE, inputs, fn.returns)
-    tracer = Tracer(shapes)
-    value = _output(tracer.of(fn.tree, names), use, shapes)
-    found = _result(value, frozenset(tracer.changed), inputs, fn.returns)
-    made = made_fields(fn, inputs, use=use) if spread else {}
-    return replace(found, made=made)
-
-
-def _parameters(
-    fn: Fn, inputs: tuple[ItemType, ...], shapes: Shapes, *, spread: bool
-) -> dict[str, Value] | None:
-    arguments = arguments_of(fn, inputs)
-    if arguments is None or not (spread or len(fn.params) == len(inputs)):
-        return None
-    if any(a.place is not None and a.step is None for a in arguments):
-        return None
-    wholes = [Trace(frozenset([InputField(a.input, ())])) for a in arguments]
-    values = [
-        whole if a.step is None else shapes.part(whole, a.step)
-        for whole, a in zip(wholes, arguments, strict=True)
-    ]
-    return dict(zip(fn.params, values, strict=True))
-
-
-def _output(value: Value, use: ResultUse, shapes: Shapes) -> Value:
-    """The value of one output item."""
-    if use != "item" and isinstance(value, Maybe):
-        value = value.value
-    if use != "elements":
-        return value
-    match shapes.opened(value):
-        case Many(item):
-            return item
-        case KnownParts("tuple" | "list", parts):
-            return shapes.joined(parts.values())
-        case NoValue():
-            return NEVER
-        case _:
-            return computed(value)
+    wholes = tuple(Copied(InputField(i, ()), item) for i, item in enumerate(inputs))
+    arguments = arguments_of(fn, inputs) or ()
+    is_told = all(a.place is None or a.step is not None for a in arguments)
+    if fn.tree is None or len(arguments) < len(fn.params) or not is_told:
+        return _result(computed(*wholes), NONE, inputs, fn.returns)
+    given = ((wholes[a.input], a.step) for a in arguments)
+    values = (whole if step is None else part(whole, step) for whole, step in given)
+    tracer = Tracer(inputs)
+    value = tracer.of(fn.tree, dict(zip(fn.params, values, strict=True)))
+    value = value if use == "item" else there(value)
+    value = elements(value) if use == "elements" else value
+    made = made_fields(fn, inputs, use=use)
+    return _result(value, frozenset(tracer.changed), inputs, fn.returns, made)
 
 
 def _result(
-    value: Value, changed: Fields, inputs: tuple[ItemType, ...], returns: ItemType | None
+    value: Value,
+    changed: Fields,
+    inputs: tuple[ItemType, ...],
+    returns: ItemType | None,
+    made: Mapping[FieldPath, Expr] | None = None,
 ) -> FieldMap:
     equal: dict[FieldPath, Fields] = {}
     derived: dict[FieldPath, Fields] = {}
-    for path, trace in _leaves(value, (), inputs):
-        kept = frozenset(
-            f
-            for f in trace.equal
-            if not _overlaps(f, changed) and _keeps_type(f, path, inputs, returns)
+    for path, leaf in _leaves(value, ()):
+        is_kept = (
+            isinstance(leaf, Copied)
+            and not any(_overlap(leaf.field, other) for other in changed)
+            and (returns is None or at(returns, path) == leaf.type)
         )
-        if kept:
-            equal[path] = kept
+        if is_kept:
+            equal[path] = sources(leaf)
         else:
-            derived[path] = _expanded(trace.equal | trace.computed, inputs)
-    return FieldMap(equal, derived)
+            derived[path] = _expanded(sources(leaf), inputs)
+    return FieldMap(equal, derived, made or {})
 
 
-def _leaves(
-    value: Value, path: FieldPath, inputs: tuple[ItemType, ...]
-) -> list[tuple[FieldPath, Trace]]:
-    match Shapes(inputs).opened(value):
+def _leaves(value: Value, path: FieldPath) -> Iterator[tuple[FieldPath, Value]]:
+    match opened(value):
         case KnownParts("tuple" | "row", parts):
-            return [leaf for n, v in parts.items() for leaf in _leaves(v, (*path, n), inputs)]
-        case Maybe() as maybe:
-            return [(path, computed(maybe))]
-        case NoValue():
-            return [(path, Trace())]
-        case Trace() as trace:
-            return [(path, trace)]
-        case other:
-            return [(path, computed(other))]
+            for name, inner in parts.items():
+                yield from _leaves(inner, (*path, name))
+        case leaf:
+            yield path, leaf
 
 
-def _overlaps(f: InputField, changed: Fields) -> bool:
-    for other in changed:
-        short = min(len(f.path), len(other.path))
-        if f.input == other.input and f.path[:short] == other.path[:short]:
-            return True
-    return False
-
-
-def _keeps_type(
-    f: InputField, path: FieldPath, inputs: tuple[ItemType, ...], returns: ItemType | None
-) -> bool:
-    return returns is None or at(returns, path) == at(inputs[f.input], f.path)
+def _overlap(one: InputField, other: InputField) -> bool:
+    short = min(len(one.path), len(other.path))
+    return one.input == other.input and one.path[:short] == other.path[:short]
 
 
 def _expanded(fields: Fields, inputs: tuple[ItemType, ...]) -> Fields:
-    found = set()
-    for i, path in fields:
-        inner = at(inputs[i], path)
-        found |= (
-            {InputField(i, leaf) for leaf, _ in leaves(inner, path)} if inner is not None else set()
-        )
-    return frozenset(found)
+    """The leaves of fields."""
+    found = ((i, path, at(inputs[i], path)) for i, path in fields)
+    return frozenset(
+        InputField(i, leaf)
+        for i, path, inner in found
+        if inner is not None
+        for leaf, _ in leaves(inner, path)
+    )

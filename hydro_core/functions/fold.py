@@ -8,7 +8,8 @@ for some nodes only goes over all of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Generic, TypeVar, assert_never
 
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
@@ -89,6 +90,52 @@ def children(node: Expr) -> Iterator[Expr]:
             return
         case _:
             assert_never(node)
+
+
+def with_children(node: Expr, made: Iterable[Expr]) -> Expr:
+    """The expression with other direct parts, in the order of `children`."""
+    parts = tuple(made)
+    if all(new is old for new, old in zip(parts, children(node), strict=True)):
+        return node
+    match node:
+        case Op(args=args, keywords=keywords):
+            named = zip((name for name, _ in keywords), parts[len(args) :], strict=True)
+            return replace(node, args=parts[: len(args)], keywords=tuple(named))
+        case IfElse():
+            return replace(node, test=parts[0], then=parts[1], otherwise=parts[2])
+        case Bind("function"):
+            return replace(node, body=parts[0])
+        case Bind():
+            return replace(node, value=parts[0], conditions=parts[1:-1], body=parts[-1])
+        case Part():
+            return replace(node, base=parts[0])
+        case Make(parts=old):
+            pairs = zip(old, parts, strict=True)
+            spread = (Spread(new) if isinstance(part, Spread) else new for part, new in pairs)
+            return replace(node, parts=tuple(spread))
+        case Const() | Param():
+            return node
+        case _:
+            assert_never(node)
+
+
+def substituted(
+    tree: Expr, known: Mapping[str, Expr], simplified: Callable[[Expr], Expr] = lambda node: node
+) -> Expr:
+    """The expression with others in the place of names; each node is simplified as it is made."""
+    match tree:
+        case Param(name):
+            return known.get(name, tree)
+        case Bind(kind, names):
+            inner = {name: of for name, of in known.items() if name not in names}
+            made = [
+                substituted(part, known if i == 0 and kind != "function" else inner, simplified)
+                for i, part in enumerate(children(tree))
+            ]
+            return with_children(tree, made)
+        case _:
+            parts = [substituted(part, known, simplified) for part in children(tree)]
+            return simplified(with_children(tree, parts))
 
 
 def nodes(tree: Expr) -> Iterator[Expr]:

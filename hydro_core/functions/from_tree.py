@@ -226,11 +226,12 @@ class Syntax(Fold[None, ast.expr]):
                 return ast.Tuple(elts=[self._value(v) for v in value], ctx=ast.Load())
             case list():
                 return ast.List(elts=[self._value(v) for v in value], ctx=ast.Load())
+            case _ if self.shown is not None:
+                return ast.parse(repr(value), mode="eval").body  # `-1` is read as one operation
             case _ if type(value) in _LITERALS:
                 return ast.Constant(value=value)
-        if self.shown is not None:
-            return ast.parse(repr(value), mode="eval").body
-        return self.held(value)
+            case _:
+                return self.held(value)
 
     def held(self, value: Any) -> ast.expr:
         """A value that has no syntax."""

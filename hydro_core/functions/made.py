@@ -8,113 +8,102 @@ nothing of a function that cannot be read whole or whose result is declared (and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Literal
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import NormalForm, normal_form
+from hydro_core.functions.fold import children, nodes, with_children
+from hydro_core.functions.normal import normal_tree, path_of
+from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Spread
 from hydro_core.types.item import FieldPath, ItemType
 
 ResultUse = Literal["item", "optional", "elements"]
 """What a result is: an item, an item unless it is null, or what holds items."""
-_NONE: NormalForm = ("constant", "NoneType", "None")
-_BOUND = frozenset({"variable", "lambda", "comprehension", "free", "spread", "source", "*", "**"})
 _MOST = 200
-"""Parts of an expression; a larger one follows nothing."""
+"""Nodes of an expression; a larger one follows nothing."""
 
 
 def made_fields(
     fn: Fn, inputs: tuple[ItemType, ...], *, use: ResultUse = "item"
-) -> Mapping[FieldPath, NormalForm]:
-    """The expressions of the fields that are made of others, over ("argument", i).
+) -> Mapping[FieldPath, Expr]:
+    """The expressions of the fields that are made of others, in normal form.
 
     >>> import ast
+    >>> from hydro_core.functions.normal import argument
     >>> from hydro_core.functions.read import read_function
     >>> from hydro_core.types.ddl import parse_ddl
     >>> f = read_function(ast.parse("lambda k, v: (k % 2, v)", mode="eval").body, {})
-    >>> made_fields(f, (parse_ddl("(long, string)"),))
-    {('0',): ('binary', '%', ('field', ('argument', 0), 0), ('constant', 'int', '2'))}
+    >>> made = made_fields(f, (parse_ddl("(long, string)"),))
+    >>> from hydro_core.functions.tree import Part
+    >>> made == {("0",): Op("%", (Part(argument(0), 0), Const(2)))}
+    True
     """
     if use == "elements" or fn.returns is not None:
         return {}
-    kind, form, *_ = normal_form(fn, inputs)
-    if kind != "function":
+    tree = normal_tree(fn, inputs)
+    if tree is None:
         return {}
-    whole = _inlined(form, {}, 0)
-    if whole is None:
-        return {}
+    whole = _without_lets(tree, {})
     if use == "optional":
         whole = _kept(whole)
     return {path: part for path, part in _parts(whole, ()) if _is_told(part)}
 
 
-def _inlined(form: NormalForm, values: Mapping[int, NormalForm], depth: int) -> NormalForm | None:
-    """The form with the values of its outermost variables in their place."""
-    match form:
-        case ("let", value, body):
-            inner = _inlined(value, values, depth)
-            return None if inner is None else _inlined(body, {**values, depth: inner}, depth + 1)
-        case ("variable", int() as number) if number in values:
-            return values[number]
-        case ("lambda" | "comprehension", *_):
-            return None if values else form
-    parts = []
-    for part in form:
-        inner = _inlined(part, values, depth) if isinstance(part, tuple) else part
-        if inner is None and part is not None:
-            return None
-        parts.append(inner)
-    return tuple(parts)
+def _without_lets(tree: Expr, values: Mapping[str, Expr]) -> Expr:
+    """The normal form with the values of variables in their place.
+
+    A variable has one name throughout its body, and no other around it has that.
+    """
+    match tree:
+        case Param(name):
+            return values.get(name, tree)
+        case Bind("let", (name,), value, body):
+            return _without_lets(body, {**values, name: _without_lets(value, values)})
+        case _:
+            return with_children(tree, (_without_lets(part, values) for part in children(tree)))
 
 
-def _kept(form: NormalForm) -> NormalForm:
+def _kept(tree: Expr) -> Expr:
     """What is there when the result is not None."""
-    match form:
-        case ("if", _, then, otherwise) if otherwise == _NONE:
+    match tree:
+        case IfElse(_, then, Const(None)) | IfElse(_, Const(None), then):
             return _kept(then)
-        case ("if", _, then, otherwise) if then == _NONE:
-            return _kept(otherwise)
         case _:
-            return form
+            return tree
 
 
-def _parts(form: NormalForm, path: FieldPath) -> list[tuple[FieldPath, NormalForm]]:
-    match form:
-        case ("tuple", *parts) if not any(part[0] == "*" for part in parts):
-            named = [(str(i), part) for i, part in enumerate(parts)]
-        case ("row", *parts) if all(part[0] == "column" for part in parts):
-            named = list({name: part for _, name, part in parts}.items())
-        case ("if", test, then, otherwise):
-            return _branches(test, then, otherwise, path)
+def _parts(tree: Expr, path: FieldPath) -> Iterator[tuple[FieldPath, Expr]]:
+    match tree:
+        case Make("tuple" | "row") if tree.fields is not None:
+            for name, part in tree.fields.items():
+                yield from _parts(part, (*path, str(name)))
+        case IfElse(test, then, otherwise):
+            one, other = dict(_parts(then, ())), dict(_parts(otherwise, ()))
+            for inner, part in one.items() if one.keys() == other.keys() else ():
+                same = part == other[inner]
+                yield (*path, *inner), part if same else IfElse(test, part, other[inner])
         case _:
-            return [(path, form)]
-    return [found for name, part in named for found in _parts(part, (*path, name))]
+            yield path, tree
 
 
-def _branches(
-    test: NormalForm, then: NormalForm, otherwise: NormalForm, path: FieldPath
-) -> list[tuple[FieldPath, NormalForm]]:
-    one, other = dict(_parts(then, ())), dict(_parts(otherwise, ()))
-    if one.keys() != other.keys():
-        return []
-    return [
-        ((*path, *p), part if part == other[p] else ("if", test, part, other[p]))
-        for p, part in one.items()
-    ]
-
-
-def _is_told(form: NormalForm) -> bool:
+def _is_told(tree: Expr) -> bool:
     """Whether it is one expression of fields, and not a field itself or a constant."""
-    names, count, looks = set(), 0, False
-    todo = [form]
-    while todo:
-        part = todo.pop()
-        count += 1
-        if part[:1] == ("constant",):
-            continue
-        names |= {word for word in part[:1] if isinstance(word, str)}
-        if part[:1] == ("call",) and part[1].startswith("("):
-            return False  # it has no text of its own
-        looks = looks or part[:1] == ("argument",)
-        todo += [inner for inner in part if isinstance(inner, tuple)]
-    return looks and count <= _MOST and form[0] not in ("field", "argument") and not names & _BOUND
+    if path_of(tree) is not None:
+        return False
+    found = list(islice(nodes(tree), _MOST + 1))
+    looks = any(isinstance(node, Param) for node in found)
+    return looks and len(found) <= _MOST and all(map(_has_text, found))
+
+
+def _has_text(node: Expr) -> bool:
+    """Whether it may stand by itself: it has no variable, and a text of its own."""
+    match node:
+        case Param():
+            return path_of(node) is not None
+        case Op(name):
+            return name[:1] not in ("(", "?")
+        case Make(parts=parts):
+            return not any(isinstance(part, Spread) for part in parts)
+        case _:
+            return not isinstance(node, Bind)

@@ -71,7 +71,8 @@ class _Totality(Fold[NotNull, Certainty]):
         otherwise = self.of(node.otherwise, (*around, *where_false(node.test)))
         have_value = then.has_value and otherwise.has_value
         alike = have_value and _are_alike(node, (node.then, node.otherwise))
-        return Certainty(alike and self.of(node.test, around).has_value, not_null=False)
+        has_value = alike and self.of(node.test, around).has_value
+        return Certainty(has_value, then.not_null and otherwise.not_null)
 
     def _make(self, node: Make, around: NotNull) -> Certainty:
         known = node.kind == "tuple" and node.fields is not None

@@ -11,24 +11,30 @@ from hydro_core.functions.fold import Fold
 from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
 from hydro_core.functions.traces import (
     NEVER,
-    NONE,
     ONLY_NONE,
-    Fields,
+    Computed,
+    Copied,
     InputField,
     KnownParts,
     Many,
-    Maybe,
     NoValue,
-    Shapes,
-    Trace,
     Value,
     computed,
+    elements,
+    items_of_list,
+    joined,
+    kind_of,
+    opened,
+    part,
     sequence,
     sources,
+    there,
+    unpacked,
 )
 from hydro_core.functions.tree import (
     Bind,
     Const,
+    Expr,
     IfElse,
     Make,
     Op,
@@ -37,7 +43,7 @@ from hydro_core.functions.tree import (
     Spread,
     constant_of,
 )
-from hydro_core.types.item import Array, Unknown, at, leaves
+from hydro_core.types.item import Array, ItemType, Unknown, at, leaves
 
 TracedNames = Mapping[str, Value]
 
@@ -46,164 +52,52 @@ TracedNames = Mapping[str, Value]
 class Tracer(Fold[TracedNames, Value]):
     """Follows values through a tree; notes the arrays that an unknown call may change."""
 
-    shapes: Shapes
+    inputs: tuple[ItemType, ...]
     changed: set[InputField] = field(default_factory=set)
 
     def _const(self, node: Const, around: TracedNames) -> Value:
-        return ONLY_NONE if node.value is None else _constant(node.value)
+        return _constant(node.value)
 
     def _param(self, node: Param, around: TracedNames) -> Value:
         return around[node.name]
 
     def _part(self, node: Part, around: TracedNames) -> Value:
         base = self.of(node.base, around)
-        inner = base.value if isinstance(base, Maybe) else base
-        if not node.by_name:
-            return self.shapes.part(base, node.step)
-        step = step_in(self.shapes.kind(inner), node)
+        step = step_in(kind_of(there(base)), node) if node.by_name else node.step
         if step is not None:
-            return self.shapes.part(base, step)
-        return NEVER if isinstance(inner, NoValue) else computed(base)
-
-    def _op(self, node: Op, around: TracedNames) -> Value:
-        values = [self.of(a, around) for a in node.operands]
-        found: Value | None = None
-        match node.family:
-            case "unread":
-                return self._unread(node, values)
-            case "index":
-                found = self._index(node, *values)
-            case "slice":
-                found = self._slice(node, values[0])
-            case "binary":
-                found = self._binary(node.name, *values)
-            case "and" | "or":
-                found = self.shapes.joined(values, NONE.union(*map(sources, values)))
-            case "method" if node.name == ".get" and len(node.args) > 1:
-                found = self._got(values[0], constant_of(node.args[1]))
-            case "call" if node.args:
-                found = self._call(node, *values)
-        return computed(*values) if found is None else found
-
-    def _index(self, expr: Op, base: Value, index: Value) -> Value | None:
-        key = constant_of(expr.args[1])
-        if isinstance(key, bool):
-            return self.shapes.part(base, int(key))
-        inner = base.value if isinstance(base, Maybe) else base
-        match self.shapes.opened(inner):
-            case KnownParts(_, parts):
-                return self.shapes.joined(parts.values(), sources(index))
-            case Many(item):
-                return item
-        return None
-
-    def _slice(self, expr: Op, base: Value) -> Value | None:
-        bounds = [None if p is None else constant_of(p) for p in expr.bounds]
-        match self.shapes.opened(base):
-            case KnownParts("tuple" | "list" as kind, found) if all(_is_bound(b) for b in bounds):
-                return sequence(kind, list(found.values())[slice(*bounds)])
-            case KnownParts("list") | Many() as many:
-                return Many(self.shapes.items(many) or NEVER)
-        return None
-
-    def _binary(self, op: str, left: Value, right: Value) -> Value | None:
-        one, other = self.shapes.items(left), self.shapes.items(right)
-        if op == "+" and one is not None and other is not None:
-            return Many(self.shapes.joined((one, other)))
-        if op == "*" and one is not None:
-            return Many(one)
-        match op, self.shapes.opened(left), self.shapes.opened(right):
-            case "+", KnownParts("tuple", a), KnownParts("tuple", b):
-                return sequence("tuple", (*a.values(), *b.values()))
-        return None
+            return part(base, step)
+        return NEVER if isinstance(there(base), NoValue) else computed(base)
 
     def _if_else(self, node: IfElse, around: TracedNames) -> Value:
         test = self.of(node.test, around)
         then, otherwise = self.of(node.then, around), self.of(node.otherwise, around)
-        if otherwise == ONLY_NONE and isinstance(node.test, Op) and node.test.name == SEQUENCE:
-            subject, count, star = node.test.args
-            value = self.of(subject, around)
-            if self._fits(value, constant_of(count), constant_of(star)):
-                # Only a null does not match; then the result is null, and so is all within it.
-                return _within(then, value)
-        return self.shapes.joined((then, otherwise), sources(test))
+        match node.test:
+            case Op(name, (subject, count, star)) if name == SEQUENCE and otherwise == ONLY_NONE:
+                value = self.of(subject, around)
+                if _fits(value, constant_of(count), constant_of(star)):
+                    # Only a null does not match; then the result is null, and so is all within it.
+                    return _within(then, value)
+        return joined((then, otherwise), sources(test))
 
-    def _fits(self, value: Value, count: int, star: int | None) -> bool:
-        opened = self.shapes.opened(value)
-        return (
-            isinstance(opened, KnownParts)
-            and opened.kind == "tuple"
-            and (len(opened.parts) == count if star is None else len(opened.parts) >= count - 1)
-        )
+    def _op(self, node: Op, around: TracedNames) -> Value:
+        values = [self.of(operand, around) for operand in node.operands]
+        if node.family == "unread":
+            return self._unread(node, values)
+        found = _known(node, values) if node.args else None
+        return computed(*values) if found is None else found
 
-    def _call(self, expr: Op, value: Value, *others: Value) -> Value | None:
-        opened = self.shapes.opened(value)
-        match expr.name, opened:
-            case (name, _) if name in (UNPACK, MATCHED):
-                return self._unpacked(value, constant_of(expr.args[1]), constant_of(expr.args[2]))
-            case "tuple", KnownParts("tuple" | "list", parts) if not others:
-                return KnownParts("tuple", parts)
-            case "dict", KnownParts("row") if not others:
-                return opened
-            case (("list" | "sorted" | "reversed"), _) if len(expr.args) == 1:
-                return self._listed(value, *others)
-            case (name, Many(inner)) if name == FLATTEN:
-                item = self.shapes.items(inner)
-                return None if item is None else Many(item)
-        return None
-
-    def _listed(self, value: Value, *others: Value) -> Value:
-        match self.shapes.opened(value):
-            case KnownParts("tuple" | "list", parts):
-                return Many(self.shapes.joined(parts.values(), NONE.union(*map(sources, others))))
-            case Many() as many:
-                return many
-            case _:
-                return computed(value, *others)
-
-    def _unpacked(self, value: Value, count: int, star: int | None) -> Value:
-        inner = value.value if isinstance(value, Maybe) else value
-        match self.shapes.opened(inner):
-            case KnownParts("tuple" | "list", parts):
-                fields = list(parts.values())
-            case Many(item):
-                fields = [Many(item) if i == star else item for i in range(count)]
-                return sequence("tuple", fields)
-            case NoValue():
-                return sequence("tuple", [NEVER] * count)
-            case _:
-                return sequence("tuple", [computed(value)] * count)
-        spare = len(fields) - count
-        if star is None:
-            # Of another length there are no values: unpacking fails.
-            return sequence("tuple", fields if spare == 0 else [computed(value)] * count)
-        if spare < -1:
-            return sequence("tuple", [computed(value)] * count)
-        end = star + spare + 1
-        rest = sequence("list", fields[star:end])
-        return sequence("tuple", [*fields[:star], rest, *fields[end:]])
-
-    def _got(self, base: Value, name: Any) -> Value | None:
-        """`base.get(name)`."""
-        match self.shapes.opened(base):
-            case KnownParts("row", parts) if isinstance(name, str):
-                return parts.get(name)
-        return None
-
-    def _unread(self, expr: Op, values: list[Value]) -> Value:
-        if expr.name == RAISE:
+    def _unread(self, node: Op, values: list[Value]) -> Value:
+        if node.name == RAISE:
             return NEVER
         found = computed(*values)
-        if not expr.name.startswith("?("):
-            self._may_change(found.computed if values else _whole(self.shapes))
+        if not node.name.startswith("?("):
+            wholes = frozenset(InputField(i, ()) for i in range(len(self.inputs)))
+            for i, path in found.fields if values else wholes:
+                inner = at(self.inputs[i], path)
+                for leaf, kind in leaves(inner, path) if inner is not None else ():
+                    if isinstance(kind, Array | Unknown):
+                        self.changed.add(InputField(i, leaf))
         return found
-
-    def _may_change(self, fields: Fields) -> None:
-        for i, path in fields:
-            inner = at(self.shapes.inputs[i], path)
-            for leaf, kind in leaves(inner, path) if inner is not None else ():
-                if isinstance(kind, Array | Unknown):
-                    self.changed.add(InputField(i, leaf))
 
     def _make(self, node: Make, around: TracedNames) -> Value:
         match node.kind:
@@ -215,86 +109,151 @@ class Tracer(Fold[TracedNames, Value]):
                 return self._display(kind, node.parts, around)
 
     def _display(
-        self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: TracedNames
+        self, kind: Literal["tuple", "list"], parts: tuple[Expr | Spread, ...], around: TracedNames
     ) -> Value:
         values: list[Value] = []
         exact = True
-        for part in parts:
-            if not isinstance(part, Spread):
-                values.append(self.of(part, names))
+        for made in parts:
+            if not isinstance(made, Spread):
+                values.append(self.of(made, around))
                 continue
-            spread = self.of(part.value, names)
-            match self.shapes.opened(spread):
-                case KnownParts("tuple" | "list", inner):
-                    values.extend(inner.values())
-                case Many(item):
-                    values.append(item)
-                    exact = False
-                case _:
-                    values.append(computed(spread))
-                    exact = False
+            spread = opened(self.of(made.value, around))
+            if isinstance(spread, KnownParts) and spread.kind != "row":
+                values += spread.parts.values()
+            else:
+                values.append(spread.item if isinstance(spread, Many) else computed(spread))
+                exact = False
         if exact:
             return sequence(kind, values)
-        return Many(self.shapes.joined(values)) if kind == "list" else computed(*values)
+        return Many(joined(values)) if kind == "list" else computed(*values)
 
-    def _row(self, expr: Make, names: TracedNames) -> Value:
+    def _row(self, node: Make, around: TracedNames) -> Value:
         row: dict[str, Value] = {}
         unknown: list[Value] = []
-        for name, part in zip(expr.names, expr.parts, strict=True):
-            if not isinstance(part, Spread):
-                row[str(name)] = self.of(part, names)
+        for name, made in zip(node.names, node.parts, strict=True):
+            if not isinstance(made, Spread):
+                row[str(name)] = self.of(made, around)
                 continue
-            spread = self.of(part.value, names)
-            match self.shapes.opened(spread):
-                case KnownParts("row", inner):
-                    row.update(inner)
-                case _:
-                    unknown.append(spread)
+            spread = opened(self.of(made.value, around))
+            if isinstance(spread, KnownParts) and spread.kind == "row":
+                row.update(spread.parts)
+            else:
+                unknown.append(spread)
         return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
 
     def _bind(self, node: Bind, around: TracedNames) -> Value:
-        inner = {**around, **self._variables(node, around)}
-        for condition in node.conditions:
-            self.of(condition, inner)
-        body = self.of(node.body, inner)
-        if not node.is_loop:
-            return body
-        found = Many(body)
-        return computed(found, self.of(node.value, around)) if node.kind == "set" else found
-
-    def _variables(self, node: Bind, around: TracedNames) -> TracedNames:
         if node.kind == "function":
             # What it is called with comes from the other arguments, which count anyway.
-            return dict.fromkeys(node.names, Trace())
+            return self.of(node.body, {**around, **dict.fromkeys(node.names, Computed())})
         value = self.of(node.value, around)
         if node.kind == "let":
-            return {node.names[0]: value}
-        match self.shapes.opened(value):
-            case KnownParts("tuple" | "list", parts):
-                item = self.shapes.joined(parts.values())
-            case Many(inner):
-                item = inner
-            case _:
-                item = computed(value)
-        if len(node.names) == 1:
-            return {node.names[0]: item}
-        unpacked = self._unpacked(item, len(node.names), None)
-        return {n: self.shapes.part(unpacked, i) for i, n in enumerate(node.names)}
+            return self.of(node.body, {**around, node.names[0]: value})
+        item, count = elements(value), len(node.names)
+        values = [item] if count == 1 else unpacked(item, count, None)
+        inner = {**around, **dict(zip(node.names, values, strict=True))}
+        for condition in node.conditions:
+            self.of(condition, inner)  # what it calls may change arrays
+        found = Many(self.of(node.body, inner))
+        return computed(found, value) if node.kind == "set" else found
+
+
+def _known(node: Op, values: list[Value]) -> Value | None:
+    """Of an operation whose result holds parts of its operands, what these are."""
+    first, *others = values
+    match node.family:
+        case "index":
+            return _index(first, others[0], constant_of(node.args[1]))
+        case "slice":
+            return _slice(node, first)
+        case "binary":
+            return _binary(node.name, first, others[0])
+        case "and" | "or":
+            return joined(values, sources(*values))
+        case "method" if node.name == ".get" and len(node.args) > 1:
+            return _got(opened(first), constant_of(node.args[1]))
+        case "call":
+            return _call(node, first, others)
+        case _:
+            return None
+
+
+def _got(base: Value, name: Any) -> Value | None:
+    """`base.get(name)`."""
+    if isinstance(base, KnownParts) and base.kind == "row" and isinstance(name, str):
+        return base.parts.get(name)
+    return None
+
+
+def _index(base: Value, index: Value, key: Any) -> Value | None:
+    if isinstance(key, bool):
+        return part(base, int(key))
+    match opened(there(base)):
+        case KnownParts(_, parts):
+            return joined(parts.values(), sources(index))
+        case Many(item):
+            return item
+    return None
+
+
+def _slice(node: Op, base: Value) -> Value | None:
+    bounds = [None if bound is None else constant_of(bound) for bound in node.bounds]
+    match opened(base):
+        case KnownParts("tuple" | "list" as kind, found) if all(map(_is_bound, bounds)):
+            return sequence(kind, list(found.values())[slice(*bounds)])
+        case KnownParts("list") | Many() as many:
+            return Many(elements(many))
+    return None
+
+
+def _binary(op: str, left: Value, right: Value) -> Value | None:
+    one, other = items_of_list(left), items_of_list(right)
+    if op == "+" and one is not None and other is not None:
+        return Many(joined((one, other)))
+    if op == "*" and one is not None:
+        return Many(one)
+    match op, opened(left), opened(right):
+        case "+", KnownParts("tuple", a), KnownParts("tuple", b):
+            return sequence("tuple", (*a.values(), *b.values()))
+    return None
+
+
+def _call(node: Op, value: Value, others: list[Value]) -> Value | None:
+    match node.name, opened(value):
+        case (name, _) if name in (UNPACK, MATCHED):
+            count, star = map(constant_of, node.args[1:])
+            return sequence("tuple", unpacked(value, count, star))
+        case "tuple", KnownParts("tuple" | "list", parts) if not others:
+            return KnownParts("tuple", parts)
+        case "dict", KnownParts("row") as row if not others:
+            return row
+        case "list" | "sorted" | "reversed", KnownParts("tuple" | "list", parts):
+            return Many(joined(parts.values(), sources(*others))) if len(node.args) == 1 else None
+        case "list" | "sorted" | "reversed", Many() as many:
+            return many if len(node.args) == 1 else None
+        case (name, Many(inner)) if name == FLATTEN:
+            item = items_of_list(inner)
+            return None if item is None else Many(item)
+    return None
+
+
+def _fits(value: Value, count: int, star: int | None) -> bool:
+    """Whether a value is a tuple that has as many parts as a pattern."""
+    match opened(value):
+        case KnownParts("tuple", parts):
+            return len(parts) == count if star is None else len(parts) >= count - 1
+        case _:
+            return False
 
 
 def _within(value: Value, whole: Value) -> Value:
-    """The value, as far as it equals fields within `whole`."""
+    """The value, as far as it copies fields within `whole`."""
     match value, whole:
         case KnownParts(kind, parts), _:
-            return KnownParts(kind, {name: _within(part, whole) for name, part in parts.items()})
-        case Trace(equal, others), Trace(roots):
-            kept = frozenset(
-                f
-                for f in equal
-                for r in roots
-                if f.input == r.input and f.path[: len(r.path)] == r.path
-            )
-            return Trace(kept, NONE if kept else equal | others)
+            return KnownParts(kind, {name: _within(inner, whole) for name, inner in parts.items()})
+        case Copied(found), Copied(root) if (
+            found.input == root.input and found.path[: len(root.path)] == root.path
+        ):
+            return value
         case NoValue(), _:
             return value
         case _:
@@ -305,19 +264,14 @@ def _constant(value: Any) -> Value:
     match value:
         case None:
             return ONLY_NONE
-        case tuple():
-            return sequence("tuple", map(_constant, value))
-        case list():
-            return sequence("list", map(_constant, value))
+        case tuple() | list():
+            kind: Literal["tuple", "list"] = "tuple" if isinstance(value, tuple) else "list"
+            return sequence(kind, map(_constant, value))
         case dict() if all(isinstance(name, str) for name in value):
             return KnownParts("row", {name: _constant(v) for name, v in value.items()})
         case _:
-            return Trace()
+            return Computed()
 
 
 def _is_bound(bound: Any) -> bool:
     return bound is None or (isinstance(bound, int) and bound is not ...)
-
-
-def _whole(shapes: Shapes) -> Fields:
-    return frozenset(InputField(i, ()) for i in range(len(shapes.inputs)))

@@ -1,9 +1,9 @@
 """What is known of where a value comes from.
 
-A `Trace` is a value that is equal to some input fields, or is computed from some. `KnownParts` is a
-tuple, row or list that was made here, `Many` a list of any number of like items, `Maybe` a value or
-None, `NoValue` a value that does not come to be. Two branches are `joined`: what comes out is equal
-to what it is equal to in both.
+`Copied` is the very value of an input field, `Computed` a value that is computed from some.
+`KnownParts` is a tuple, row or list that was made here, `Many` a list of any number of like items,
+`Maybe` a value or None, `NoValue` a value that does not come to be. Two branches are `joined`: what
+comes out is a copy of what it is a copy of in both.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hydro_core.types.item import FieldPath, ItemType, Row, Tuple, at
+from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 
 
 class InputField(NamedTuple):
@@ -27,11 +27,30 @@ NONE: Fields = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """A value that equals every field of `equal`; without any, it is computed from `computed`."""
+class Copied:
+    """The value of a field of an input."""
 
-    equal: Fields = NONE
-    computed: Fields = NONE
+    field: InputField
+    type: ItemType
+
+    def part(self, name: str) -> Copied | None:
+        """A field of it, by its name or place; None where it has none of that name."""
+        match self.type:
+            case Row():
+                found = self.type.column(name)
+            case Tuple(fields) if name.isdecimal() and int(name) < len(fields):
+                found = fields[int(name)]
+            case _:
+                return None
+        path = (*self.field.path, name)
+        return None if found is None else Copied(InputField(self.field.input, path), found)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A value that is computed from fields of the inputs."""
+
+    fields: Fields = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +81,35 @@ class NoValue:
     """There is no value: something raised."""
 
 
-Value = Trace | KnownParts | Many | Maybe | NoValue
+Value = Copied | Computed | KnownParts | Many | Maybe | NoValue
 NEVER = NoValue()
 ONLY_NONE = Maybe(NEVER)
 """None itself."""
 
 
-def sources(value: Value) -> Fields:
-    """Every input field that the value has to do with."""
-    match value:
-        case Trace(equal, computed):
-            return equal | computed
-        case KnownParts(_, parts):
-            return NONE.union(*map(sources, parts.values()))
-        case Many(inner):
-            return sources(inner)
-        case Maybe(inner, why):
-            return sources(inner) | why
-        case NoValue():
-            return NONE
+def sources(*values: Value) -> Fields:
+    """Every input field that the values have to do with."""
+    found: Fields = NONE
+    for value in values:
+        match value:
+            case Copied(field):
+                found |= {field}
+            case Computed(fields):
+                found |= fields
+            case KnownParts(_, parts):
+                found |= sources(*parts.values())
+            case Many(inner):
+                found |= sources(inner)
+            case Maybe(inner, why):
+                found |= sources(inner) | why
+            case NoValue():
+                pass
+    return found
 
 
-def computed(*values: Value) -> Trace:
+def computed(*values: Value) -> Computed:
     """A value that is computed from others."""
-    return Trace(NONE, NONE.union(*map(sources, values)))
+    return Computed(sources(*values))
 
 
 def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownParts:
@@ -93,97 +117,116 @@ def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownPa
     return KnownParts(kind, {str(i): value for i, value in enumerate(values)})
 
 
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """The types of the arguments, which tell what parts a traced value has."""
+def there(value: Value) -> Value:
+    """The value, if it is not None: None has no parts, and reading one fails."""
+    return value.value if isinstance(value, Maybe) else value
 
-    inputs: tuple[ItemType, ...]
 
-    def opened(self, value: Value) -> Value:
-        """A trace of a tuple or row as its parts, anything else as it is."""
-        shape = self._shape(value)
-        if not isinstance(value, Trace) or shape is None:
-            return value
-        names = map(str, range(len(shape.fields))) if isinstance(shape, Tuple) else shape.names
-        parts = {name: _part(value, name) for name in names}
-        return KnownParts("tuple" if isinstance(shape, Tuple) else "row", parts)
-
-    def kind(self, value: Value) -> str | None:
-        """Which kind of parts are known of a value: as `opened`, of which they are not made."""
-        if isinstance(value, KnownParts):
-            return value.kind
-        shape = self._shape(value)
-        return None if shape is None else "tuple" if isinstance(shape, Tuple) else "row"
-
-    def _shape(self, value: Value) -> Tuple | Row | None:
-        if not isinstance(value, Trace) or not value.equal:
+def kind_of(value: Value) -> str | None:
+    """What kind of parts a value has, if they are known."""
+    match value:
+        case KnownParts(kind):
+            return kind
+        case Copied(type=Tuple() | Row() as of):
+            return "tuple" if isinstance(of, Tuple) else "row"
+        case _:
             return None
-        first, *others = (at(self.inputs[f.input], f.path) for f in value.equal)
-        alike = isinstance(first, Tuple | Row) and all(other == first for other in others)
-        return first if alike and isinstance(first, Tuple | Row) else None
-
-    def joined(self, values: Iterable[Value], why: Fields = NONE) -> Value:
-        """A value that is one of several; which one depends on the fields `why`."""
-        result: Value = NEVER
-        for value in values:
-            result = self._join(result, value, why)
-        return result
-
-    def _join(self, a: Value, b: Value, why: Fields) -> Value:
-        if isinstance(a, NoValue) or isinstance(b, NoValue):
-            return b if isinstance(a, NoValue) else a
-        if isinstance(a, Maybe) or isinstance(b, Maybe):
-            one, other = (v.value if isinstance(v, Maybe) else v for v in (a, b))
-            whys = (v.why for v in (a, b) if isinstance(v, Maybe))
-            return Maybe(self._join(one, other, why), why.union(*whys))
-        if isinstance(a, Trace) and isinstance(b, Trace) and (a.equal & b.equal):
-            return Trace(a.equal & b.equal)
-        x, y = self.opened(a), self.opened(b)
-        if isinstance(x, KnownParts) and isinstance(y, KnownParts) and _is_alike(x, y):
-            pairs = {n: self._join(v, y.parts[n], why) for n, v in x.parts.items()}
-            return KnownParts(x.kind, pairs)
-        item, another = self.items(x), self.items(y)
-        if item is not None and another is not None:
-            return Many(self._join(item, another, why))
-        return Trace(NONE, sources(a) | sources(b) | why)
-
-    def items(self, value: Value) -> Value | None:
-        """What all items of a list that was made here are like; None where it is no such list."""
-        match value:
-            case Many(item):
-                return item
-            case KnownParts("list", parts):
-                return self.joined(parts.values())
-            case _:
-                return None
-
-    def part(self, value: Value, name: str | int) -> Value:
-        """A part of a value, by its name or position."""
-        if isinstance(value, Maybe):  # None has no parts: reading one fails
-            return self.part(value.value, name)
-        shape = self._shape(value)
-        if isinstance(value, Trace) and isinstance(shape, Row) and name in shape.by_name:
-            return _part(value, str(name))
-        match self.opened(value):
-            case KnownParts(kind, parts):
-                if isinstance(name, int) and kind != "row":
-                    name = str(name + len(parts) if name < 0 else name)
-                return (
-                    parts.get(str(name), computed(value))
-                    if isinstance(name, str)
-                    else computed(value)
-                )
-            case Many(item):
-                return item if isinstance(name, int) else computed(value)
-            case NoValue():
-                return NEVER
-            case _:
-                return computed(value)
 
 
-def _part(whole: Trace, name: str) -> Trace:
-    return Trace(frozenset(InputField(i, (*path, name)) for i, path in whole.equal))
+def opened(value: Value) -> Value:
+    """A copy of a tuple or row as its parts, anything else as it is."""
+    match value:
+        case Copied(type=Tuple(fields)):
+            return sequence("tuple", [value.part(str(i)) or NEVER for i in range(len(fields))])
+        case Copied(type=Row() as row):
+            return KnownParts("row", {name: value.part(name) or NEVER for name in row.names})
+        case _:
+            return value
 
 
-def _is_alike(a: KnownParts, b: KnownParts) -> bool:
-    return a.kind == b.kind and a.parts.keys() == b.parts.keys()
+def part(value: Value, step: str | int) -> Value:
+    """A part of a value, by its name or its place."""
+    value = there(value)
+    if isinstance(value, Copied) and isinstance(step, str):
+        return value.part(step) or computed(value)
+    match opened(value):
+        case KnownParts(kind, parts):
+            if isinstance(step, int):
+                step = "" if kind == "row" else str(step + len(parts) if step < 0 else step)
+            return parts.get(step, computed(value))
+        case Many(item) if isinstance(step, int):
+            return item
+        case NoValue():
+            return NEVER
+        case _:
+            return computed(value)
+
+
+def elements(value: Value) -> Value:
+    """What any of the items of a value is like, if it is a tuple or list."""
+    match opened(value):
+        case KnownParts("tuple" | "list", parts):
+            return joined(parts.values())
+        case Many(item):
+            return item
+        case NoValue():
+            return NEVER
+        case _:
+            return computed(value)
+
+
+def items_of_list(value: Value) -> Value | None:
+    """What all items of a list that was made here are like; None where it is no such list."""
+    is_list = isinstance(value, Many) or kind_of(value) == "list"
+    return elements(value) if is_list else None
+
+
+def joined(values: Iterable[Value], why: Fields = NONE) -> Value:
+    """A value that is one of several; which one depends on the fields `why`."""
+    result: Value = NEVER
+    for value in values:
+        result = _join(result, value, why)
+    return result
+
+
+def _join(a: Value, b: Value, why: Fields) -> Value:
+    if isinstance(a, NoValue) or isinstance(b, NoValue):
+        return b if isinstance(a, NoValue) else a
+    if isinstance(a, Maybe) or isinstance(b, Maybe):
+        whys = (v.why for v in (a, b) if isinstance(v, Maybe))
+        return Maybe(_join(there(a), there(b), why), why.union(*whys))
+    if isinstance(a, Copied) and a == b:
+        return a
+    match opened(a), opened(b):
+        case KnownParts(kind, parts), KnownParts(other, more) if (
+            kind == other and parts.keys() == more.keys()
+        ):
+            return KnownParts(kind, {n: _join(v, more[n], why) for n, v in parts.items()})
+    item, another = items_of_list(a), items_of_list(b)
+    if item is not None and another is not None:
+        return Many(_join(item, another, why))
+    return Computed(sources(a, b) | why)
+
+
+def unpacked(value: Value, count: int, star: int | None) -> list[Value]:
+    """What so many targets get of a value, of which the one at `star` gets all that is left.
+
+    Of another length there are no values: unpacking fails, and what is said then holds of nothing.
+    """
+    inner = there(value)
+    match opened(inner):
+        case KnownParts("tuple" | "list", parts):
+            fields = list(parts.values())
+        case Many(item):
+            return [Many(item) if i == star else item for i in range(count)]
+        case NoValue():
+            return [NEVER] * count
+        case _:
+            return [computed(value)] * count
+    spare = len(fields) - count
+    if star is None and spare == 0:
+        return fields
+    if star is None or spare < -1:
+        return [computed(value)] * count
+    end = star + spare + 1
+    return [*fields[:star], sequence("list", fields[star:end]), *fields[end:]]

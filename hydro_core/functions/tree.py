@@ -60,13 +60,34 @@ _FAMILIES = _Families(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A constant: None, a scalar, a timedelta, or a tuple, list or dict of them."""
+    """A constant: None, a scalar, a timedelta, or a tuple, list or dict of them.
+
+    Equal by type and value, as far as a function may see: 1, 1.0, True and Decimal(1) are four, and
+    -0.0 is not 0.0.
+    """
 
     value: Any
     place: Place = field(default=(0, 0), compare=False)
     type: ExprType = field(default=ANY, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and exact(self.value) == exact(other.value)
+
+    def __hash__(self) -> int:
+        return hash(exact(self.value))
+
+
+def exact(value: Any) -> tuple[Any, ...]:
+    """A constant as what only the very same constant is equal to."""
+    match value:
+        case dict():
+            return ("dict", *((exact(k), exact(v)) for k, v in value.items()))
+        case tuple() | list():
+            return (type(value).__name__, *map(exact, value))
+        case _:
+            return (type(value).__name__, repr(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.plan.stream_forms import StreamForm, stream_forms, written_whole
 from hydro_core.printing import report
+from hydro_core.printing.table import table
 
 _WIDEST = 48
 """Characters of a function in the table of functions."""
@@ -108,4 +109,4 @@ def _tables(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         place = f" (line {function['why_line']})" if function["why_line"] else ""
         rows.append([function["operator"], shown, function["runs_as"], why + place])
     if rows:
-        yield report.table(["stream", "function", "on Spark", "why"], rows)
+        yield table(["stream", "function", "on Spark", "why"], rows)

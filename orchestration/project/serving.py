@@ -248,7 +248,7 @@ class Deployments:
             return Undeployed()
         was = said(serving.deployment.program.typed)
         changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
-        params = changed_params(serving.deployment.program.params, written(params_given(flow)))
+        params = changed_params(serving.deployment.params, written(params_given(flow)))
         if params and texts_of(flow) == serving.deployment.program.texts:
             return Undeployed(f"not deployed: {', '.join(params)}", frozenset(changed))
         has = serving.deployment.sharding

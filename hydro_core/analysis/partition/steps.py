@@ -16,7 +16,7 @@ from hydro_core.analysis.partition.terms import (
     is_exact,
     keeps_value,
     leaf_paths,
-    of_form,
+    of_tree,
 )
 from hydro_core.catalog.inputs import sides_of_key
 from hydro_core.catalog.spec import Always, OnAnyField, OnKey
@@ -190,8 +190,8 @@ def _expressions(
     """Leaves of the output with the expressions of the (one) input's leaves that they are."""
     if i:
         return
-    for path, form in fields.made.items():
-        term = of_form(form, item)
+    for path, tree in fields.made.items():
+        term = of_tree(tree, item)
         if term is not None and is_exact(at(output, path)) and is_computable(term, item):
             yield path, term
 

@@ -8,7 +8,9 @@ the error message.
 from __future__ import annotations
 
 import atexit
+import locale
 import os
+import pwd
 import shutil
 import signal
 import sys
@@ -30,9 +32,15 @@ from pyspark.sql import SparkSession
 from hydro_core.errors import Diagnostic, InfrastructureError
 
 _REPORTED_BYTES = 4000
+JAVA_FLAGS = "spark.driver.extraJavaOptions"
 
 # One arena per thread, glibc's habit, costs a JVM of some fifty threads hundreds of MiB.
 _ARENAS = "2"
+
+# A JVM takes the names of files by its locale: without UTF-8 (`LC_ALL=C`) it finds no `größe.csv`.
+_UTF_8_NAMES = (
+    {} if locale.nl_langinfo(locale.CODESET).upper() == "UTF-8" else {"LC_ALL": "C.UTF-8"}
+)
 
 # Spark starts a first small JVM that only composes the command line of the real one.
 _COMPOSER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -54,7 +62,9 @@ def launch_context(
     `quiet`: nothing of what the JVM prints reaches the terminal.
     """
     conf = SparkConf(loadDefaults=False)
-    for key, value in options.items():
+    name = _name_for_the_nameless()
+    wanted = options if name is None else {**options, **_known_as(name, options)}
+    for key, value in wanted.items():
         conf.set(key, value)
     with tempfile.TemporaryFile() as printed, _environment(java_home):
         try:
@@ -64,6 +74,9 @@ def launch_context(
                     gateway = launch_gateway(  # type: ignore[no-untyped-call]
                         conf, popen_kwargs=kwargs
                     )
+                if name is not None:
+                    users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+                    users.setLoginUser(users.createRemoteUser(name))
                 return SparkContext(conf=conf, gateway=gateway)
             return SparkContext(conf=conf)
         except (PySparkRuntimeError, Py4JNetworkError) as error:
@@ -71,6 +84,26 @@ def launch_context(
                 f"Spark's JVM ended while it started:\n{_tail(printed) or error}",
                 f"see that `{java_home}/bin/java -version` works and that there is memory for it",
             ) from error
+
+
+def _name_for_the_nameless() -> str | None:
+    """What a JVM is to call the user where the machine has no name of it: containers are run by
+    numbers, and there neither Spark nor Hadoop starts by itself. None where it has one.
+    """
+    number = os.getuid()
+    try:
+        pwd.getpwuid(number)
+    except KeyError:
+        return os.environ.get("SPARK_USER") or f"user{number}"
+    return None
+
+
+def _known_as(name: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Options that say of a user what the machine does not: the name, and a home."""
+    home = os.environ.get("HOME", "")
+    folder = home if os.access(home, os.W_OK) else tempfile.gettempdir()
+    flags = f'{options.get(JAVA_FLAGS, "")} -Duser.name={name} "-Duser.home={folder}"'
+    return {JAVA_FLAGS: flags, "spark.jars.ivy": str(Path(folder) / ".ivy2")}
 
 
 def package_archive() -> Path:
@@ -157,6 +190,7 @@ def _environment(java_home: Path) -> Iterator[None]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
         "MALLOC_ARENA_MAX": _ARENAS,
+        **_UTF_8_NAMES,
     }
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
@@ -22,6 +23,7 @@ from hydro_core.spark.session.classes import archive_of, flags_for
 from hydro_core.spark.session.gateway import with_fewer_calls
 from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
+    JAVA_FLAGS,
     SessionError,
     discard_jvm,
     launch_context,
@@ -48,7 +50,6 @@ _LATE_OPTIMIZATION = (
 )
 
 _JARS = "spark.jars"
-_JAVA_FLAGS = "spark.driver.extraJavaOptions"
 
 _IN_UTC = "-Duser.timezone=UTC"
 
@@ -164,14 +165,15 @@ def _launched(
     """A context with these options, of which `extra` win, in a JVM that starts with the archive of
     classes; one that it does not start with is removed.
     """
-    flags = " ".join((options[_JAVA_FLAGS], *flags_for(archive)))
+    flags = " ".join((options[JAVA_FLAGS], *flags_for(archive)))
     quiet = "-Dhydrotick.log.level=OFF" in flags
     try:
-        return launch_context({**options, _JAVA_FLAGS: flags, **extra}, java_home, quiet=quiet)
+        return launch_context({**options, JAVA_FLAGS: flags, **extra}, java_home, quiet=quiet)
     except SessionError:
-        if archive is None or _JAVA_FLAGS in extra:
+        if archive is None or JAVA_FLAGS in extra:
             raise
-        archive.unlink(missing_ok=True)
+        with suppress(OSError):  # whoever may not write there starts without it each time
+            archive.unlink()
         return launch_context({**options, **extra}, java_home, quiet=quiet)
 
 
@@ -234,7 +236,7 @@ def _driver_options(settings: SparkSettings) -> dict[str, str]:
     )
     return {
         "spark.driver.memory": f"{heap // MEBIBYTE}m",
-        _JAVA_FLAGS: " ".join(flags),
+        JAVA_FLAGS: " ".join(flags),
     }
 
 

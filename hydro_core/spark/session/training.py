@@ -11,15 +11,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.settings import SparkSettings
+from hydro_core.spark.session.launch import JAVA_FLAGS
 from hydro_core.spark.session.session import session_options, start_session
 
 
 def _trained(share: Path, part: Path) -> None:
     """A JVM that does what ticks do, and at its end writes which classes that took."""
     settings = SparkSettings(master="local[2]", share=share)
-    flags = session_options(settings)["spark.driver.extraJavaOptions"]
+    flags = session_options(settings)[JAVA_FLAGS]
     wanted = f'{flags} "-XX:ArchiveClassesAtExit={part}" -Xlog:disable'
-    session = start_session(settings, extra={"spark.driver.extraJavaOptions": wanted})
+    session = start_session(settings, extra={JAVA_FLAGS: wanted})
     _work(session, part.with_suffix(".table"))
     session.stop()
     gateway = SparkContext._gateway  # noqa: SLF001 - Spark offers no question for it

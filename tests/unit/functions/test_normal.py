@@ -10,8 +10,8 @@ import pytest
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
-from hydro_core.functions.normal import normal_form
 from hydro_core.functions.read import read_function
+from hydro_core.functions.stored_form import stored_form
 from hydro_core.functions.tree import Bind, Const, Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct
@@ -26,7 +26,7 @@ def _fn(text: str, **bindings: Any) -> Fn:
 
 
 def _form(text: str, *types: str) -> object:
-    return normal_form(_fn(text), tuple(map(parse_ddl, types)))
+    return stored_form(_fn(text), tuple(map(parse_ddl, types)))
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_what_is_declared_counts() -> None:
     said = Fn(
         plain.name, plain.source, plain.params, plain.call, plain.tree, returns=parse_ddl("int")
     )
-    assert normal_form(plain, (parse_ddl(PAIR),)) != normal_form(said, (parse_ddl(PAIR),))
+    assert stored_form(plain, (parse_ddl(PAIR),)) != stored_form(said, (parse_ddl(PAIR),))
 
 
 def test_constants_that_are_closed_over_count() -> None:
     one, other = _fn("lambda x: x[0] + k", k=1), _fn("lambda x: x[0] + k", k=2)
     same = _fn("lambda y: y._1 + limit", limit=1)
     pair = (parse_ddl(PAIR),)
-    assert normal_form(one, pair) != normal_form(other, pair)
-    assert normal_form(one, pair) == normal_form(same, pair)
+    assert stored_form(one, pair) != stored_form(other, pair)
+    assert stored_form(one, pair) == stored_form(same, pair)
 
 
 def test_what_cannot_be_read_is_known_by_its_name() -> None:
@@ -97,9 +97,9 @@ def test_what_cannot_be_read_is_known_by_its_name() -> None:
         return eval("x")
 
     first = live("def f(x):\n    return hidden(x)\n", hidden=one)
-    form = normal_form(first, (parse_ddl(PAIR),))
+    form = stored_form(first, (parse_ddl(PAIR),))
     assert form[0] == "source"
-    assert form != normal_form(live("def f(x):\n    return hidden(x)\n", hidden=len), ())
+    assert form != stored_form(live("def f(x):\n    return hidden(x)\n", hidden=len), ())
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.engines import Options
 from hydro_core.errors import DataError, ProgramError
+from hydro_core.functions.tree import Const, Op
 from hydro_core.running import read_ticks, run_items
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.route import arguments
@@ -192,9 +193,9 @@ def test_items_on_which_the_function_fails_go_to_one_shard() -> None:
 
 def test_a_function_that_is_known_by_name_only_is_no_way_to_route() -> None:
     pair = parse_ddl("(long, long)")
-    read = ("binary", "%", At(("0",)), ("constant", "int", "4"))
+    read = Op("%", (At(("0",)), Const(4)))
     assert arguments(read, pair, 2) is not None
-    assert arguments(("call", "bucket", (At(("0",)),), ()), pair, 2) is None
+    assert arguments(Op("bucket", (At(("0",)),)), pair, 2) is None
 
 
 def test_numbers_of_shards() -> None:
