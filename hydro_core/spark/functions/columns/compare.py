@@ -21,6 +21,7 @@ from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
     ColumnValue,
+    Duration,
     NotCompilable,
     boolean,
     strict,
@@ -129,7 +130,7 @@ def _is_none(value: ColumnValue) -> Column:
     return F.lit(True) if value.type == UNKNOWN else value.column.isNull()
 
 
-def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
+def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: PLR0911 - a closed set of cases
     match value.type:
         case Scalar("boolean"):
             return value.column
@@ -139,7 +140,7 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR
             return value.column != 0.0
         case Scalar(name) if name not in ("date", "timestamp", "timestamp_ntz"):
             return value.column != 0
-        case Decimal():
+        case Decimal() | Duration():
             return value.column != 0
         case Array():
             return F.size(value.column) > 0
@@ -148,8 +149,6 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR
         case Tuple() | Row() if value.parts is not None:
             scope.use(value)
             return F.lit(True)
-        case _ if value.type == DURATION:
-            return value.column != 0
         case _ if isinstance(value.type, ItemType):
             return value.column.isNotNull()
         case _:

@@ -39,16 +39,14 @@ def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
     def body(column: Column) -> Column:
         inner = scope.inner(loop.names(column), loop.not_null)
         value = structs.whole(inner, inner.compile(node.body), final=scope.is_result(node))
-        if not isinstance(value.type, ItemType) or value.mixed:
-            raise NotCompilable("a list of what are no items")
         result.append(value)
         return inner.behind(value.column)
 
     column = loop.transform(body)
-    element_type = result[0].type
-    if not isinstance(element_type, ItemType):
+    element = result[0].type
+    if not isinstance(element, ItemType) or result[0].mixed:
         raise NotCompilable("a list of what are no items")
-    return computed(column, Array(element_type), loop.array, *result, *loop.tests)
+    return computed(column, Array(element), loop.array, *result, *loop.tests)
 
 
 class ComprehensionLoop:
