@@ -39,9 +39,10 @@ from hydro_core.functions.library.entry import CallSite
 from hydro_core.functions.library.operations import operation
 from hydro_core.functions.library.operators import merged
 from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (
+    FORMAT,
+    RAISE,
     Bind,
     Const,
     Expr,

@@ -6,6 +6,7 @@ They are the same in every release: what is printed here, and how, never changes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.fn import Fn
@@ -21,6 +22,7 @@ from hydro_core.functions.tree import (
     Op,
     Param,
     Part,
+    SameTree,
     Spread,
     exact,
 )
@@ -43,7 +45,12 @@ def stored_form(fn: Fn, arguments: Sequence[ItemType]) -> StoredForm:
 
 def printed(tree: Expr) -> StoredForm:
     """The text of a tree in normal form."""
-    return _STORED.of(tree, None)
+    return _printed(SameTree(tree))
+
+
+@lru_cache(maxsize=4096)
+def _printed(of: SameTree) -> StoredForm:
+    return _STORED.of(of.tree, None)
 
 
 class StoredText(Fold[None, StoredForm]):

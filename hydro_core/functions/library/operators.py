@@ -48,8 +48,18 @@ from hydro_core.functions.library.meanings import (
     unpacked,
 )
 from hydro_core.functions.library.typing_parts import index, sliced, unpack
-from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
-from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, Make, Op, constant_of
+from hydro_core.functions.tree import (
+    COMPARISONS,
+    FLATTEN,
+    MATCHED,
+    SLICES,
+    UNPACK,
+    Const,
+    Expr,
+    Make,
+    Op,
+    constant_of,
+)
 from hydro_core.types.common import as_decimal, fit_decimal
 from hydro_core.types.item import (
     BINARY,
@@ -213,7 +223,6 @@ def merged(*rows: Row) -> Row:
 
 
 def _unary(site: CallSite) -> ExprType:
-    """The kind of `-operand` and its like."""
     (operand,) = site.args
     if is_open(operand):
         return computed_of(operand)

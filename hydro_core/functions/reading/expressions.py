@@ -17,9 +17,16 @@ from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.fold import nodes
 from hydro_core.functions.from_tree import OPERATORS
 from hydro_core.functions.kinds import Place
-from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
-from hydro_core.functions.reading import LIMIT, FunctionReading
-from hydro_core.functions.scope import LocalFunction, Scope
+from hydro_core.functions.reading.base import LIMIT, FunctionReading
+from hydro_core.functions.reading.names import (
+    Binding,
+    Builtin,
+    Constant,
+    Definition,
+    Foreign,
+    member,
+)
+from hydro_core.functions.reading.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
     Const,
     Expr,

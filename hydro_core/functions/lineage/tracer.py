@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from hydro_core.functions.fields import step_in
 from hydro_core.functions.fold import Fold
-from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
-from hydro_core.functions.traces import (
+from hydro_core.functions.lineage.traces import (
     NEVER,
     ONLY_NONE,
     Computed,
@@ -32,6 +31,11 @@ from hydro_core.functions.traces import (
     unpacked,
 )
 from hydro_core.functions.tree import (
+    FLATTEN,
+    MATCHED,
+    RAISE,
+    SEQUENCE,
+    UNPACK,
     Bind,
     Const,
     Expr,
