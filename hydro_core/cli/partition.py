@@ -39,7 +39,6 @@ def command(arguments: Asked) -> int:
 
 
 def wrong_on(arguments: Asked) -> str | None:
-    """What is wrong with `--on`."""
     wrong = next((text for text in arguments.on if "=" not in text), None)
     return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
 

@@ -62,7 +62,6 @@ def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
 
 
 def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
-    """The same in words."""
     for name, late in found.items():
         waits = LateArrivals(late.ticks, late.changed)
         if waits.late:

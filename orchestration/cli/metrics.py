@@ -224,7 +224,6 @@ class MetricFamily:
     samples: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
 
     def add(self, value: float, **labels: str) -> None:
-        """A sample with these labels."""
         self.samples.append((labels, value))
 
 

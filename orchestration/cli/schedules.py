@@ -85,8 +85,6 @@ class _ScheduleProgress:
 
 
 class _Told:
-    """What is said of a search."""
-
     def __init__(
         self,
         machine: RuleMachine,
@@ -110,7 +108,6 @@ class _Told:
         return {"schemas": schemas, "ticks": as_ticks(self.machine, self.typed, facts)}
 
     def as_json(self, seed: int) -> Mapping[str, Any]:
-        """The whole, for programs."""
         told = {
             "program": self.name,
             "seed": seed,
@@ -127,7 +124,6 @@ class _Told:
         return {**told, "violation": found}
 
     def lines(self, seed: int) -> Iterator[str]:
-        """The whole, for people."""
         done = self.done
         count = f"{done.schedules:,} schedules of {done.ticks:,} ticks"
         if self.story is None:

@@ -39,7 +39,6 @@ class Upgraded:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The same in words."""
         if self.problem:
             return (self.problem,)
         return (*(self.steps or ("as this version has it",)), *self.notes)
