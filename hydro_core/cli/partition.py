@@ -20,7 +20,6 @@ SHOWN = 2
 
 
 def command(arguments: Asked) -> int:
-    """How a program can be cut into shards."""
     if wrong := wrong_on(arguments):
         raise MisuseError(wrong)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)

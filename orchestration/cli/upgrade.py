@@ -45,7 +45,6 @@ class Upgraded:
 
 
 def upgrade(options: Asked) -> int:
-    """Takes what is stored, of the flows and of Dagster, to the formats of this version."""
     found = project.current()
     flows = found.flows if options.flow is None else [flow_named(options.flow, found)]
     told = [_of_flow(flow, found.settings, dry=options.dry_run) for flow in flows]
