@@ -17,8 +17,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.from_tree import Syntax, called, compiled
-from hydro_core.functions.library.operations import OPERATIONS
-from hydro_core.functions.library.registry import OF_TYPES
+from hydro_core.functions.library.registry import OF_TYPES, OPERATIONS
 from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Part, is_function
 
 Constants = Mapping[str, Any]
@@ -138,7 +137,7 @@ class _Evaluation:
         base, *others = args
         entry = OF_TYPES.get(type(base), {}).get(name[1:])
         if entry is not None and entry.cost is not None:
-            entry.cost(self.limits, base, others)
+            entry.cost(self.limits, list(args))
         return attribute(base, name[1:])(*others, **keywords)
 
 

@@ -17,8 +17,8 @@ from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.fold import Fold, children, nodes
-from hydro_core.functions.library.meanings import formatted
-from hydro_core.functions.library.operations import OPERATIONS, operation
+from hydro_core.functions.library.operators import formatted
+from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType

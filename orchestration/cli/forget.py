@@ -19,9 +19,10 @@ from ..instance.opening import open_instance
 from ..project import project
 from ..project.arguments import asked_flow
 from ..project.console import Console
-from ..runner.forgetting import ToForget, WhoseRows, refuse_files, to_forget
 from ..runner.forgetting import forget as forget_rows
+from ..runner.forgetting import refuse_files
 from ..runner.runner import TickRunner
+from ..runner.to_forget import ToForget, WhoseRows, to_forget
 from .ticking import record_deployed
 from .where import value_in, wrong_where
 
@@ -30,7 +31,6 @@ _NAMED = 5
 
 
 def forget(options: Asked) -> int:
-    """Removes all that a flow has of a person: landed rows, states, outputs, and their history."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)
@@ -42,14 +42,14 @@ def forget(options: Asked) -> int:
             {**told, "commit": None, "runs": []}, "\n".join(_lines(found, options.where, readers))
         )
         return _NOTHING if found.is_nothing else _THERE
-    refuse_files(found)
+    refuse_files(runner, found)
     for line in _lines(found, options.where, readers):
         console.say(line)
     console.say("There is no way back: earlier versions of its tables go, and what rollback needs.")
     if not console.agreed():
         return _REFUSED
     began = time.monotonic()
-    commit = forget_rows(runner, found, console.say)
+    commit = forget_rows(runner, found, console.say, project.current().flows)
     if commit is not None:
         record_deployed(flow, runner)
     console.say(f"{flow.name}: forgotten in {time.monotonic() - began:.1f} s")

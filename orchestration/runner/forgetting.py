@@ -8,122 +8,41 @@ after it. The landed rows go first: whatever ends the process in between, runnin
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError
 from hydro_core.machine.faults import faults_as_errors
-from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.storage.places import write_whole
-from hydro_core.storage.remote import DataPlace, Remote
+from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.late_arrivals import noticed
 from ..flows.looking import LandingReads, look
+from .forget_notes import NamedRows, note_begun, note_ended, note_named, versions_begun
+from .handing_over import deletions_of, hand_over
 from .ranges import Log
+from .to_forget import ToForget, gone_of, taken_for_theirs
 from .without_rows import reads_of, refuse_others_gone, unread_by, without_rows
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
-    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
-    from hydro_core.spark.pipeline.forgetting import TheirRows
 
     from .runner import TickRunner
 
-_BEGUN = "_forget.json"
-"""The file, in a pipeline's directory, that says that a deletion has begun, and has not ended."""
 
-WhoseRows = Mapping[str, tuple[str, Any]]
-"""Of inputs the column that tells whose a row is, and the value there."""
+def refuse_files(runner: TickRunner, found: ToForget) -> None:
+    """Refuses while landed files have the rows, or outputs of other flows; and where rows would be
+    taken for read that nobody has read.
 
-
-@dataclass(frozen=True, slots=True)
-class TheirLanding:
-    """What an input's landing has of the rows."""
-
-    theirs: RowsOfValue
-    files: Mapping[DataPlace, int]
-    is_delta: bool
-    by_flow: str = ""
-    """The flow whose output it is."""
-
-    @property
-    def rows(self) -> int:
-        return sum(self.files.values())
-
-
-@dataclass(frozen=True, slots=True)
-class ToForget:
-    """What there is of the rows, and which way it goes."""
-
-    flow: FlowAsset
-    landed: Mapping[str, TheirLanding]
-    keyed: TheirRows
-    tables: Mapping[str, int] = field(default_factory=dict)
-    """How many rows each table has of it, where that can be told."""
-    replaced: int = 0
-    """How many are in files that the tables held before, where that can be told."""
-    gone: Mapping[str, RemovedRows] = field(default_factory=dict)
-    """What has gone from landings since they were read last."""
-    first: int | None = None
-    """The first tick to be computed again; None: none is."""
-    done: int = 0
-    """So many ticks are committed."""
-    begun: bool = False
-    """Whether it was begun before, and has not ended."""
-
-    @property
-    def is_by_key(self) -> bool:
-        """Whether the rows are taken out of the tables as they are."""
-        return not self.keyed.obstacles
-
-    @property
-    def is_nothing(self) -> bool:
-        there = (*self.tables.values(), *(one.rows for one in self.landed.values()), self.replaced)
-        return not (any(there) or self.begun or self.first is not None)
-
-    def says_gone(self, name: str) -> str:
-        """The ticks that have lost rows of an input, in words."""
-        return noticed(self.flow.ticks.calendar, {}, self.gone[name].changes).says_changed
-
-
-def to_forget(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> ToForget:
-    """What a flow has of the rows that have some values; nothing is changed.
-
-    Raises:
-        HydroError: a landing or a table cannot be read.
-    """
-    from hydro_core.spark.pipeline.forgetting import TheirRows, rows_before, rows_there
-    from hydro_core.spark.pipeline.start_rework import first_again
-
-    with faults_as_errors(f"the landings of `{flow.name}`", vanished=True):
-        landed = _landed(runner, flow, values)
-    begun = _begun(runner, flow)
-    if not runner.next_tick(flow):
-        return ToForget(flow, landed, TheirRows(), begun=begun is not None)
-    reading = look(runner, flow, to_tell=True)
-    gone = _gone(runner, flow, landed, reading.seen, begun or {})
-    keyed = _keyed(runner, flow, landed, gone)
-    done, unfinished = runner.next_tick(flow), begun is not None
-    pipeline = runner.pipeline(flow)
-    if keyed.obstacles:
-        first = _first(landed, reading.seen, gone)
-        first = None if first is None else first_again(pipeline, first)
-        return ToForget(flow, landed, keyed, gone=gone, first=first, done=done, begun=unfinished)
-    tables, replaced = rows_there(pipeline, keyed), rows_before(pipeline, keyed)
-    gone = _taken_for_theirs(landed, tables, gone)
-    return ToForget(flow, landed, keyed, tables, replaced, gone, done=done, begun=unfinished)
-
-
-def refuse_files(found: ToForget) -> None:
-    """Refuses while landed files have the rows, or outputs of other flows.
+    The rows of files that it names are known from then on, and so are those of them that go.
 
     Raises:
         DataError: which files they are, or which flow is first (code `input`).
     """
+    if found.untold:
+        raise _cannot_be_told(found)
     lines, cures = [], []
     for name, one in found.landed.items():
         if one.by_flow and one.rows:
@@ -133,25 +52,38 @@ def refuse_files(found: ToForget) -> None:
             lines += [f"  {name}: {rows:,} row(s) in {file}" for file, rows in one.files.items()]
             cures.append("take the rows out of the files")
     if lines:
+        _note_files(runner, found)
         message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
         cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
         raise DataError.of("input", message, help=cure)
 
 
-def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
+def forget(
+    runner: TickRunner, found: ToForget, log: Log, others: Sequence[FlowAsset] = ()
+) -> int | None:
     """Forgets the rows, and gives the number of the commit that did; None: no tick is committed.
+
+    Args:
+        runner: whose pipelines.
+        found: what there is of the rows.
+        log: told of what is computed.
+        others: the flows of the project: those of them that read the outputs or the landings of
+            this one, whose history goes, are told what they have read.
 
     Raises:
         HydroError: a check fails on what is computed again, or another writer is at work; then the
             tables are as they were.
     """
     flow = found.flow
-    refuse_files(found)
+    refuse_files(runner, found)
     pipeline = runner.pipeline(flow)
     if not runner.next_tick(flow):
-        for one in found.landed.values():
+        for name, one in found.landed.items():
             if one.rows and one.is_delta:
-                one.theirs.erase_history(one.theirs.delete())
+                at = one.theirs.source.scan().fileset.version or 0
+                version = one.theirs.delete()
+                _hand_over(runner, found, {name: (at, version)}, others)
+                one.theirs.erase_history(version)
         if runner.directory(flow).exists():
             with pipeline.lock.at_work("a deletion of rows"):
                 # A tick that was killed may have left rows in tables that no commit names.
@@ -164,128 +96,67 @@ def forget(runner: TickRunner, found: ToForget, log: Log) -> int | None:
     ):
         if found.first is not None:
             refuse_others_gone(runner, flow, found.first, found.gone)
-        before = _begin(runner, found)
+        before, deleted = _begin(runner, found), dict[str, int]()
         for name, one in found.landed.items():
             if one.rows and name in before:
-                one.theirs.delete()
+                deleted[name] = one.theirs.delete()
         pipeline.step("landings")
-        reading = look(runner, flow)
-        gone = _gone(runner, flow, found.landed, reading.seen, before)
+        reading, were = _seen(runner, found, before, deleted)
+        gone = gone_of(runner, flow, found.landed, reading.seen, before, were)
         if found.is_by_key:
-            gone = _taken_for_theirs(found.landed, found.tables, gone)
+            gone = taken_for_theirs(runner, found, gone)
             _take_out(runner, found, reading.seen, gone)
         else:
             _compute_again(runner, found, reading, gone, log)
+        versions = {name: (at, deleted.get(name)) for name, at in before.items()}
+        _hand_over(runner, found, versions, others)
+        pipeline.step("handed over")
         _erase(runner, found, before)
-        (directory / _BEGUN).unlink(missing_ok=True)
+        note_ended(directory)
     last = runner.deployments.ledger(flow).last
     return None if last is None else last.sequence
 
 
-def _landed(runner: TickRunner, flow: FlowAsset, values: WhoseRows) -> Mapping[str, TheirLanding]:
-    from hydro_core.spark.inputs.rows_of_value import RowsOfValue
+def _seen(
+    runner: TickRunner, found: ToForget, before: Mapping[str, int], after: Mapping[str, int]
+) -> tuple[LandingReads, Mapping[str, LandingView]]:
+    """The landings as they are now; and those of which rows were deleted as they were before."""
+    from hydro_core.spark.inputs.arrivals.handed_over import Deleted, seen_by_way_of
 
-    sources = runner.landings(flow).sources
-    found = {}
-    for name, (column, value) in values.items():
-        source, where = sources[name], flow.inputs[name]
-        theirs = RowsOfValue(source, column, value)
-        scan = source.scan() if source.is_there else None
-        files = {} if scan is None else theirs.files(scan)
-        here = not isinstance(source.file.place, Remote)
-        is_delta = here and scan is not None and scan.fileset.version is not None
-        by_flow = where.flow if isinstance(where, FlowOutput) else ""
-        found[name] = TheirLanding(theirs, files, is_delta, by_flow)
-    return found
-
-
-def _keyed(
-    runner: TickRunner,
-    flow: FlowAsset,
-    landed: Mapping[str, TheirLanding],
-    gone: Mapping[str, RemovedRows],
-) -> TheirRows:
-    from hydro_core.spark.pipeline.forgetting import TheirRows, by_key
-
-    values = {one.theirs.value for one in landed.values()}
-    if len(values) > 1:
-        return TheirRows(obstacles=("the inputs have different values",))
-    restated = [
-        one.by_flow for n, one in landed.items() if one.by_flow and n in gone and gone[n].files
-    ]
-    if restated:
-        return TheirRows(obstacles=tuple(f"`{name}` has restated its outputs" for name in restated))
-    keys = {name: (one.theirs.column,) for name, one in landed.items()}
-    return by_key(runner.pipeline(flow), keys, values.pop())
+    flow, directory = found.flow, runner.directory(found.flow)
+    reading, reads, were = look(runner, flow), reads_of(runner, flow), {}
+    seen = dict(reading.seen)
+    for name, version in before.items():
+        one = seen.get(name)
+        if name in reads and one and (reads[name].version or 0) <= version < (one.now.version or 0):
+            rows = found.landed[name].theirs.hashed(version, one.until)
+            last = after.get(name)
+            # Its two commits, and none of somebody else between them.
+            at = Deleted(version, last if last == version + 2 else None, rows)
+            were[name], seen[name] = seen_by_way_of(
+                one.source, reads[name], one.until, directory, at
+            )
+    return replace(reading, seen=seen), were
 
 
-def _gone(
-    runner: TickRunner,
-    flow: FlowAsset,
-    landed: Mapping[str, TheirLanding],
-    seen: Mapping[str, LandingView],
-    before: Mapping[str, int],
-) -> Mapping[str, RemovedRows]:
-    """What has gone from the landings of the inputs since they were read last."""
-    from hydro_core.spark.inputs.arrivals.removed_rows import gone_since
-
-    reads, found = reads_of(runner, flow), {}
-    for name, one in landed.items():
-        if name not in reads or name not in seen:
-            continue
-        known = None
-        if one.is_delta and not one.by_flow:
-            version = before.get(name, seen[name].now.version or 0)
-            try:
-                known = one.theirs.hashed(version, seen[name].until)
-            except DataError:
-                # Its history went before this was ended, and then the ledger has the landing.
-                known = None
-        found[name] = gone_since(seen[name], reads[name], runner.directory(flow), known)
-    return found
-
-
-def _taken_for_theirs(
-    landed: Mapping[str, TheirLanding], tables: Mapping[str, int], gone: Mapping[str, RemovedRows]
-) -> Mapping[str, RemovedRows]:
-    """What has gone from landings, as far as it can be theirs: of files it is not known whose rows
-    went, and where the tables have none of theirs it was somebody else's.
-    """
-    if any(tables.values()):
-        return gone
-    return {n: one for n, one in gone.items() if landed[n].is_delta and not landed[n].by_flow}
-
-
-def _first(
-    landed: Mapping[str, TheirLanding],
-    seen: Mapping[str, LandingView],
-    gone: Mapping[str, RemovedRows],
-) -> int | None:
-    """The first committed tick that has read one of the rows."""
-    firsts = [one.first for one in gone.values() if one.first is not None]
-    for name, one in landed.items():
-        if one.rows and one.is_delta and name in seen and seen[name].until:
-            firsts += one.theirs.read_by(seen[name])
-    return min(firsts, default=None)
-
-
-def _begun(runner: TickRunner, flow: FlowAsset) -> Mapping[str, int] | None:
-    """The versions of the landings before a deletion that has not ended; None: there is none."""
-    try:
-        known: Mapping[str, int] = json.loads((runner.directory(flow) / _BEGUN).read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    return known
+def _note_files(runner: TickRunner, found: ToForget) -> None:
+    directory = runner.directory(found.flow)
+    named = {}
+    for name, one in found.landed.items():
+        if found.done and one.rows and not (one.is_delta or one.by_flow):
+            rows = one.theirs.hashed(None, found.done)
+            named[name] = NamedRows(one.theirs.source.read_as, Counter(rows.hashes.tolist()))
+    if named:
+        note_named(directory, named)
 
 
 def _begin(runner: TickRunner, found: ToForget) -> Mapping[str, int]:
     """Notes that it has begun; gives the versions of the Delta tables that land, before it."""
     deltas = {n: one for n, one in found.landed.items() if one.is_delta and not one.by_flow}
     before = {name: one.theirs.source.scan().fileset.version or 0 for name, one in deltas.items()}
-    begun = _begun(runner, found.flow) or {}
+    begun = versions_begun(runner.directory(found.flow)) or {}
     before |= {name: version for name, version in begun.items() if name in deltas}
-    place = runner.directory(found.flow) / _BEGUN
-    write_whole(place, json.dumps(before))
+    note_begun(runner.directory(found.flow), before)
     return before
 
 
@@ -331,8 +202,40 @@ def _compute_again(
 
 
 def _changes_landings(found: ToForget, gone: Mapping[str, RemovedRows]) -> bool:
+    """Whether what has landed is not what was read."""
     deleted = any(one.rows for one in found.landed.values())
     return deleted or not all(one.is_nothing for one in gone.values())
+
+
+def _hand_over(
+    runner: TickRunner,
+    found: ToForget,
+    landings: Mapping[str, tuple[int, int | None]],
+    others: Sequence[FlowAsset],
+) -> None:
+    """Tells who reads the same of tables whose history goes, by their versions before and after."""
+    from hydro_core.spark.inputs.arrivals.handed_over import Deletion
+
+    tables = dict(deletions_of(runner, found.flow, is_by_key=found.is_by_key))
+    for name, (before, after) in landings.items():
+        source = found.landed[name].theirs.source
+        now = source.scan().fileset.version or 0 if after is None else after
+        tables.setdefault(str(source.file.place), []).append(Deletion(before, now))
+    hand_over(runner, tables, found.flow, others)
+
+
+def _cannot_be_told(found: ToForget) -> DataError:
+    """Of a flow that is read only what it gives now is known."""
+    flow, gone = found.flow, [found.gone[name] for name in found.untold]
+    first = flow.ticks.calendar.window(min(one.first or 0 for one in gone)).key
+    listed = ", ".join(f"`{name}`, which `{of}` gives" for name, of in found.untold.items())
+    return DataError.of(
+        "input",
+        f"what committed ticks have read of {listed}, is not there any more, and what came since "
+        "cannot be told from it",
+        help=f"`hydrotick correct {flow.name} --from {first}` computes these ticks again from what "
+        "is there now; then run this again. Nothing was changed",
+    )
 
 
 def _erase(runner: TickRunner, found: ToForget, before: Mapping[str, int]) -> None:

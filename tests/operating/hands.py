@@ -29,8 +29,9 @@ from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned
-from hydrotick.runner.forgetting import forget, to_forget
+from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner
+from hydrotick.runner.to_forget import to_forget
 from hydrotick.takeover.changes import change_of
 from hydrotick.takeover.deploying import before, deploy, roll_back
 from hydrotick.takeover.seams import DeployOptions
@@ -241,7 +242,8 @@ class Hands:
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
             values = dict.fromkeys(flow.inputs, (KEY, value))
-            forget(runner, to_forget(runner, flow, values), lambda _: None)
+            flows = [self.asset(one) for one in self.declared]
+            forget(runner, to_forget(runner, flow, values), lambda _: None, flows)
 
         return self._guarded(name, run, kill)
 

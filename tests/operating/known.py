@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tests.operating.programs import FAMILIES
+from tests.operating.programs import FAMILIES, IN_ALL
 from tests.operating.story import FEED, Op, Setting, Story
 
 OPEN: Mapping[str, tuple[str, str]] = {}
@@ -20,7 +20,59 @@ def _setting(late: str, versions: tuple[str, ...] = _TOTALS, kind: str = "parque
     return Setting(versions, {"a": late}, {"a": kind})
 
 
+def _fed(late: str, feed: str, *more: Op) -> Story:
+    """A flow that is fed has not read all that the other one gives now; then follows more."""
+    setting = Setting(_TOTALS, {"a": late}, {"a": "flow"}, feed, feed_late="correct")
+    return Story(
+        setting,
+        (
+            Op("land", flow=FEED, rows=((0, "x", 1), (2, "z", 1), (3, "z", 4), (1, "y", 1))),
+            Op("tick", 3, FEED),
+            Op("tick", 3),
+            *more,
+            Op("tick", 1, FEED),
+            Op("tick", 1),
+        ),
+    )
+
+
+_LATE_IN_FEED = Op("land", flow=FEED, rows=((0, "x", 0), (1, "x", 0), (0, "x", 4), (1, "x", 2)))
 STORIES: Mapping[str, Story] = {
+    "forgotten behind a flow that has restated its outputs": _fed(
+        "refuse", "o", _LATE_IN_FEED, Op("tick", 1, FEED), Op("forget", 1)
+    ),
+    "forgotten twice, and restated in between": _fed(
+        "next",
+        "o",
+        Op("forget", 2),
+        _LATE_IN_FEED,
+        Op("correct", 1, FEED),
+        Op("forget", 1),
+        Op("correct", 1),
+        Op("deploy", 1),
+    ),
+    "forgotten in what another flow sums up": _fed("next", IN_ALL, Op("forget", 1)),
+    "accepted, then somebody is forgotten": Story(
+        _setting("refuse"),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 2),
+            Op("land", rows=((0, "y", 5), (1, "z", 2))),
+            Op("accept"),
+            Op("forget", 2),
+            Op("tick", 1),
+        ),
+    ),
+    "forgotten by whom no table has a row": Story(
+        _setting("next", FAMILIES["stateless"].versions, "jsonl"),
+        (
+            Op("land", rows=((0, "z", 0), *_DAYS)),
+            Op("tick", 2),
+            Op("forget", 2, kill=3),
+            Op("forget", 2),
+            Op("tick", 1),
+        ),
+    ),
     "rolled back after a correction": Story(
         _setting("correct"),
         (

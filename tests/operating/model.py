@@ -33,6 +33,7 @@ committed tick (`State.read`), and which program serves. All else follows:
   other rows stay where they arrived. No deployment is there any more but the one that serves; what
   that has kept of its past stays for the ticks before the first that was computed again. Copies
   keep what they have: of one that is put back, what was forgotten is gone from the landing.
+  What another flow gives otherwise since it has forgotten somebody is read as it gives it now.
 - What is **killed** has happened as far as the ledger says, commit by commit.
 
 The pages leave one thing open: of a tick that has lost rows, which of the rows that came are the
@@ -317,6 +318,16 @@ class Flow:
             # With the commit that made them again nothing came late.
             state.arrived = {}
             state.served[:] = [one.up_to(first) for one in state.served]
+
+    def restate(self, name: str, before: Rows, after: Rows) -> None:
+        """Another flow gives other rows since it has forgotten somebody: as if these had been read
+        in the place of those that it gave.
+        """
+        ticks = self.state.read[name]
+        gone, came = before - after, after - before
+        for tick, rows in enumerate(ticks):
+            ticks[tick] = (rows - gone) + of_ticks(came, tick, tick + 1)
+            gone = gone - rows
 
     def copied(self) -> State:
         """The state as it is now."""

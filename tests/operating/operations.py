@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.operating.hands import Committed, Done, How, tick_of
 from tests.operating.landing import Place
-from tests.operating.model import Flow, Past, Served
-from tests.operating.programs import NamedRows, named
-from tests.operating.story import KEYS, MAIN, Op
+from tests.operating.model import Flow, Past, Rows, Served
+from tests.operating.programs import IN_ALL, NamedRows, named
+from tests.operating.story import FEED, KEYS, MAIN, Op
 
 if TYPE_CHECKING:
     from tests.operating.world import World
@@ -192,7 +193,16 @@ def _forget(world: World, flow: Flow, op: Op) -> Iterator[str]:
     # Where nothing lies, nobody can tell whether a path is misspelled.
     if all(one.is_whole for one in flows) and all(place.there for place in of):
         for each in reversed(flows):
+            given = _given(world)
             yield from _forgotten(world, each, KEYS[op.number], op.kill if each is flow else 0)
+            if each.name == FEED and world.setting.feed == IN_ALL:
+                # Who reads it forgets somebody by what it gives without them.
+                world.flows[MAIN].restate("a", given, _given(world))
+
+
+def _given(world: World) -> Rows:
+    """All that a flow gives to another one."""
+    return world.flows[MAIN].landed("a") if FEED in world.flows else Counter()
 
 
 def _forgotten(world: World, flow: Flow, value: str, kill: int) -> Iterator[str]:

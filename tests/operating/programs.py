@@ -155,6 +155,13 @@ FEEDS: Mapping[str, str] = {
     + 'a -> persist() -> aggregate(by="k", v=sum("v")) -> delta() -> select("k", "v") -> o\n',
 }
 """Programs of flows that feed another one: their output has the columns of the input `a`."""
+IN_ALL = "in all"
+"""The name of one whose rows are not those of one key."""
+ALL_FEEDS: Mapping[str, str] = {
+    **FEEDS,
+    IN_ALL: _SOURCES + 'a -> persist() -> aggregate(v=sum("v")) -> delta()'
+    ' -> map(lambda r: {"k": "x", "v": r.v}) -> o\n',
+}
 
 Values = tuple[Any, ...]
 """The columns of a row, without its tick."""

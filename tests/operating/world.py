@@ -10,7 +10,7 @@ from tests.operating.hands import Declared, Hands
 from tests.operating.landing import Place
 from tests.operating.model import TICKS, Flow, Rows, State, UnclearError, of_values
 from tests.operating.operations import LANDINGS, OPERATIONS, THOROUGH
-from tests.operating.programs import FEEDS, Outputs, outputs_of
+from tests.operating.programs import ALL_FEEDS, Outputs, outputs_of
 from tests.operating.story import FEED, MAIN, Op, Setting, Story, WrongError
 
 
@@ -51,7 +51,7 @@ class World:
                 {name: of.late for name, of in inputs.items()},
                 [name for name, of in inputs.items() if of.holds],
                 self._landed(flow),
-                setting.versions[0] if flow == MAIN else FEEDS[setting.feed],
+                setting.versions[0] if flow == MAIN else ALL_FEEDS[setting.feed],
             )
             for flow, inputs in declared.items()
         }

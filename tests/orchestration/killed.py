@@ -16,7 +16,8 @@ from typing import Any
 from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydrotick.cli.ticking import correct_ticks, run_ticks
 from hydrotick.runner.correction import CorrectionPlan
-from hydrotick.runner.forgetting import forget, to_forget
+from hydrotick.runner.forgetting import forget
+from hydrotick.runner.to_forget import to_forget
 from tests.orchestration.small import opened
 
 

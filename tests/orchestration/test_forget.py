@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,11 +17,14 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.inputs.arrivals import landing_diff
 from hydro_core.spark.pipeline.forgetting import by_key
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.flows.looking import look, missing
 from hydrotick.quality.facts import measure
-from hydrotick.runner.forgetting import forget, to_forget
+from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner
+from hydrotick.runner.to_forget import to_forget
 from tests.orchestration.forgetting import (
     BY_KEY,
     IN_ALL,
@@ -96,6 +100,46 @@ def test_what_is_late_stays_late_and_others_that_are_gone_are_kept(tmp_path: Pat
     assert {n: one.rows for n, one in story.mine.waiting.items()} == {"payments": 1}
     story.ran((5, 5)).agrees()
     assert story.mine.waiting == {}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_late_rows_of_a_table_that_is_too_large_to_compare_stay_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    """The deletion writes the file with late rows anew: which of its rows they are is known."""
+    monkeypatch.setattr(landing_diff, "_COMPARED", 0)
+    story = Story(tmp_path, PROGRAMS[program]).land(IN_TIME).ran((0, 3)).land(LATE)
+    story.forget()
+    assert {n: one.rows for n, one in story.mine.waiting.items()} == {"payments": 2}
+    story.ran((4, 4)).agrees()
+    assert story.mine.waiting == {}
+
+
+def test_who_reads_the_same_table_notices_what_came_before(tmp_path: Path) -> None:
+    """One flow deletes rows of a table and its history, another one reads it, too."""
+    story = Story(tmp_path, BY_KEY).land(IN_TIME).ran((0, 3))
+    mine = story.mine
+    twin = replace(mine.flow, name="twin", inputs=dict(mine.flow.inputs))
+    windows = [twin.ticks.calendar.window(tick) for tick in range(5)]
+    assert all(one.committed for one in mine.runner.run(twin, windows[:4], lambda _: None))
+    story.land(LATE)
+    forget(mine.runner, story.found(), lambda _: None, [mine.flow, twin])
+    mine.open()
+    late = missing(twin, look(mine.runner, twin))["payments"]
+    assert late.says_late == "1 row(s) of 2026-01-03"
+    # Nothing is late that may stand for what went.
+    both = "2026-01-01 to 2026-01-02 (2 removed, 1 added), 2026-01-04 (2 removed)"
+    assert late.says_changed == both
+    found = to_forget(mine.runner, twin, {"payments": ("user", PERSON)})
+    forget(mine.runner, found, lambda _: None, [mine.flow, twin])
+    mine.open()
+    assert missing(twin, look(mine.runner, twin))["payments"].metadata == {
+        "late rows": 2,
+        "late rows are of": "2 rows of 2026-01-02 (1), 2026-01-03 (1)",
+    }
+    story.ran((4, 4)).agrees()
+    assert all(one.committed for one in mine.runner.run(twin, windows[4:], lambda _: None))
+    assert contents(twin, mine.runner) == tables(story.never)
 
 
 def test_a_deployment_before_is_not_there_any_more(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import ast
 from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
-from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.library.registry import ALL_METHODS
+from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS
 from hydro_core.functions.reading.expressions import Expressions
 from hydro_core.functions.reading.names import (
     Binding,

@@ -69,9 +69,11 @@ class RowsOfValue:
         ticks = [*hashed.ticks[own].tolist(), *late.arrived.tolist()]
         return [tick for tick in dict.fromkeys(ticks) if tick < seen.until]
 
-    def hashed(self, version: int, until: int) -> Hashed:
-        """The rows of the ticks before one, as a version of the Delta table has them."""
-        at = self.source.scan(Snapshot("", version))
+    def hashed(self, version: int | None, until: int) -> Hashed:
+        """The rows of the ticks before one, as a version of the Delta table has them; None: as they
+        are there now.
+        """
+        at = self.source.scan(None if version is None else Snapshot("", version))
         files = list(self.files(at))
         rows = self.source.rows(at, files, (0, until - 1))
         rows = rows.filter(pa.array(self._mask(rows[ITEM].combine_chunks())))

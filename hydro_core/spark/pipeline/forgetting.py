@@ -151,6 +151,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
     drop_retired(directory, pipeline.ledger.commits(), moment, timedelta(0))
     pipeline.step("dropped what is retired")
     pipeline.store.lookup_files.remove_all()
+    held = {name: table.version for name, table in pipeline.store.tables.items()}
     versions = {}
     for name, table in pipeline.store.tables.items():
         # What another has written since it took over is not seen here, and would go.
@@ -175,7 +176,8 @@ def erase(pipeline: Pipeline) -> Commit | None:
     pipeline.step("noted")
     pipeline.lock.refuse_lost()
     pipeline.published.erase()
-    for name, version in versions.items():
+    for name, version in held.items():
+        # Who has read the table as it was held goes on from there.
         erase_log(directory / name, version)
         pipeline.store.tables[name].forget()
         pipeline.step(f"erased the log of {name}")

@@ -146,3 +146,33 @@ def test_half_a_surrogate_pair_is_no_text_and_no_byte_that_is_not_utf8(tmp_path:
     file.write_text('{"name": "a"}\n{"name": "\U0010ffff\\udc80"}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"surrogate.* \(row 1, column `name`\)"):
         _read(file)
+
+
+@pytest.mark.parametrize("at", ["", "*.jsonl", "day=1"])
+def test_a_link_to_what_is_not_there_is_refused(tmp_path: Path, at: str) -> None:
+    """Its rows would be missing, and nobody would know."""
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "rows.jsonl").write_text(ROWS)
+    (tmp_path / "_passed_over.jsonl").symlink_to("nowhere")
+    link = tmp_path / ("day=1" if at == "day=1" else "") / "more.jsonl"
+    link.symlink_to("nowhere.jsonl")
+    with pytest.raises(DataError, match=f"`{link}` is a link to what is not there") as caught:
+        find(InputFile("rows", str(tmp_path / at)), {})
+    assert caught.value.code == "input"
+    link.unlink()
+    link.symlink_to(tmp_path / "rows.jsonl")
+    assert find(InputFile("rows", str(link)), {}).names
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "landed").mkdir()
+    (tmp_path / "landed" / "rows.jsonl").write_text(ROWS)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "more.jsonl").write_text(ROWS)
+    (tmp_path / "landed" / "2026").symlink_to(elsewhere)
+    with pytest.raises(DataError, match="is a link to a folder, of which no file would be read"):
+        find(InputFile("rows", str(tmp_path / "landed")), {})
+    # as the place itself it is one
+    (tmp_path / "linked").symlink_to(elsewhere)
+    assert find(InputFile("rows", str(tmp_path / "linked")), {}).names

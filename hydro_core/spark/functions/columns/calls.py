@@ -1,11 +1,11 @@
-"""Python's builtins on Spark."""
+"""Calls on Spark: by the library, but for builtins and methods that read more than columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from hydro_core.functions.failing_constants import constant_value
-from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
@@ -14,16 +14,15 @@ from hydro_core.spark.functions.columns import (
     compare,
     integers,
     library,
+    lookup,
     loops,
     moments,
     numbers,
-    rounding,
     strings,
     structs,
-    sums,
 )
-from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     NotCompilable,
@@ -32,21 +31,18 @@ from hydro_core.spark.functions.columns.value import (
     long,
     strict,
 )
-from hydro_core.types.item import BOOLEAN, DOUBLE, STRING, Array, Decimal, Row, Tuple
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Row, Tuple
 
 
 def call(scope: ColumnScope, node: Op) -> ColumnValue:
-    """A call of a builtin."""
     folded = _folded(node)
     if folded is not None:
         return folded
-    if node.name not in _BUILTINS and node.name in FUNCTIONS:
-        return library.call_of(scope, FUNCTIONS[node.name], node)
-    if node.name not in _BUILTINS or (
-        node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
-    ):
+    if node.name in _NAMED or (node.name in _BUILTINS and not node.keywords):
+        return _BUILTINS[node.name](scope, node)
+    if node.name in _BUILTINS or node.name not in FUNCTIONS:
         raise NotCompilable(f"`{node.name}` has no column")
-    return _BUILTINS[node.name](scope, node)
+    return library.call_of(scope, FUNCTIONS[node.name], node)
 
 
 def _folded(node: Op) -> ColumnValue | None:
@@ -87,25 +83,17 @@ def _abs(scope: ColumnScope, node: Op) -> ColumnValue:
     return numbers.absolute(value)
 
 
-def _bool(scope: ColumnScope, node: Op) -> ColumnValue:
-    return choices.test(scope, _argument(node))
-
-
-def _str(scope: ColumnScope, node: Op) -> ColumnValue:
-    return strings.text_of(scope, _only(scope, node))
-
-
 def _int(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return strings.whole_number(scope, value)
-    return rounding.truncated(scope, value)
+        return strings.number_of(scope, value, LONG)
+    return numbers.truncated(scope, value)
 
 
 def _float(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return strings.real_number(scope, value)
+        return strings.number_of(scope, value, DOUBLE)
     if isinstance(value.type, Decimal):
         number = scope.need(value)
         column = number.column.cast("double")
@@ -121,7 +109,7 @@ def _round(scope: ColumnScope, node: Op) -> ColumnValue:
     if not 1 <= len(node.args) <= 2:
         raise NotCompilable(f"`round` of {len(node.args)} arguments")
     value, *digits = (scope.compile(a) for a in node.args)
-    return rounding.rounded(scope, value, digits[0] if digits else None)
+    return numbers.rounded(scope, value, digits[0] if digits else None)
 
 
 def _extreme(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -205,17 +193,11 @@ def _list(scope: ColumnScope, node: Op) -> ColumnValue:
     return loops.array_of(scope, _argument(node))
 
 
-def _tuple(scope: ColumnScope, node: Op) -> ColumnValue:
+def _as_it_is(scope: ColumnScope, node: Op) -> ColumnValue:
+    """`tuple(x)` of a tuple, `dict(x)` of a row."""
     value = _only(scope, node)
-    if not isinstance(value.type, Tuple):
-        raise NotCompilable(f"`tuple` of {value.type}")
-    return structs.present(scope, value)
-
-
-def _dict(scope: ColumnScope, node: Op) -> ColumnValue:
-    value = _only(scope, node)
-    if not isinstance(value.type, Row):
-        raise NotCompilable(f"`dict` of {value.type}")
+    if not isinstance(value.type, Tuple if node.name == "tuple" else Row):
+        raise NotCompilable(f"`{node.name}` of {value.type}")
     return structs.present(scope, value)
 
 
@@ -238,8 +220,8 @@ def _flatten(scope: ColumnScope, node: Op) -> ColumnValue:
 _BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "len": _len,
     "abs": _abs,
-    "bool": _bool,
-    "str": _str,
+    "bool": lambda scope, node: choices.test(scope, _argument(node)),
+    "str": lambda scope, node: strings.text_of(scope, _only(scope, node)),
     "int": _int,
     "float": _float,
     "round": _round,
@@ -248,14 +230,99 @@ _BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "coalesce": choices.coalesced,
     "greatest": choices.extreme,
     "least": choices.extreme,
-    "sum": sums.total,
+    "sum": loops.total,
     "any": _any_all,
     "all": _any_all,
     "sorted": _sorted,
     "list": _list,
-    "tuple": _tuple,
-    "dict": _dict,
+    "tuple": _as_it_is,
+    "dict": _as_it_is,
     "timedelta": moments.duration,
     "(unpack)": _unpack,
     "(flatten)": _flatten,
+}
+_NAMED = ("sum", "min", "max", "sorted", "timedelta")
+"""What takes arguments by their names."""
+
+
+def method(scope: ColumnScope, node: Op) -> ColumnValue:
+    base = scope.compile(node.args[0])
+    if lookup.table_of(base) is not None or isinstance(base.type, Row):
+        return _of_row(scope, base, node)
+    if moments.is_moment(base) and node.name == ".replace":
+        return _replaced(scope, base, node)
+    special = _METHODS.get((type(base.type), node.name))
+    if special is None or node.keywords:
+        return library.method_of(scope, base, node)
+    return special(scope, base, node)
+
+
+def _of_row(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    if node.name == ".copy" and len(node.args) == 1 and isinstance(base.type, Row):
+        return structs.present(scope, base)
+    if node.name != ".get" or node.keywords or len(node.args) not in (2, 3):
+        raise NotCompilable(f"`{node.name}` of a dict")
+    key, *rest = (scope.compile(a) for a in node.args[1:])
+    names = base.type.names if isinstance(base.type, Row) else ()
+    if key.constant is not None and key.constant[0] in names:
+        scope.use(*rest)
+        return structs.field_at(scope, base, names.index(key.constant[0]))
+    table = lookup.table_of(base)
+    if table is None:
+        raise NotCompilable("`.get` of a column that is not there")
+    return lookup.entry(scope, table, key, rest[0] if rest else constant(None))
+
+
+def _replaced(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    named = {name: scope.compile(a).constant for name, a in node.keywords}
+    if len(node.args) > 1 or not named or any(known is None for known in named.values()):
+        raise NotCompilable("`.replace` by what is computed")
+    fields = {name: known[0] for name, known in named.items() if known is not None}
+    if "tzinfo" in fields:
+        base = moments.zoned(scope, base, fields.pop("tzinfo"))
+    return moments.cut(scope, base, fields) if fields else base
+
+
+def _element(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    """What is looked for in an array: a NaN may equal itself there."""
+    if len(node.args) != 2:
+        raise NotCompilable(f"`{node.name}` of a part of a list")
+    value = scope.compile(node.args[1])
+    scope.use(value)
+    if compare.holds_float(base.type) or compare.holds_float(value.type):
+        value = compare.not_nan(scope, value)
+    return value
+
+
+def _count(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    array, value = scope.need(base), _element(scope, base, node)
+    found = F.filter(
+        array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
+    )
+    return long(F.size(found).cast("long"), array, value, value)
+
+
+def _index(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    array, value = scope.need(base), _element(scope, base, node)
+    tests = F.transform(
+        array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
+    )
+    place = F.array_position(tests, True)
+    return strict(F.when(place > 0, place - 1), LONG, array, value, value, doubtful=True)
+
+
+def _quantized(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    known = scope.compile(node.args[1]).constant if len(node.args) == 2 else None
+    if known is None or not hasattr(known[0], "as_tuple"):
+        raise NotCompilable("`.quantize` by a computed exponent, or in another way")
+    exponent = known[0].as_tuple().exponent
+    if not isinstance(exponent, int) or exponent > 0:
+        raise NotCompilable("`.quantize` to tens")
+    return numbers.rounded(scope, base, constant(-exponent))
+
+
+_METHODS: dict[tuple[type, str], Callable[[ColumnScope, ColumnValue, Op], ColumnValue]] = {
+    (Array, ".count"): _count,
+    (Array, ".index"): _index,
+    (Decimal, ".quantize"): _quantized,
 }

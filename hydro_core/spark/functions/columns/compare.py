@@ -15,8 +15,7 @@ from pyspark.sql import Column
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import structs
-from hydro_core.spark.functions.columns.division import EXACT
-from hydro_core.spark.functions.columns.integers import as_long, is_int
+from hydro_core.spark.functions.columns.integers import EXACT, as_long, is_int
 from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_number
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
@@ -63,7 +62,6 @@ def truth(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a == b`."""
     if is_number(a) and is_number(b):
         return _equal_numbers(scope, a.with_(mixed=False), b.with_(mixed=False))
     a, b = scope.sure(a), scope.sure(b)
@@ -97,7 +95,6 @@ def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
 
 
 def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a < b` and its kin."""
     if is_number(a) and is_number(b):
         return _order_numbers(scope, op, a.with_(mixed=False), b.with_(mixed=False))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
@@ -122,7 +119,6 @@ def not_nan(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def is_none(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`value is None`."""
     if not value.nullable:
         scope.use(value)
     return boolean(_is_none(value), value)
@@ -177,8 +173,6 @@ def _equal_numbers(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> Column
         else:
             same = a.column == b.column
     elif is_decimal(a) or is_decimal(b):
-        if is_float(a) or is_float(b):
-            raise NotCompilable("a decimal and a float are compared")
         same = _decimal_of(a) == _decimal_of(b)
     elif is_float(a) or is_float(b):
         number, real = (b, a) if is_float(a) else (a, b)
@@ -200,8 +194,6 @@ def _order_numbers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) 
     if is_int(a) and is_int(b):
         return strict(_OPERATORS[op](as_long(a).column, as_long(b).column), BOOLEAN, a, b)
     if is_decimal(a) or is_decimal(b):
-        if is_float(a) or is_float(b):
-            raise NotCompilable("a decimal and a float are compared")
         return strict(_OPERATORS[op](_decimal_of(a), _decimal_of(b)), BOOLEAN, a, b)
     if is_float(a) and is_float(b):
         return _order_floats(scope, op, a, b)
@@ -246,11 +238,12 @@ def _as(value: ColumnValue, to: ItemType) -> ColumnValue:
 
 
 def may_be_nan(value: ColumnValue) -> bool:
-    """Whether a float may be NaN."""
     return value.constant is None or value.constant[0] != value.constant[0]
 
 
 def _decimal_of(value: ColumnValue) -> Column:
+    if is_float(value):
+        raise NotCompilable("a decimal and a float are compared")
     if isinstance(value.type, Decimal):
         if value.type.precision - value.type.scale > 28 or value.type.scale > 18:
             raise NotCompilable(f"{value.type} is compared")

@@ -1,17 +1,34 @@
-"""Tuples and rows on Spark: made, read field by field, and brought to a common type."""
+"""Tuples and rows on Spark: made, read field by field, brought to a common type; and constants."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal as DecimalValue
+from typing import Any
 
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.columns import integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed
+from hydro_core.spark.functions.columns.value import (
+    DURATION,
+    ColumnValue,
+    Generator,
+    NotCompilable,
+    computed,
+)
 from hydro_core.types.item import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
     INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
     Array,
     Decimal,
@@ -23,23 +40,23 @@ from hydro_core.types.item import (
     is_integer,
 )
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MAX_MICROSECONDS = 2**63
 DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 """The most digits of an integer."""
 
 
 def make_tuple(parts: Sequence[ColumnValue]) -> ColumnValue:
-    """`(a, b)`."""
     return _made(Tuple(tuple(map(_item, parts))), parts)
 
 
 def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
-    """`{"a": a, "b": b}`."""
     names = tuple(Field(name, _item(value)) for name, value in fields.items())
     return _made(Row(names), list(fields.values()))
 
 
 def arity(value: ColumnValue) -> int:
-    """The number of fields."""
     return len(value.type.fields) if isinstance(value.type, Tuple | Row) else 0
 
 
@@ -71,7 +88,6 @@ def present(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def fields_of(scope: ColumnScope, value: ColumnValue) -> list[ColumnValue]:
-    """All fields, in order."""
     if value.parts is not None:
         return list(value.parts)
     return [field_at(scope, value.with_(nullable=False), i) for i in range(arity(value))]
@@ -110,12 +126,9 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
         raise NotCompilable(f"a {value.type} is no item")
     if value.type == to:
         return value.column
-    if value.type == UNKNOWN or fits(value.type, to, final=final):
-        return (
-            value.column.cast(spark_type(to))
-            if _by_position(value.type, to)
-            else _refuse(value, to)
-        )
+    is_of_its_kind = value.type == UNKNOWN or isinstance(to, Row) == isinstance(value.type, Row)
+    if is_of_its_kind and fits(value.type, to, final=final):
+        return value.column.cast(spark_type(to))
     return _refuse(value, to)
 
 
@@ -140,10 +153,6 @@ def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:  # noqa:
             return fits(x, y, final=final)
         case _:
             return False
-
-
-def _by_position(item: ItemType, to: ItemType) -> bool:
-    return isinstance(to, Row) == isinstance(item, Row) or item == UNKNOWN
 
 
 def _refuse(value: ColumnValue, to: ItemType) -> Column:
@@ -184,3 +193,67 @@ def _made(item: Tuple | Row, parts: Sequence[ColumnValue]) -> ColumnValue:
     safe = all(p.safe for p in parts)
     # The column is made by `whole`, which knows whether this is a result.
     return ColumnValue(F.lit(None), item, nullable=False, safe=safe, size=size, parts=tuple(parts))
+
+
+def constant(value: Any) -> ColumnValue:  # noqa: C901, PLR0911 - a closed set of cases
+    """The value of a constant; sets and dicts are only looked into, lists are for `arrays`."""
+    match value:
+        case None:
+            return ColumnValue(F.lit(None), UNKNOWN, constant=(None,))
+        case bool():
+            return _known(F.lit(value), BOOLEAN, value)
+        case int():
+            return integers.constant(value)
+        case float():
+            return _known(F.lit(value), DOUBLE, value)
+        case str():
+            return _known(F.lit(value), STRING, value)
+        case bytes():
+            return _known(F.lit(value), BINARY, value)
+        case DecimalValue():
+            return _decimal(value)
+        case date() | timedelta():
+            return _moment(value)
+        case tuple():
+            return make_tuple([constant(v) for v in value]).with_(constant=(value,))
+        case dict() if value and all(isinstance(k, str) for k in value):
+            row = make_row({k: constant(v) for k, v in value.items()})
+            return row.with_(constant=(value,))
+        case _:
+            return _known(F.lit(None), Generator(type(value).__name__), value)
+
+
+def moment(value: datetime | date) -> Column:
+    if not isinstance(value, datetime):
+        return F.date_from_unix_date(F.lit((value - _EPOCH.date()).days))
+    zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
+    column = F.timestamp_micros(integers.literal((zoned - _EPOCH) // _MICROSECOND))
+    return column if value.tzinfo else column.cast("timestamp_ntz")
+
+
+def _known(column: Column, item: Any, value: Any) -> ColumnValue:
+    return ColumnValue(column, item, nullable=False, constant=(value,))
+
+
+def _moment(value: datetime | date | timedelta) -> ColumnValue:
+    match value:
+        case timedelta():
+            microseconds = value // _MICROSECOND
+            if abs(microseconds) >= _MAX_MICROSECONDS:
+                raise NotCompilable("a timedelta of more than 64 bits of microseconds")
+            return _known(integers.literal(microseconds), DURATION, value)
+        case datetime():
+            return _known(moment(value), TIMESTAMP if value.tzinfo else TIMESTAMP_NTZ, value)
+        case _:
+            return _known(moment(value), DATE, value)
+
+
+def _decimal(value: DecimalValue) -> ColumnValue:
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or exponent > 0:
+        raise NotCompilable("a decimal constant without a plain form")
+    precision, scale = max(len(digits), -exponent), -exponent
+    if precision > 28:
+        raise NotCompilable("a decimal constant of more than 28 digits")
+    item = Decimal(precision, scale)
+    return _known(F.lit(str(value)).cast(f"decimal({precision},{scale})"), item, value)

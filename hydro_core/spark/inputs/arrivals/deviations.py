@@ -186,15 +186,18 @@ class Deviations:
             files=tuple(f if f.state == "late" else replace(f, accepted=True) for f in self.files),
         )
 
-    def put_off(self, tick: int) -> Deviations:
+    def put_off(self, tick: int, but: Deviations | None = None) -> Deviations:
         """The same, where rows that would arrive with a tick do not: what looks next finds them
-        late.
+        late. Of rows that are late in `but`, too, that is known.
         """
+        known = NO_DEVIATIONS if but is None else but
         is_late = self.late.arrived == tick
+        of_known = known.late.hashes[known.late.arrived == tick]
+        is_late[is_late] = unmatched(self.late.hashes[is_late], of_known)
         waiting = replace_arrived(self.late.where(is_late), _NEVER)
         files = (
             replace(f, state="waiting", arrived=_NEVER)
-            if f.state == "late" and f.arrived == tick
+            if f.state == "late" and f.arrived == tick and f not in known.files
             else f
             for f in self.files
         )

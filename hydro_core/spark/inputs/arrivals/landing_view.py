@@ -40,6 +40,8 @@ class LandingView:
     """How many rows more than before its ticks have, where they are computed again; None: that is
     not known, or they are not.
     """
+    read: InputRead | None = None
+    """What was read of it for the ticks before, where it is to be read for the next ones."""
 
     @property
     def off(self) -> Deviations:
@@ -53,7 +55,7 @@ class LandingView:
 
     def recorded(self, read: InputRead, directory: DataPlace | None, *, first: int) -> InputRead:
         """What the ledger is to keep of a reading that begins with the tick `first`."""
-        listing = self.now.listing
+        listing, known = self.now.listing, self.read
         return replace(
             read,
             table=self.now.table,
@@ -61,6 +63,8 @@ class LandingView:
             late=self.off.late_at(first),
             changed=self.changed,
             deviations=None if directory is None else self.off.saved(directory),
+            forgotten=None if known is None else known.forgotten,
+            is_forgotten_anew=known is not None and known.is_forgotten_anew,
         )
 
     def accepted(self, read: InputRead, directory: DataPlace) -> InputRead:
@@ -170,9 +174,9 @@ def seen(
     accepted = accepted_of(source, read, directory)
     if accepted is None:
         found = look.since(known)
-        return LandingView(source, until, scan, now, found, found)
+        return LandingView(source, until, scan, now, found, found, read=read)
     undecided = look.since(accepted)
     # What was accepted is late, too; its rows are read when they arrive.
     late = undecided.deviations.late_at(until)
     found = replace(undecided, late=late, rows=None)
-    return LandingView(source, until, scan, now, found, undecided)
+    return LandingView(source, until, scan, now, found, undecided, read=read)

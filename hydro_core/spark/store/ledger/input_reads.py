@@ -59,9 +59,16 @@ class InputRead:
     """The name of the list, beside the ledger, of what was read otherwise than it is landed."""
     accepted_deviations: str | None = None
     """The same where somebody has accepted what came since."""
+    forgotten: str | None = None
+    """The name of the list, beside the ledger, of rows that ticks have read of another flow, and
+    that went since that one has forgotten somebody; and of those that it gives in their place.
+    """
+    is_forgotten_anew: bool = False
+    """Whether the other flow has computed ticks again for that: not all of them are somebody's."""
 
     @property
     def lists(self) -> tuple[str, ...]:
         """The lists beside the ledger that it names."""
-        named = self.listing, self.accepted_listing, self.deviations, self.accepted_deviations
+        of_now = self.listing, self.deviations, self.forgotten
+        named = *of_now, self.accepted_listing, self.accepted_deviations
         return tuple(name for name in named if name is not None)
