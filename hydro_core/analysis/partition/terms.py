@@ -14,8 +14,8 @@ from itertools import islice, product
 from typing import Any
 
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import path_of
-from hydro_core.functions.stored_form import StoredText
+from hydro_core.functions.forms.normal import path_of
+from hydro_core.functions.forms.stored_form import StoredText
 from hydro_core.functions.tree import Const, Expr, Make, Op, Param
 from hydro_core.types.item import (
     BOOLEAN,

@@ -19,8 +19,8 @@ from typing import Any
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import declared, flat, normal_tree
-from hydro_core.functions.stored_form import printed, stored_form
+from hydro_core.functions.forms.normal import declared, flat, normal_tree
+from hydro_core.functions.forms.stored_form import printed, stored_form
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Op, Param, Part, SameTree
 from hydro_core.types.item import BOOLEAN, INTEGERS, ItemType, Scalar
 
@@ -57,7 +57,7 @@ def known_by(fn: Fn, over: Sequence[ItemType]) -> tuple[Any, ...]:
 def plain_tests(tree: Expr) -> Expr:
     """The normal form in which tests stand in one of their spellings.
 
-    >>> from hydro_core.functions.normal import argument
+    >>> from hydro_core.functions.forms.normal import argument
     >>> x = Part(argument(0), "x")
     >>> plain_tests(Op("not", (Op("is", (x, NULL)),))) == Op("is not", (x, NULL))
     True

@@ -11,7 +11,7 @@ from typing import Any
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold
-from hydro_core.functions.normal import ARGUMENT, VARIABLE, declared, normal_tree
+from hydro_core.functions.forms.normal import ARGUMENT, VARIABLE, declared, normal_tree
 from hydro_core.functions.tree import (
     UNARY,
     Bind,
