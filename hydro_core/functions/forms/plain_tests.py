@@ -51,7 +51,7 @@ def known_by(fn: Fn, over: Sequence[ItemType]) -> tuple[Any, ...]:
     tree = normal_tree(fn, over)
     if tree is None:
         return stored_form(fn, over)
-    return ("function", plain_tests(tree), *declared(fn))
+    return ("function", _plain(SameTree(tree)), *declared(fn))
 
 
 def plain_tests(tree: Expr) -> Expr:
@@ -62,17 +62,7 @@ def plain_tests(tree: Expr) -> Expr:
     >>> plain_tests(Op("not", (Op("is", (x, NULL)),))) == Op("is not", (x, NULL))
     True
     """
-    return _plain(SameTree(tree))
-
-
-@lru_cache(maxsize=4096)
-def _plain(of: SameTree) -> Expr:
-    return _value(of.tree)
-
-
-def _value(node: Expr) -> Expr:
-    """The form of what has the same value."""
-    node = with_children(node, map(_value, children(node)))
+    node = with_children(tree, map(plain_tests, children(tree)))
     match node:
         case Op(family="comparison", args=args) if len(args) > 1:
             return _compared(node)
@@ -88,6 +78,11 @@ def _value(node: Expr) -> Expr:
             return replace(node, conditions=tuple(map(_truth, node.conditions)))
         case _:
             return node
+
+
+@lru_cache(maxsize=4096)
+def _plain(of: SameTree) -> Expr:
+    return plain_tests(of.tree)
 
 
 def _truth(test: Expr) -> Expr:

@@ -40,17 +40,17 @@ def stored_form(fn: Fn, arguments: Sequence[ItemType]) -> StoredForm:
     tree = normal_tree(fn, arguments)
     if tree is None:
         return ("source", fn.source, fn.closed, len(fn.params), *declared(fn))
-    return ("function", printed(tree), *declared(fn))
+    return ("function", _printed(SameTree(tree)), *declared(fn))
 
 
 def printed(tree: Expr) -> StoredForm:
     """The text of a tree in normal form."""
-    return _printed(SameTree(tree))
+    return _STORED.of(tree, None)
 
 
 @lru_cache(maxsize=4096)
 def _printed(of: SameTree) -> StoredForm:
-    return _STORED.of(of.tree, None)
+    return printed(of.tree)
 
 
 class StoredText(Fold[None, StoredForm]):
