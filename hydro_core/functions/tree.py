@@ -249,12 +249,10 @@ LOOPS = ("list", "set", "generator")
 
 
 def function_node(params: tuple[str, ...], body: Expr, place: Place) -> Bind:
-    """A function within the function."""
     return Bind("function", params, Const(None), body, place=place)
 
 
 def is_function(node: Expr | None) -> TypeGuard[Bind]:
-    """Whether it is a function within the function."""
     return isinstance(node, Bind) and node.kind == "function"
 
 

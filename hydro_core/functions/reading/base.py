@@ -37,7 +37,6 @@ class FunctionReading:
         self.read = 0
 
     def expr(self, node: ast.expr, scope: Scope) -> Expr:
-        """The tree of an expression."""
         self.read += 1
         if self.read > LIMIT:
             raise UnreadableError

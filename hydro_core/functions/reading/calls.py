@@ -49,7 +49,6 @@ class Calls(Expressions):
         return found
 
     def read_Call(self, node: ast.Call, scope: Scope) -> Expr:  # noqa: N802
-        """A call."""
         spread = any(isinstance(a, ast.Starred) for a in node.args)
         if spread or any(k.arg is None for k in node.keywords):
             return self._spread_call(node, scope)
