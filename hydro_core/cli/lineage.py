@@ -14,7 +14,6 @@ from hydro_core.printing.table import table
 
 
 def command(arguments: Asked) -> int:
-    """Which input fields an output field comes from."""
     graph = graph_of(arguments)
     found = lineage(compile_graph(graph, schemas_of(arguments, graph)).typed)
     if arguments.format == "json":

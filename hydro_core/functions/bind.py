@@ -43,9 +43,10 @@ from hydro_core.functions.library.registry import (
     operation,
     part_of,
 )
-from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (
+    FORMAT,
+    RAISE,
     Bind,
     Const,
     Expr,

@@ -78,7 +78,6 @@ class _Evaluation:
         self.place = (0, 0)
 
     def value(self, tree: Expr, names: Constants) -> Any:
-        """The value of a tree."""
         if isinstance(tree, Const):
             return self.limits.made(tree.value)
         if is_function(tree):
@@ -104,7 +103,6 @@ class _Evaluation:
             yield item
 
     def part(self, tree: Part, base: Any) -> Any:
-        """`base.step` or `base[step]`."""
         self.at(tree)
         return attribute(base, str(tree.step)) if tree.by_name else base[tree.step]
 
@@ -149,7 +147,6 @@ class _Charged(Syntax):
         self._evaluation = evaluation
 
     def expr(self, node: Expr) -> ast.expr:
-        """The syntax of an expression."""
         found = super().expr(node)
         match node:
             case (

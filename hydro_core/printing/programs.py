@@ -28,7 +28,6 @@ class Checked(Compiled):
         return "\n\n".join((*parts, *_tables(_functions(self))))
 
     def as_json(self) -> Mapping[str, Any]:
-        """What `--format json` prints."""
         found = {"stored_anew": _stored_anew(self), "functions": _functions(self)}
         return {**report.as_json(self.typed, self.strata), **found}
 
@@ -47,7 +46,6 @@ class BestPlan(Optimized):
         return "\n\n".join((*parts, *filter(None, ["\n".join(map(str, self.forms))])))
 
     def as_json(self) -> Mapping[str, Any]:
-        """What `--format json` prints."""
         forms = {"forms": [form.as_json() for form in self.forms]} if self.forms else {}
         return {**plan_report.as_json(self), **forms}
 
@@ -100,7 +98,6 @@ def _functions(program: Compiled) -> list[dict[str, Any]]:
 
 
 def _tables(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The functions as a table, if there are any."""
     rows = []
     for function in functions:
         name = function["function"]

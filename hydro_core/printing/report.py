@@ -19,7 +19,6 @@ _WIDEST = 56
 
 
 def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
-    """What `--format json` prints."""
     ready = plan(typed)
     return {
         "name": typed.graph.name,
@@ -43,7 +42,6 @@ def _stream(stream: StreamType) -> Mapping[str, Any]:
 
 
 def as_text(typed: Typed, strata: Strata) -> str:
-    """What is printed for people."""
     inputs = [[name, to_ddl(stream.item)] for name, stream in typed.inputs.items()]
     outputs = [
         [name, stream.order.value, to_ddl(stream.item)] for name, stream in typed.outputs.items()

@@ -115,7 +115,6 @@ def _said(
 
 
 def first_as_text(flow: FlowAsset, first: WrittenDeployment) -> str:
-    """What the first deployment of a flow is."""
     made = first.deployment
     slots = [f"{slot.id}: the items of `{slot.stream}`" for slot in made.plan.slots]
     lines = [f"{flow.name}: deployment {first.number}, which its first tick makes serve:"]

@@ -19,7 +19,6 @@ WIDEST = 60
 
 
 def show(options: Asked) -> int:
-    """Shows the rows of an output, or of a state, as of a committed tick."""
     flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)

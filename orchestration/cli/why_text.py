@@ -53,7 +53,6 @@ class Why:
 
 
 def as_json(found: Why) -> dict[str, Any]:
-    """What `--format json` prints."""
     run, shrunk = found.run, found.shrunk
     return {
         "flow": found.slices.flow.name,

@@ -34,7 +34,6 @@ def as_text(
 
 
 def as_json(judged: Sequence[JudgedTest], wrong: Mapping[str, HydroError]) -> dict[str, Any]:
-    """The same as data."""
     return {
         "passed": sum(one.passed for one in judged),
         "failed": sum(not one.passed for one in judged) + len(wrong),

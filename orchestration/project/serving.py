@@ -61,7 +61,6 @@ class Deployments:
         return self.ledger_of(flow.name)
 
     def ledger_of(self, flow: str) -> Ledger:
-        """The same of a flow by its name."""
         from hydro_core.spark.store.ledger.ledger import Ledger
 
         if flow not in self._ledgers:

@@ -37,8 +37,17 @@ from hydro_core.functions.library.operator_types import (
     sliced,
     unpack,
 )
-from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
-from hydro_core.functions.tree import SLICES, Const, Expr, Make, Op, constant_of
+from hydro_core.functions.tree import (
+    FLATTEN,
+    MATCHED,
+    SLICES,
+    UNPACK,
+    Const,
+    Expr,
+    Make,
+    Op,
+    constant_of,
+)
 from hydro_core.types.item import (
     BINARY,
     BOOLEAN,

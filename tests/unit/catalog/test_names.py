@@ -39,7 +39,7 @@ OTHER_WORDS: Words = {
     "artifact/values.py": {"aggregate": "what a record holds"},
     "artifact/functions.py": {"source": TEXT},
     "functions/allowed.py": {"sort": PYTHON},
-    "functions/stored_form.py": {"source": TEXT},
+    "functions/forms/stored_form.py": {"source": TEXT},
     "functions/library/collections.py": {"enumerate": PYTHON, "union": PYTHON, "zip": PYTHON},
     "functions/library/texts.py": {"join": PYTHON, "partition": PYTHON},
     "functions/library/times.py": {"fold": "a field of Python's datetime"},
