@@ -35,7 +35,7 @@ def test_errors_are_found_in_whatever_way_they_are_made() -> None:
     for one in error_sentences():
         by_code[one.code].add(one.message)
     assert "`{name}` is not an input" in by_code["input"]  # by `Error.of`
-    assert "there is no file `{shown_file}`" in by_code["config"]  # by a function that is given it
+    assert "there is no file `{path}`" in by_code["config"]  # by a function that is given it
     assert "flow `{name}`, `{place}`: nothing is expected" in by_code["config"]  # by a method
     assert "nothing flows into `{name}`" in by_code["port"]  # by a name, on one of two ways
     assert "no column would be left" in by_code["type"]  # by `TypeProblem`
