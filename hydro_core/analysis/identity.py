@@ -17,9 +17,9 @@ from hydro_core.catalog.classes import Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, functions_of
 from hydro_core.catalog.type_rules import Types
 from hydro_core.catalog.variants import Gives
-from hydro_core.functions.boolean import known_by, plain_tests
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import argument, declared, normal_tree
+from hydro_core.functions.forms.normal import argument, declared, normal_tree
+from hydro_core.functions.forms.plain_tests import known_by, plain_tests
 from hydro_core.functions.tree import Expr, Make, Part, Spread
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
@@ -145,10 +145,11 @@ def projection(node: Node, typed: Typed) -> Make | None:
 
 
 _Columns = dict[str, Expr]
+_ROW = argument(0)
 
 
-def _kept(item: Row) -> _Columns:
-    return {f.name: Part(argument(0), f.name, type=f.type) for f in item.fields}
+def _kept(item: Row, name: str) -> Expr:
+    return Part(_ROW, name, type=item.column(name) or UNKNOWN)
 
 
 def _expression(fn: Fn, item: Row) -> Expr | None:
@@ -157,9 +158,9 @@ def _expression(fn: Fn, item: Row) -> Expr | None:
 
 
 def _projected(made: Mapping[str, str | Fn], item: Row) -> _Columns | None:
-    kept, found = _kept(item), _Columns()
+    found: _Columns = {}
     for name, source in made.items():
-        column = kept[source] if isinstance(source, str) else _expression(source, item)
+        column = _kept(item, source) if isinstance(source, str) else _expression(source, item)
         if column is None:
             return None
         found[name] = column
@@ -173,8 +174,8 @@ def _made(fn: Fn, item: Row) -> _Columns | None:
             for part, name in zip(parts, names, strict=True):
                 if not isinstance(part, Spread):
                     found[str(name)] = part
-                elif part.value == argument(0):
-                    found |= _kept(item)
+                elif part.value == _ROW:
+                    found |= {kept: _kept(item, kept) for kept in item.names}
                 else:
                     return None
             return found

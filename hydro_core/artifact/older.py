@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hydro_core.functions.expressions import part_of
 from hydro_core.functions.kinds import Place
+from hydro_core.functions.reading.expressions import part_of
 from hydro_core.functions.tree import (
     Bind,
     BindKind,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from operator import is_
 from typing import Generic, TypeVar, assert_never
 
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
@@ -95,24 +95,26 @@ def children(node: Expr) -> Iterator[Expr]:
 def with_children(node: Expr, made: Iterable[Expr]) -> Expr:
     """The expression with other direct parts, in the order of `children`."""
     parts = tuple(made)
-    if all(new is old for new, old in zip(parts, children(node), strict=True)):
+    if all(map(is_, parts, children(node))):
         return node
     match node:
-        case Op(args=args, keywords=keywords):
-            named = zip((name for name, _ in keywords), parts[len(args) :], strict=True)
-            return replace(node, args=parts[: len(args)], keywords=tuple(named))
+        case Op(name, args, keywords):
+            given = zip((key for key, _ in keywords), parts[len(args) :], strict=True)
+            return Op(name, parts[: len(args)], tuple(given), node.place, node.type)
         case IfElse():
-            return replace(node, test=parts[0], then=parts[1], otherwise=parts[2])
-        case Bind("function"):
-            return replace(node, body=parts[0])
-        case Bind():
-            return replace(node, value=parts[0], conditions=parts[1:-1], body=parts[-1])
-        case Part():
-            return replace(node, base=parts[0])
-        case Make(parts=old):
+            test, then, otherwise = parts
+            return IfElse(test, then, otherwise, node.place, node.type)
+        case Bind("function", names, value):
+            return Bind(node.kind, names, value, parts[0], (), node.place, node.type)
+        case Bind(kind, names):
+            conditions = parts[1:-1]
+            return Bind(kind, names, parts[0], parts[-1], conditions, node.place, node.type)
+        case Part(_, step, by_name):
+            return Part(parts[0], step, by_name, node.place, node.type)
+        case Make(kind, old, names):
             pairs = zip(old, parts, strict=True)
             spread = (Spread(new) if isinstance(part, Spread) else new for part, new in pairs)
-            return replace(node, parts=tuple(spread))
+            return Make(kind, tuple(spread), names, node.place, node.type)
         case Const() | Param():
             return node
         case _:

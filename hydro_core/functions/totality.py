@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fold import Fold, children
 from hydro_core.functions.kinds import NULL, ExprType, number
-from hydro_core.functions.library.operations import operation
+from hydro_core.functions.library.registry import operation
 from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.tree import (
     Bind,

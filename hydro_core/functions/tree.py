@@ -33,6 +33,17 @@ UNARY: Mapping[str, str] = {"-x": "-", "+x": "+", "~x": "~", "not": "not"}
 BINARY = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
 SLICES = ("[:]", "[l:]", "[:h]", "[l:h]", "[::s]", "[l::s]", "[:h:s]", "[l:h:s]")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not")
+UNBOUND = "?(unbound)"
+"""The value of a variable that may not be bound, or may have another value."""
+RAISE = "?(raise)"
+FORMAT = "?(format)"
+"""An f-string whose format is computed: a text."""
+SEQUENCE = "?(sequence)"
+"""Whether a value is a tuple or list with as many parts as a pattern names."""
+UNPACK = "(unpack)"
+MATCHED = "(matched)"
+"""As an unpacking; it has a value only where the value has as many parts."""
+FLATTEN = "(flatten)"
 _PREFIXES: Mapping[str, OpFamily] = {".": "method", "?": "unread"}
 
 
@@ -73,10 +84,18 @@ class Const:
     type: ExprType = field(default=ANY, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and exact(self.value) == exact(other.value)
+        if not isinstance(other, Const) or type(self.value) is not type(other.value):
+            return False
+        if type(self.value) in _PLAIN:
+            return bool(self.value == other.value)
+        return exact(self.value) == exact(other.value)
 
     def __hash__(self) -> int:
-        return hash(exact(self.value))
+        return hash(self.value if type(self.value) in _PLAIN else exact(self.value))
+
+
+_PLAIN = (str, int, bool, type(None))
+"""Of one such type, what is equal is the same."""
 
 
 def exact(value: Any) -> tuple[Any, ...]:
@@ -230,12 +249,10 @@ LOOPS = ("list", "set", "generator")
 
 
 def function_node(params: tuple[str, ...], body: Expr, place: Place) -> Bind:
-    """A function within the function."""
     return Bind("function", params, Const(None), body, place=place)
 
 
 def is_function(node: Expr | None) -> TypeGuard[Bind]:
-    """Whether it is a function within the function."""
     return isinstance(node, Bind) and node.kind == "function"
 
 

@@ -141,7 +141,10 @@ class _Check:
     def _outcome(self, step: FlowStep) -> _Outcome:
         source = self._steps.sources.get(step.node.id)
         if source is not None:
-            return _routed(source, self._choice.get(source.name))
+            term, known = self._choice.get(source.name), self._steps.routed
+            if (source.name, term) not in known:
+                known[source.name, term] = _routed(source, term)
+            return known[source.name, term]
         cut = [i for i, name in enumerate(step.inputs) if name in self._cut]
         if step.adds_up:
             return self._added(step, cut)

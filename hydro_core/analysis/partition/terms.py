@@ -14,8 +14,8 @@ from itertools import islice, product
 from typing import Any
 
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import path_of
-from hydro_core.functions.stored_form import StoredText
+from hydro_core.functions.forms.normal import path_of
+from hydro_core.functions.forms.stored_form import StoredText
 from hydro_core.functions.tree import Const, Expr, Make, Op, Param
 from hydro_core.types.item import (
     BOOLEAN,
@@ -37,15 +37,21 @@ LARGEST = 40
 """Fields and operations of a term; around a cycle a larger one would grow without end."""
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class At(Param):
     """The field at a path, a parameter of terms; it is a leaf of the item's type."""
 
     path: FieldPath = ()
 
     def __init__(self, path: FieldPath) -> None:
-        super(At, self).__init__(f"at {path}")
+        super(At, self).__init__("")
         object.__setattr__(self, "path", path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, At) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
 
     def __repr__(self) -> str:
         return f"At(path={self.path!r})"

@@ -7,9 +7,9 @@ from collections.abc import Hashable
 
 import pytest
 
-from hydro_core.functions.boolean import known_by
+from hydro_core.functions.forms.plain_tests import known_by
+from hydro_core.functions.forms.stored_form import stored_form
 from hydro_core.functions.read import read_callable, read_function
-from hydro_core.functions.stored_form import stored_form
 from hydro_core.types.ddl import parse_ddl
 
 ROW = parse_ddl("n long, m int, f double, s string, p boolean, d date, tags array<string>")

@@ -205,3 +205,15 @@ def test_a_process_waits_until_files_are_let_go_of(quick_server: StoreServer) ->
     assert not let_go_of(0.01)
     threading.Timer(0.05, held.clear).start()
     assert let_go_of(5.0)
+
+
+def test_what_is_not_there_is_not_there_though_the_first_question_is_refused(
+    server: StoreServer,
+) -> None:
+    """An answer to HEAD has no words: another question is asked, and that is answered."""
+    place = server.at("project/there")
+    with server.failing(lambda _, method, __: (403, "AccessDenied") if method == "HEAD" else None):
+        assert not place.is_file()
+        place.write_bytes(b"now it is")
+        with pytest.raises(InfrastructureError):
+            place.is_file()

@@ -16,7 +16,7 @@ from pyspark.sql import Column
 from hydro_core.functions.library.times import DAY, SECOND, microseconds
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import division, integers
+from hydro_core.spark.functions.columns import integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
@@ -45,7 +45,6 @@ _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecon
 
 
 def is_moment(value: ColumnValue) -> bool:
-    """Whether it is a date or a timestamp."""
     return value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -73,7 +72,6 @@ def cut(scope: ColumnScope, base: ColumnValue, fields: Mapping[str, Any]) -> Col
 
 
 def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a op b` with a date, a timestamp or a timedelta."""
     if op == "+" and a.type == DURATION and is_moment(b):
         a, b = b, a
     if is_moment(a) and b.type == DURATION and op in ("+", "-"):
@@ -94,9 +92,9 @@ def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> C
 _OF_DURATIONS = {
     "+": integers.add,
     "-": integers.subtract,
-    "%": division.modulo,
-    "/": division.true_divide,
-    "//": division.floor_divide,
+    "%": integers.modulo,
+    "/": integers.true_divide,
+    "//": integers.floor_divide,
 }
 """What two timedeltas make, as what their microseconds make."""
 
@@ -111,7 +109,7 @@ def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
     elif op == "*" and (integers.is_int(a) or integers.is_int(b)):
         made = integers.multiply(integers.as_long(x), integers.as_long(y))
     elif op == "//" and a.type == DURATION and integers.is_int(b):
-        return division.floor_divide(x, y).with_(type=DURATION)
+        return integers.floor_divide(x, y).with_(type=DURATION)
     else:
         raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
     # What 64 bits hold of microseconds, Python's timedeltas hold, too.
@@ -119,7 +117,6 @@ def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
 
 
 def negative(value: ColumnValue) -> ColumnValue:
-    """`-timedelta`."""
     return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
 
 

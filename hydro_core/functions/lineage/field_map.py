@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from hydro_core.functions.bind import arguments_of
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.made import ResultUse, made_fields
-from hydro_core.functions.tracer import Tracer
-from hydro_core.functions.traces import (
+from hydro_core.functions.lineage.made import ResultUse, made_fields
+from hydro_core.functions.lineage.tracer import Tracer
+from hydro_core.functions.lineage.traces import (
     NONE,
     Copied,
     Fields,

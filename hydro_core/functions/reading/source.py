@@ -11,8 +11,8 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from hydro_core.functions.check import place_of
-from hydro_core.functions.names import Definition, finder, python_builtin
+from hydro_core.functions.reading.check import place_of
+from hydro_core.functions.reading.names import Definition, finder, python_builtin
 
 FunctionNode = ast.Lambda | ast.FunctionDef
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from hydro_core.functions.kinds import Place
-from hydro_core.functions.names import Builtin, Definition, Find, Foreign
+from hydro_core.functions.reading.names import Builtin, Definition, Find, Foreign
 
 Unrepeatable = tuple[str, Place]
 """What is used, as it is written, and the line and column of it."""

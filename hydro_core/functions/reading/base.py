@@ -8,11 +8,11 @@ from typing import ClassVar, NoReturn
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import CLASS_ATTRIBUTES
-from hydro_core.functions.check import Locate
 from hydro_core.functions.kinds import Place
 from hydro_core.functions.library.registry import ALL_METHODS
-from hydro_core.functions.names import Builtin, Constant, Define, Find, Foreign, member
-from hydro_core.functions.scope import LocalFunction, Scope, UnreadableError, names_in
+from hydro_core.functions.reading.check import Locate
+from hydro_core.functions.reading.names import Builtin, Constant, Define, Find, Foreign, member
+from hydro_core.functions.reading.scope import LocalFunction, Scope, UnreadableError, names_in
 from hydro_core.functions.tree import Const, Expr, Op
 
 LIMIT = 20_000
@@ -37,7 +37,6 @@ class FunctionReading:
         self.read = 0
 
     def expr(self, node: ast.expr, scope: Scope) -> Expr:
-        """The tree of an expression."""
         self.read += 1
         if self.read > LIMIT:
             raise UnreadableError

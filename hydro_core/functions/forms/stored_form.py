@@ -6,11 +6,12 @@ They are the same in every release: what is printed here, and how, never changes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold
-from hydro_core.functions.normal import ARGUMENT, VARIABLE, declared, normal_tree
+from hydro_core.functions.forms.normal import ARGUMENT, VARIABLE, declared, normal_tree
 from hydro_core.functions.tree import (
     UNARY,
     Bind,
@@ -21,6 +22,7 @@ from hydro_core.functions.tree import (
     Op,
     Param,
     Part,
+    SameTree,
     Spread,
     exact,
 )
@@ -38,12 +40,17 @@ def stored_form(fn: Fn, arguments: Sequence[ItemType]) -> StoredForm:
     tree = normal_tree(fn, arguments)
     if tree is None:
         return ("source", fn.source, fn.closed, len(fn.params), *declared(fn))
-    return ("function", printed(tree), *declared(fn))
+    return ("function", _printed(SameTree(tree)), *declared(fn))
 
 
 def printed(tree: Expr) -> StoredForm:
     """The text of a tree in normal form."""
     return _STORED.of(tree, None)
+
+
+@lru_cache(maxsize=4096)
+def _printed(of: SameTree) -> StoredForm:
+    return printed(of.tree)
 
 
 class StoredText(Fold[None, StoredForm]):

@@ -17,9 +17,16 @@ from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.fold import nodes
 from hydro_core.functions.from_tree import OPERATORS
 from hydro_core.functions.kinds import Place
-from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
-from hydro_core.functions.reading import LIMIT, FunctionReading
-from hydro_core.functions.scope import LocalFunction, Scope
+from hydro_core.functions.reading.base import LIMIT, FunctionReading
+from hydro_core.functions.reading.names import (
+    Binding,
+    Builtin,
+    Constant,
+    Definition,
+    Foreign,
+    member,
+)
+from hydro_core.functions.reading.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
     Const,
     Expr,
@@ -43,7 +50,6 @@ class Expressions(FunctionReading):
     """Reads everything but calls, displays and statements."""
 
     def read_Constant(self, node: ast.Constant, _: Scope) -> Expr:  # noqa: N802
-        """A literal."""
         if isinstance(node.value, complex) or node.value is ...:
             return Op("?(constant)", (), place=self.place(node))
         return Const(node.value, self.place(node))
@@ -152,7 +158,6 @@ class Expressions(FunctionReading):
         return Op(op, (operand,), place=self.place(node))
 
     def read_BinOp(self, node: ast.BinOp, scope: Scope) -> Expr:  # noqa: N802
-        """`a + b`."""
         op = binary_symbol(node.op)
         left, right = self.expr(node.left, scope), self.expr(node.right, scope)
         if op is None:
@@ -160,7 +165,6 @@ class Expressions(FunctionReading):
         return Op(op, (left, right), place=self.place(node))
 
     def read_Compare(self, node: ast.Compare, scope: Scope) -> Expr:  # noqa: N802
-        """`a < b < c`."""
         first, second = self.expr(node.left, scope), self.expr(node.comparators[0], scope)
         more = [self.maybe(c, scope) for c in node.comparators[1:]]
         ops = [_SYMBOLS[type(op)] for op in node.ops]
@@ -176,7 +180,6 @@ class Expressions(FunctionReading):
         return Op(_SYMBOLS[type(node.op)], tuple(values), place=self.place(node))
 
     def read_IfExp(self, node: ast.IfExp, scope: Scope) -> Expr:  # noqa: N802
-        """`a if c else b`."""
         test = self.expr(node.test, scope)
         then, otherwise = scope.branch(), scope.branch()
         trees = self.expr(node.body, then), self.expr(node.orelse, otherwise)

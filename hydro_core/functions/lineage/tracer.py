@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from hydro_core.functions.fields import step_in
 from hydro_core.functions.fold import Fold
-from hydro_core.functions.scope import FLATTEN, MATCHED, RAISE, SEQUENCE, UNPACK
-from hydro_core.functions.traces import (
+from hydro_core.functions.lineage.traces import (
     NEVER,
     ONLY_NONE,
-    Computed,
+    ComputedFrom,
     Copied,
     InputField,
     KnownParts,
@@ -32,6 +31,11 @@ from hydro_core.functions.traces import (
     unpacked,
 )
 from hydro_core.functions.tree import (
+    FLATTEN,
+    MATCHED,
+    RAISE,
+    SEQUENCE,
+    UNPACK,
     Bind,
     Const,
     Expr,
@@ -144,7 +148,7 @@ class Tracer(Fold[TracedNames, Value]):
     def _bind(self, node: Bind, around: TracedNames) -> Value:
         if node.kind == "function":
             # What it is called with comes from the other arguments, which count anyway.
-            return self.of(node.body, {**around, **dict.fromkeys(node.names, Computed())})
+            return self.of(node.body, {**around, **dict.fromkeys(node.names, ComputedFrom())})
         value = self.of(node.value, around)
         if node.kind == "let":
             return self.of(node.body, {**around, node.names[0]: value})
@@ -270,7 +274,7 @@ def _constant(value: Any) -> Value:
         case dict() if all(isinstance(name, str) for name in value):
             return KnownParts("row", {name: _constant(v) for name, v in value.items()})
         case _:
-            return Computed()
+            return ComputedFrom()
 
 
 def _is_bound(bound: Any) -> bool:

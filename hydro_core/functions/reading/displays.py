@@ -6,9 +6,22 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from hydro_core.functions.reading import FunctionReading
-from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
-from hydro_core.functions.tree import Bind, BindKind, Const, Expr, Make, Op, Param, Part, Spread
+from hydro_core.functions.reading.base import FunctionReading
+from hydro_core.functions.reading.scope import Local, Scope
+from hydro_core.functions.tree import (
+    FLATTEN,
+    FORMAT,
+    UNPACK,
+    Bind,
+    BindKind,
+    Const,
+    Expr,
+    Make,
+    Op,
+    Param,
+    Part,
+    Spread,
+)
 
 _DISPLAYS: Mapping[type[ast.AST], Literal["tuple", "list", "set"]] = {
     ast.Tuple: "tuple",

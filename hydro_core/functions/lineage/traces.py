@@ -1,6 +1,6 @@
 """What is known of where a value comes from.
 
-`Copied` is the very value of an input field, `Computed` a value that is computed from some.
+`Copied` is the very value of an input field, `ComputedFrom` a value that is computed from some.
 `KnownParts` is a tuple, row or list that was made here, `Many` a list of any number of like items,
 `Maybe` a value or None, `NoValue` a value that does not come to be. Two branches are `joined`: what
 comes out is a copy of what it is a copy of in both.
@@ -47,7 +47,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedFrom:
     """A value that is computed from fields of the inputs."""
 
     fields: Fields = NONE
@@ -81,7 +81,7 @@ class NoValue:
     """There is no value: something raised."""
 
 
-Value = Copied | Computed | KnownParts | Many | Maybe | NoValue
+Value = Copied | ComputedFrom | KnownParts | Many | Maybe | NoValue
 NEVER = NoValue()
 ONLY_NONE = Maybe(NEVER)
 """None itself."""
@@ -94,7 +94,7 @@ def sources(*values: Value) -> Fields:
         match value:
             case Copied(field):
                 found |= {field}
-            case Computed(fields):
+            case ComputedFrom(fields):
                 found |= fields
             case KnownParts(_, parts):
                 found |= sources(*parts.values())
@@ -107,9 +107,9 @@ def sources(*values: Value) -> Fields:
     return found
 
 
-def computed(*values: Value) -> Computed:
+def computed(*values: Value) -> ComputedFrom:
     """A value that is computed from others."""
-    return Computed(sources(*values))
+    return ComputedFrom(sources(*values))
 
 
 def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownParts:
@@ -205,7 +205,7 @@ def _join(a: Value, b: Value, why: Fields) -> Value:
     item, another = items_of_list(a), items_of_list(b)
     if item is not None and another is not None:
         return Many(_join(item, another, why))
-    return Computed(sources(a, b) | why)
+    return ComputedFrom(sources(a, b) | why)
 
 
 def unpacked(value: Value, count: int, star: int | None) -> list[Value]:

@@ -19,8 +19,8 @@ from typing import Any
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import declared, flat, normal_tree
-from hydro_core.functions.stored_form import printed, stored_form
+from hydro_core.functions.forms.normal import declared, flat, normal_tree
+from hydro_core.functions.forms.stored_form import printed, stored_form
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Op, Param, Part, SameTree
 from hydro_core.types.item import BOOLEAN, INTEGERS, ItemType, Scalar
 
@@ -51,28 +51,18 @@ def known_by(fn: Fn, over: Sequence[ItemType]) -> tuple[Any, ...]:
     tree = normal_tree(fn, over)
     if tree is None:
         return stored_form(fn, over)
-    return ("function", plain_tests(tree), *declared(fn))
+    return ("function", _plain(SameTree(tree)), *declared(fn))
 
 
 def plain_tests(tree: Expr) -> Expr:
     """The normal form in which tests stand in one of their spellings.
 
-    >>> from hydro_core.functions.normal import argument
+    >>> from hydro_core.functions.forms.normal import argument
     >>> x = Part(argument(0), "x")
     >>> plain_tests(Op("not", (Op("is", (x, NULL)),))) == Op("is not", (x, NULL))
     True
     """
-    return _plain(SameTree(tree))
-
-
-@lru_cache(maxsize=4096)
-def _plain(of: SameTree) -> Expr:
-    return _value(of.tree)
-
-
-def _value(node: Expr) -> Expr:
-    """The form of what has the same value."""
-    node = with_children(node, map(_value, children(node)))
+    node = with_children(tree, map(plain_tests, children(tree)))
     match node:
         case Op(family="comparison", args=args) if len(args) > 1:
             return _compared(node)
@@ -88,6 +78,11 @@ def _value(node: Expr) -> Expr:
             return replace(node, conditions=tuple(map(_truth, node.conditions)))
         case _:
             return node
+
+
+@lru_cache(maxsize=4096)
+def _plain(of: SameTree) -> Expr:
+    return plain_tests(of.tree)
 
 
 def _truth(test: Expr) -> Expr:

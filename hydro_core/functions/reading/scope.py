@@ -7,20 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from hydro_core.functions.tree import Const, Expr, Op, Param, Part
-
-UNBOUND = "?(unbound)"
-"""The value of a variable that may not be bound, or may have another value."""
-RAISE = "?(raise)"
-UNPACK = "(unpack)"
-FLATTEN = "(flatten)"
-FORMAT = "?(format)"
-"""An f-string whose format is computed: a text."""
-MATCHED = "(matched)"
-"""As an unpacking; it has a value only where the value has as many parts."""
-
-SEQUENCE = "?(sequence)"
-"""Whether a value is a tuple or list with as many parts as a pattern names."""
+from hydro_core.functions.tree import MATCHED, UNBOUND, UNPACK, Const, Expr, Op, Param, Part
 
 
 class UnreadableError(Exception):

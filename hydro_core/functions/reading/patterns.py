@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hydro_core.functions.reading import FunctionReading
-from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
-from hydro_core.functions.tree import Bind, Const, Expr, Op, Param, Part
+from hydro_core.functions.reading.base import FunctionReading
+from hydro_core.functions.reading.scope import Local, Scope, is_small
+from hydro_core.functions.tree import MATCHED, SEQUENCE, Bind, Const, Expr, Op, Param, Part
 
 Rest = Callable[[Scope], Expr]
 """What comes after, in the scope that is left."""

@@ -14,8 +14,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.check import Locate
-from hydro_core.functions.library.builtins import NAMES
+from hydro_core.functions.library.registry import NAMES
+from hydro_core.functions.reading.check import Locate
 from hydro_core.types.values import ValueProblem, to_item
 
 

@@ -6,11 +6,17 @@ import ast
 from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
-from hydro_core.functions.expressions import Expressions
-from hydro_core.functions.library.builtins import FUNCTIONS
-from hydro_core.functions.library.registry import ALL_METHODS
-from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
-from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
+from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS
+from hydro_core.functions.reading.expressions import Expressions
+from hydro_core.functions.reading.names import (
+    Binding,
+    Builtin,
+    Constant,
+    Definition,
+    Foreign,
+    member,
+)
+from hydro_core.functions.reading.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
     Bind,
     Const,
@@ -43,7 +49,6 @@ class Calls(Expressions):
         return found
 
     def read_Call(self, node: ast.Call, scope: Scope) -> Expr:  # noqa: N802
-        """A call."""
         spread = any(isinstance(a, ast.Starred) for a in node.args)
         if spread or any(k.arg is None for k in node.keywords):
             return self._spread_call(node, scope)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, nodes, with_children
-from hydro_core.functions.normal import normal_tree, path_of
+from hydro_core.functions.forms.normal import normal_tree, path_of
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Spread
 from hydro_core.types.item import FieldPath, ItemType
 
@@ -30,7 +30,7 @@ def made_fields(
     """The expressions of the fields that are made of others, in normal form.
 
     >>> import ast
-    >>> from hydro_core.functions.normal import argument
+    >>> from hydro_core.functions.forms.normal import argument
     >>> from hydro_core.functions.read import read_function
     >>> from hydro_core.types.ddl import parse_ddl
     >>> f = read_function(ast.parse("lambda k, v: (k % 2, v)", mode="eval").body, {})

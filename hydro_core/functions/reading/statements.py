@@ -9,18 +9,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from hydro_core.functions.calls import Calls
-from hydro_core.functions.displays import Displays, unpacked
-from hydro_core.functions.expressions import binary_symbol
-from hydro_core.functions.patterns import Branch, Patterns, Rest
-from hydro_core.functions.scope import (
-    RAISE,
+from hydro_core.functions.reading.calls import Calls
+from hydro_core.functions.reading.displays import Displays, unpacked
+from hydro_core.functions.reading.expressions import binary_symbol
+from hydro_core.functions.reading.patterns import Branch, Patterns, Rest
+from hydro_core.functions.reading.scope import (
     LocalFunction,
     Scope,
     UnreadableError,
     is_small,
 )
-from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param
+from hydro_core.functions.tree import RAISE, Bind, Const, Expr, IfElse, Make, Op, Param
 
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (
