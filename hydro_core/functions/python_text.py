@@ -55,14 +55,14 @@ def _stand_ins(node: ast.AST) -> dict[str, str]:
 
 def copied(node: Any) -> Any:
     """A copy of a syntax tree, which may be changed in place."""
-    copy = type(node)()
+    made: dict[str, Any] = {}
     for name, value in ast.iter_fields(node):
         parts = []
         for part in value if isinstance(value, list) else (value,):
             # one frame a level, no comprehension: expressions nest deep
             parts.append(copied(part) if isinstance(part, ast.AST) else part)  # noqa: PERF401
-        setattr(copy, name, parts if isinstance(value, list) else parts[0])
-    return ast.copy_location(copy, node)
+        made[name] = parts if isinstance(value, list) else parts[0]
+    return ast.copy_location(type(node)(**made), node)
 
 
 class _Escaped(ast.NodeTransformer):
