@@ -18,7 +18,6 @@ from hydro_core.lang.print import to_text
 from hydro_core.lang.resolve import parse
 from tests.support.escapes import ESCAPES, MODULE, lay, run
 
-
 ESCAPES_IN_BRACES = sys.version_info >= (3, 12)
 """Whether texts within the braces of f-strings may have escapes."""
 
