@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import BytesIO
@@ -22,6 +23,8 @@ import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.errors import DataError
@@ -30,7 +33,6 @@ from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import Noting
-from hydro_core.spark.functions.python_columns import python_function
 from hydro_core.spark.session.failures import failure_text
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import BOOLEAN, Array, ItemType
@@ -291,3 +293,43 @@ def _accumulators(
     for x in values:
         start = guarded(fn, tick, lambda a, b: conform(call(fn, a, b), acc), start, x)
         yield start
+
+
+@dataclass(slots=True)
+class PythonColumns:
+    """The columns that Python computes, as they are made."""
+
+    made: int = 0
+
+
+_counted: ContextVar[PythonColumns | None] = ContextVar("python_columns", default=None)
+
+
+@contextmanager
+def python_columns() -> Iterator[PythonColumns]:
+    """Counts the columns that are made within, those of a block within it, too.
+
+    Behind such a column Spark does not know any more how the rows lie, not even that they are in
+    one partition.
+    """
+    outer, columns = _counted.get(), PythonColumns()
+    token = _counted.set(columns)
+    try:
+        yield columns
+    finally:
+        _counted.reset(token)
+        if outer is not None:
+            outer.made += columns.made
+
+
+def python_function(run: Callable[..., Any], result: spark_types.DataType) -> Callable[..., Column]:
+    """From Arrow arrays to one of them, as a function of columns whose result has this type."""
+    made: Callable[..., Column] = arrow_udf(run, result)
+
+    def column(*arguments: Column) -> Column:
+        recorder = _counted.get()
+        if recorder is not None:
+            recorder.made += 1
+        return made(*arguments)
+
+    return column

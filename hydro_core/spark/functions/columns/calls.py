@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyspark.sql import Column
+
 from hydro_core.functions.failing_constants import constant_value
 from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
@@ -138,23 +140,28 @@ def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colu
 
 def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
-    function = F.array_min if op == "<" else F.array_max
-    array = loops.set_of(scope, node.args[0]) or loops.array_of(scope, node.args[0])
+    array, given = _in_order(scope, node.args[0], keywords.get("key"), descending=op == ">")
     element = arrays.element_type(array)
-    if "key" in keywords:
-        array = loops.by_key(scope, array, keywords["key"], descending=op == ">")
-        best = function(array.column).getField("_3")
-    else:
-        array = arrays.ordered(scope, array)
-        best = function(array.column)
     if "default" in keywords:
         default = scope.compile(keywords["default"])
         scope.use(default)
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
+    best = given((F.array_min if op == "<" else F.array_max)(array.column))
     column = F.when(F.size(array.column) == 0, empty).otherwise(best)
     return computed(column, element, array, array, nullable=True)
+
+
+def _in_order(
+    scope: ColumnScope, source: Expr, key: Expr | None, *, descending: bool
+) -> tuple[ColumnValue, Callable[[Column], Column]]:
+    """Elements as Spark orders them, and what is given for one: by a key, they are tuples."""
+    array = loops.set_of(scope, source) or loops.array_of(scope, source)
+    if key is None:
+        return arrays.ordered(scope, array), lambda e: e
+    keyed = loops.by_key(scope, array, key, descending=descending)
+    return keyed.with_(type=array.type), lambda entry: entry.getField("_3")
 
 
 def _any_all(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -176,15 +183,10 @@ def _sorted(scope: ColumnScope, node: Op) -> ColumnValue:
         if known is None:
             raise NotCompilable("`sorted` in a computed direction")
         reverse = bool(known[0])
-    argument = _argument(node)
-    array = loops.set_of(scope, argument) or loops.array_of(scope, argument)
-    if "key" in keywords:
-        entries = loops.by_key(scope, array, keywords["key"], descending=reverse)
-        best_first = F.sort_array(entries.column, asc=not reverse)
-        column = F.transform(best_first, lambda entry: entry.getField("_3"))
-        return computed(column, array.type, entries)
-    array = arrays.ordered(scope, array)
-    return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
+    key = keywords.get("key")
+    array, given = _in_order(scope, _argument(node), key, descending=reverse)
+    column = F.sort_array(array.column, asc=not reverse)
+    return computed(column if key is None else F.transform(column, given), array.type, array)
 
 
 def _list(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -227,9 +229,9 @@ _BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "round": _round,
     "min": _extreme,
     "max": _extreme,
-    "coalesce": choices.coalesced,
-    "greatest": choices.extreme,
-    "least": choices.extreme,
+    "coalesce": choices.of_what_is_there,
+    "greatest": choices.of_what_is_there,
+    "least": choices.of_what_is_there,
     "sum": loops.total,
     "any": _any_all,
     "all": _any_all,
@@ -283,31 +285,22 @@ def _replaced(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     return moments.cut(scope, base, fields) if fields else base
 
 
-def _element(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
-    """What is looked for in an array: a NaN may equal itself there."""
+def _sought(
+    scope: ColumnScope, base: ColumnValue, node: Op
+) -> tuple[ColumnValue, ColumnValue, Callable[[Column], Column]]:
     if len(node.args) != 2:
         raise NotCompilable(f"`{node.name}` of a part of a list")
-    value = scope.compile(node.args[1])
-    scope.use(value)
-    if compare.holds_float(base.type) or compare.holds_float(value.type):
-        value = compare.not_nan(scope, value)
-    return value
+    return lookup.sought(scope, base, scope.compile(node.args[1]))
 
 
 def _count(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
-    array, value = scope.need(base), _element(scope, base, node)
-    found = F.filter(
-        array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
-    )
-    return long(F.size(found).cast("long"), array, value, value)
+    array, value, is_it = _sought(scope, base, node)
+    return long(F.size(F.filter(array.column, is_it)).cast("long"), array, value, value)
 
 
 def _index(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
-    array, value = scope.need(base), _element(scope, base, node)
-    tests = F.transform(
-        array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
-    )
-    place = F.array_position(tests, True)
+    array, value, is_it = _sought(scope, base, node)
+    place = F.array_position(F.transform(array.column, is_it), True)
     return strict(F.when(place > 0, place - 1), LONG, array, value, value, doubtful=True)
 
 

@@ -120,17 +120,12 @@ def _type_of_choice(then: ColumnValue, otherwise: ColumnValue) -> ValueType:
     return found
 
 
-def coalesced(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`coalesce(a, b)`: what follows the first that is not null is computed in Python alone."""
+def of_what_is_there(scope: ColumnScope, node: Op) -> ColumnValue:
+    """`coalesce`, `greatest` and `least`, of the values that are not null; what follows the first
+    of these is computed in Python alone.
+    """
     values, to, columns = _alike(scope, node)
-    nullable = all(v.nullable for v in values)
-    return computed(F.coalesce(*columns), to, *values, safe=True, nullable=nullable)
-
-
-def extreme(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`greatest(a, b)`, `least(a, b)`: of the values that are not null."""
-    values, to, columns = _alike(scope, node)
-    if len(values) < 2 or to not in _ORDERED:
+    if node.name != "coalesce" and (len(values) < 2 or to not in _ORDERED):
         raise NotCompilable(f"`{node.name}` of {to}")
     nullable = all(v.nullable for v in values)
     column = getattr(F, node.name)(*columns)

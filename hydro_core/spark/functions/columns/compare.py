@@ -7,7 +7,7 @@ and its kin fail on None. An int is compared with a float exactly, not as two fl
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column
@@ -21,6 +21,7 @@ from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
     ColumnValue,
+    Duration,
     NotCompilable,
     boolean,
     strict,
@@ -68,16 +69,10 @@ def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     if UNKNOWN in (a.type, b.type):
         scope.use(a, b)
         return boolean(_is_none(a) & _is_none(b), a, b)
-    if (
-        isinstance(a.type, Tuple)
-        and isinstance(b.type, Tuple)
-        and structs.arity(a) == structs.arity(b)
-    ):
-        return _equal_fields(scope, a, b, structs.fields_of(scope, a), structs.fields_of(scope, b))
-    if isinstance(a.type, Row) and isinstance(b.type, Row) and _same_names(a.type, b.type):
-        theirs = dict(zip(b.type.names, structs.fields_of(scope, b), strict=True))
-        pairs = [theirs[name] for name in a.type.names]
-        return _equal_fields(scope, a, b, structs.fields_of(scope, a), pairs)
+    if isinstance(a.type, Tuple | Row) and isinstance(b.type, type(a.type)):
+        mine, theirs = (_named_fields(scope, v) for v in (a, b))
+        if mine.keys() == theirs.keys():
+            return _equal_fields(scope, a, b, [(mine[name], theirs[name]) for name in mine])
     if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
         if isinstance(a.type, Array) and holds_float(a.type):
             a, b = not_nan(scope, a), not_nan(scope, b)
@@ -135,7 +130,7 @@ def _is_none(value: ColumnValue) -> Column:
     return F.lit(True) if value.type == UNKNOWN else value.column.isNull()
 
 
-def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
+def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: PLR0911 - a closed set of cases
     match value.type:
         case Scalar("boolean"):
             return value.column
@@ -145,7 +140,7 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR
             return value.column != 0.0
         case Scalar(name) if name not in ("date", "timestamp", "timestamp_ntz"):
             return value.column != 0
-        case Decimal():
+        case Decimal() | Duration():
             return value.column != 0
         case Array():
             return F.size(value.column) > 0
@@ -154,8 +149,6 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR
         case Tuple() | Row() if value.parts is not None:
             scope.use(value)
             return F.lit(True)
-        case _ if value.type == DURATION:
-            return value.column != 0
         case _ if isinstance(value.type, ItemType):
             return value.column.isNotNull()
         case _:
@@ -251,21 +244,21 @@ def _decimal_of(value: ColumnValue) -> Column:
     return as_long(value).column.cast("decimal(20,0)")
 
 
-def _same_names(a: Row, b: Row) -> bool:
-    return set(a.names) == set(b.names)
+def _named_fields(scope: ColumnScope, value: ColumnValue) -> dict[str, ColumnValue]:
+    names = structs.names_of(value.type) if isinstance(value.type, Tuple | Row) else ()
+    return dict(zip(names, structs.fields_of(scope, value), strict=True))
 
 
 def _equal_fields(
     scope: ColumnScope,
     a: ColumnValue,
     b: ColumnValue,
-    mine: list[ColumnValue],
-    theirs: list[ColumnValue],
+    pairs: Sequence[tuple[ColumnValue, ColumnValue]],
 ) -> ColumnValue:
     if holds_float(a.type) or holds_float(b.type):
         raise NotCompilable("tuples or rows with floats are compared")
     scope.use(*_parts(a, b))
-    fields = [equal(scope, x, y) for x, y in zip(mine, theirs, strict=True)]
+    fields = [equal(scope, x, y) for x, y in pairs]
     same = reduce(lambda x, y: x & y, [f.column for f in fields], F.lit(True))
     both = boolean(same, *fields)
     if not (a.nullable or b.nullable):

@@ -55,13 +55,6 @@ def predicate_column(fn: Fn, args: Sequence[TypedColumn]) -> Column:
     return scope.behind(choices.test(scope, tree).column)
 
 
-def truth_column(column: Column, item: ItemType) -> Column:
-    """Python's `bool(x)` of the items of a column."""
-    nothing = Fn("bool", "bool", ("x",), bool)
-    scope = ColumnScope(FunctionSite(nothing, compile_expression), {})
-    return compare.truth(scope, ColumnValue(column, item)).column
-
-
 def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
     """The value of an expression; where it cannot be exact, the reason names the smallest part."""
     try:

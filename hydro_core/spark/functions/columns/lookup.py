@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -168,14 +168,8 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
     if within.type == STRING:
         return strings.contains(scope, within, value)
     if isinstance(within.type, Array):
-        array = scope.need(within)
-        scope.use(value)
-        if compare.holds_float(array.type) or compare.holds_float(value.type):
-            value = compare.not_nan(scope, value)
-        found = F.exists(
-            array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
-        )
-        return boolean(found, array, value)
+        array, value, is_it = sought(scope, within, value)
+        return boolean(F.exists(array.column, is_it), array, value)
     if isinstance(within.type, Row):
         raise NotCompilable("`in` a row")
     if isinstance(within.type, Generator) or not isinstance(within.type, Tuple):
@@ -193,6 +187,17 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)
+
+
+def sought(
+    scope: ColumnScope, base: ColumnValue, value: ColumnValue
+) -> tuple[ColumnValue, ColumnValue, Callable[[Column], Column]]:
+    """An array, what is looked for in it, and whether an element is that: a NaN may be itself."""
+    array = scope.need(base)
+    scope.use(value)
+    if compare.holds_float(array.type) or compare.holds_float(value.type):
+        value = compare.not_nan(scope, value)
+    return array, value, lambda e: compare.equal(scope, arrays.item(array, e), value).column
 
 
 def _cut_tuple(

@@ -39,16 +39,14 @@ def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
     def body(column: Column) -> Column:
         inner = scope.inner(loop.names(column), loop.not_null)
         value = structs.whole(inner, inner.compile(node.body), final=scope.is_result(node))
-        if not isinstance(value.type, ItemType) or value.mixed:
-            raise NotCompilable("a list of what are no items")
         result.append(value)
         return inner.behind(value.column)
 
     column = loop.transform(body)
-    element_type = result[0].type
-    if not isinstance(element_type, ItemType):
+    element = result[0].type
+    if not isinstance(element, ItemType) or result[0].mixed:
         raise NotCompilable("a list of what are no items")
-    return computed(column, Array(element_type), loop.array, *result, *loop.tests)
+    return computed(column, Array(element), loop.array, *result, *loop.tests)
 
 
 class ComprehensionLoop:
@@ -176,10 +174,9 @@ def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: boo
     keys = arrays.ordered(scope, computed(column, Array(of), array, *found))
     sign = -1 if descending else 1
 
-    def entry(k: Column, i: Column) -> Column:
-        return F.struct(k.alias("_1"), (i * sign).alias("_2"), F.get(array.column, i).alias("_3"))
-
-    entries = F.transform(keys.column, lambda k, i: entry(k, i))  # noqa: PLW0108
+    entries = F.transform(
+        keys.column, lambda k, i: structs.tuple_of(k, i * sign, F.get(array.column, i))
+    )
     return computed(entries, Array(Tuple((of, INTEGER, element))), keys, array, safe=True)
 
 
@@ -189,9 +186,7 @@ def _numbered(scope: ColumnScope, source: Expr, start: list[Expr]) -> ColumnValu
     if known is None or type(known[0]) is not int or abs(known[0]) > _LARGEST_START:
         raise NotCompilable("`enumerate` from a computed number")
     array, first = array_of(scope, source), known[0]
-    column = F.transform(
-        array.column, lambda e, i: F.struct((i.cast("long") + first).alias("_1"), e.alias("_2"))
-    )
+    column = F.transform(array.column, lambda e, i: structs.tuple_of(i.cast("long") + first, e))
     item = Tuple((LONG, arrays.element_type(array)))
     return computed(column, Array(item), array, array, safe=True)
 
@@ -202,11 +197,9 @@ def _zipped(sources: list[ColumnValue]) -> ColumnValue:
     sizes = [arrays.size(source) for source in sources]
     count = F.least(*sizes) if others else sizes[0]
 
-    def entry(e: Column, i: Column) -> Column:
-        parts = [e, *(F.get(other, i) for other in others)]
-        return F.struct(*(part.alias(f"_{n}") for n, part in enumerate(parts, start=1)))
-
-    column = F.transform(F.slice(first, 1, count), lambda e, i: entry(e, i))  # noqa: PLW0108
+    column = F.transform(
+        F.slice(first, 1, count), lambda e, i: structs.tuple_of(e, *(F.get(o, i) for o in others))
+    )
     item = Tuple(tuple(map(arrays.element_type, sources)))
     return computed(column, Array(item), *sources, *sources, safe=True)
 

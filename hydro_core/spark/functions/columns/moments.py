@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import Column
-
 from hydro_core.functions.library.times import DAY, SECOND, microseconds
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
@@ -39,7 +37,7 @@ _UNITS = {
     "hours": 3_600 * SECOND,
     "weeks": 7 * DAY,
 }
-_POSITIONS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")
+"""What `timedelta` takes, in this order, in microseconds."""
 _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
 """What fields begin with, from the largest to the smallest; years begin with none."""
 
@@ -122,7 +120,7 @@ def negative(value: ColumnValue) -> ColumnValue:
 
 def duration(scope: ColumnScope, node: Op) -> ColumnValue:
     """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
-    parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
+    parts = [*zip(_UNITS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
     values = []
     for name, expression in parts:
@@ -140,7 +138,7 @@ def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colum
     if a.type == DATE:
         # Python takes the whole days of the timedelta, rounded down.
         down = F.when(d.column % DAY < 0, F.lit(1)).otherwise(F.lit(0))
-        days = _whole(d.column, DAY) - down
+        days = F.call_function("div", d.column, integers.literal(DAY)) - down
         start = F.unix_date(x.column).cast("long")
         moved = start + days if op == "+" else start - days
         low, high = ((end.date() - _EPOCH.date()).days for end in _ENDS)
@@ -153,7 +151,3 @@ def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colum
     stamp = stamp.cast("timestamp_ntz") if a.type == TIMESTAMP_NTZ else stamp
     column = F.when(moved.between(integers.literal(low), integers.literal(high)), stamp)
     return strict(column, a.type, x, d, x, d, doubtful=True)
-
-
-def _whole(a: Column, b: int) -> Column:
-    return F.call_function("div", a, integers.literal(b))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as DecimalValue
 from typing import Any
@@ -37,6 +37,7 @@ from hydro_core.types.item import (
     Row,
     Scalar,
     Tuple,
+    children,
     is_integer,
 )
 
@@ -56,6 +57,25 @@ def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
     return _made(Row(names), list(fields.values()))
 
 
+def names_of(item: Tuple | Row) -> tuple[str, ...]:
+    """What Spark calls the fields."""
+    if isinstance(item, Row):
+        return item.names
+    return tuple(f"_{i}" for i in range(1, len(item.fields) + 1))
+
+
+def struct(columns: Mapping[str, Column]) -> Column:
+    """The columns as one, by their names."""
+    if not columns:
+        return F.from_json(F.lit("{}"), "struct<>")
+    return F.struct(*(column.alias(name) for name, column in columns.items()))
+
+
+def tuple_of(*columns: Column) -> Column:
+    """The columns as one, by their places."""
+    return struct({f"_{i}": column for i, column in enumerate(columns, start=1)})
+
+
 def arity(value: ColumnValue) -> int:
     return len(value.type.fields) if isinstance(value.type, Tuple | Row) else 0
 
@@ -65,12 +85,9 @@ def field_at(scope: ColumnScope, value: ColumnValue, position: int) -> ColumnVal
     if value.parts is not None:
         scope.use(*(p for i, p in enumerate(value.parts) if i != position))
         return value.parts[position]
-    if isinstance(value.type, Row):
-        name, item = value.type.fields[position].name, value.type.fields[position].type
-    elif isinstance(value.type, Tuple):
-        name, item = f"_{position + 1}", value.type.fields[position]
-    else:
+    if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"a field of {value.type}")
+    name, (_, item) = names_of(value.type)[position], list(children(value.type))[position]
     base = present(scope, value)
     path = (*base.path, name) if base.path is not None else None
     column = base.column.getField(name)
@@ -100,16 +117,7 @@ def whole(scope: ColumnScope, value: ColumnValue, *, final: bool = False) -> Col
     if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"parts of {value.type}")
     parts = [whole(scope, part, final=final) for part in value.parts]
-    names = (
-        value.type.names
-        if isinstance(value.type, Row)
-        else [f"_{i + 1}" for i in range(len(parts))]
-    )
-    column = (
-        F.struct(*(p.column.alias(n) for p, n in zip(parts, names, strict=True)))
-        if parts
-        else _empty()
-    )
+    column = struct(dict(zip(names_of(value.type), (p.column for p in parts), strict=True)))
     if not final and any(p.mixed for p in parts):
         raise NotCompilable("a field is an int for some items and a float for others")
     return computed(column, value.type, *parts, safe=True)
@@ -132,7 +140,7 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
     return _refuse(value, to)
 
 
-def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:  # noqa: PLR0911
+def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
     """Whether every item of the one type can be written in the other, as Python would."""
     match item, to:
         case _ if item in (to, UNKNOWN):
@@ -145,10 +153,9 @@ def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:  # noqa:
             return q - t >= p - s and (t == s or (final and t > s))
         case Scalar(), Decimal(q, t):
             return final and is_integer(item) and q - t >= DIGITS[str(item)]
-        case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
-            return all(fits(x, y, final=final) for x, y in zip(xs, ys, strict=True))
-        case Row(xs), Row(ys) if item.names == to.names:
-            return all(fits(x.type, y.type, final=final) for x, y in zip(xs, ys, strict=True))
+        case (Tuple() | Row(), Tuple() | Row()) if names_of(item) == names_of(to):
+            pairs = zip(children(item), children(to), strict=True)
+            return all(fits(x, y, final=final) for (_, x), (_, y) in pairs)
         case Array(x), Array(y):
             return fits(x, y, final=final)
         case _:
@@ -160,26 +167,11 @@ def _refuse(value: ColumnValue, to: ItemType) -> Column:
 
 
 def _cast_parts(scope: ColumnScope, value: ColumnValue, to: Tuple | Row, *, final: bool) -> Column:
-    parts = list(value.parts or ())
-    if isinstance(to, Row) and isinstance(value.type, Row):
-        by_name = dict(zip(value.type.names, parts, strict=True))
-        if set(by_name) != set(to.names):
-            return _refuse(value, to)
-        columns = [
-            cast(scope, by_name[f.name], f.type, final=final).alias(f.name) for f in to.fields
-        ]
-    elif isinstance(to, Tuple) and isinstance(value.type, Tuple) and len(to.fields) == len(parts):
-        columns = [
-            cast(scope, part, item, final=final).alias(f"_{i}")
-            for i, (part, item) in enumerate(zip(parts, to.fields, strict=True), start=1)
-        ]
-    else:
+    if not isinstance(value.type, type(to)) or set(names_of(value.type)) != set(names_of(to)):
         return _refuse(value, to)
-    return F.struct(*columns) if columns else _empty()
-
-
-def _empty() -> Column:
-    return F.from_json(F.lit("{}"), "struct<>")
+    given = dict(zip(names_of(value.type), value.parts or (), strict=True))
+    wanted = zip(names_of(to), children(to), strict=True)
+    return struct({n: cast(scope, given[n], item, final=final) for n, (_, item) in wanted})
 
 
 def _item(value: ColumnValue) -> ItemType:
