@@ -46,11 +46,14 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
 	@$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" --ignore=tests/laws tests
 
+# By this name, since `make -n` runs what names $(MAKE) itself: it would start the tests, not show them.
+LANE = $(MAKE) -s SETUP=
+
 # Two lanes for two cores, and one of services that mostly wait.
 test: $(SETUP) ## lint and every test but the slow ones; what CI runs
 	@second=$$(mktemp); third=$$(mktemp); \
-	$(MAKE) -s SETUP= second-lane >$$second 2>&1 & beside=$$!; \
-	$(MAKE) -s SETUP= third-lane >$$third 2>&1 & services=$$!; \
+	$(LANE) second-lane >$$second 2>&1 & beside=$$!; \
+	$(LANE) third-lane >$$third 2>&1 & services=$$!; \
 	$(PYTEST) -q -m "spark and not dagster and not vectors and not slow" tests; status=$$?; \
 	wait $$services || status=1; \
 	wait $$beside || status=1; \
@@ -58,7 +61,7 @@ test: $(SETUP) ## lint and every test but the slow ones; what CI runs
 
 second-lane:
 	@status=0; \
-	$(MAKE) -s SETUP= lint || status=1; \
+	$(LANE) lint || status=1; \
 	$(PYTEST) -q -m "(dagster or vectors) and not slow" $(DAGSTER) $(VECTORS) || status=1; \
 	$(PYTEST) -q -m "not spark and not dagster and not wheel and not slow" tests || status=1; \
 	exit $$status
@@ -70,7 +73,7 @@ test-all: lint ## test, and the long crash, fuzz and soak runs
 	@$(PYTEST) -q tests
 
 golden: $(SETUP) ## rewrites the expected files of tests/golden, and what pages show; read the difference like code
-	@$(PYTEST) -q -m "not spark and not dagster" tests/golden tests/pages --update-golden
+	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests/golden tests/pages tests/unit --update-golden
 
 docs: $(SETUP) ## writes the pages that are generated from the tables
 	@$(PY) tools/docs.py

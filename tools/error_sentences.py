@@ -17,7 +17,7 @@ from typing import TypeVar
 ROOT = Path(__file__).resolve().parent.parent
 _PACKAGES = {"hydro_core": ROOT / "hydro_core", "hydrotick": ROOT / "orchestration"}
 _MOST_FORMS = 8
-_METHODS = {"complain", "problem_at"}
+_METHODS = {"complain", "problem", "problem_at"}
 """Methods that make errors, of whatever object."""
 _GIVEN = "{message}"
 _Node = TypeVar("_Node", bound=ast.stmt)

@@ -13,9 +13,9 @@ from hydro_core.functions.allowed import (
     MODULES,
     PROPERTIES,
 )
-from hydro_core.functions.library.data import DATA_FUNCTIONS
-from hydro_core.functions.library.entry import LibraryFunction
-from hydro_core.functions.library.regex_types import OF_RE
+from hydro_core.functions.library.entry import Operation
+from hydro_core.functions.library.regex import RE
+from hydro_core.functions.library.registry import DATA_FUNCTIONS
 
 _SPARKS = ("coalesce", "greatest", "least")
 """Of these the compiler of columns itself knows the expression."""
@@ -103,7 +103,7 @@ def page() -> str:
             _table(["function", "gives"], _entries(DATA_FUNCTIONS)),
             "## Of `re`\n",
             _OF_RE,
-            _table(["function", "gives"], _entries(OF_RE)),
+            _table(["function", "gives"], _entries(RE)),
             "## Of values\n",
             _table(["type", "methods", "properties"], _of_values()),
             "## Of types\n",
@@ -132,7 +132,7 @@ def _of_values() -> list[list[str]]:
     return rows
 
 
-def _entries(entries: Mapping[str, LibraryFunction]) -> list[list[str]]:
+def _entries(entries: Mapping[str, Operation]) -> list[list[str]]:
     """Each function as it is called, and the first sentence of its docstring."""
     rows = []
     for name, entry in entries.items():

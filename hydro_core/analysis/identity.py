@@ -17,9 +17,10 @@ from hydro_core.catalog.classes import Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, OverFunction, functions_of
 from hydro_core.catalog.type_rules import Types
 from hydro_core.catalog.variants import Gives
-from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import NormalForm, normal_form
+from hydro_core.functions.forms.normal import argument, declared, normal_tree
+from hydro_core.functions.forms.plain_tests import known_by, plain_tests
+from hydro_core.functions.tree import Expr, Make, Part, Spread
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
 
@@ -62,8 +63,7 @@ def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
 
 def _key(fn: Fn, over: Types) -> object:
     # what is called with several arguments must take just as many
-    form = boolean_form(normal_form(fn, over), over)
-    return (form, over, len(fn.params) if len(over) > 1 else 1)
+    return (known_by(fn, over), over, len(fn.params) if len(over) > 1 else 1)
 
 
 def _with_typed_functions(node: Node, typed: Typed, known: _Known) -> Node:
@@ -77,7 +77,7 @@ def _with_typed_functions(node: Node, typed: Typed, known: _Known) -> Node:
     if form is None:
         return made
     types = (typed.types[node.inputs[0]].item, typed.types[Endpoint(node.id)].item)
-    key = (boolean_form(form, types[:1]), types)
+    key = (plain_tests(form), types)
     op, args = known.projections.setdefault(key, (made.op, made.args))
     return made.with_(op=op, args=args)
 
@@ -124,10 +124,9 @@ def _accumulator(node: Node, typed: Typed, value: ItemType, *, pairs: bool) -> I
     return output if "by" not in node.args else UNKNOWN
 
 
-def projection(node: Node, typed: Typed) -> NormalForm | None:
-    """The columns that the node makes of its row, in their order; None if it does something else.
-
-    The form of a column is that of an expression of the row.
+def projection(node: Node, typed: Typed) -> Make | None:
+    """The row that the node makes of its row, its columns in their order, in normal form; None if
+    it does something else.
     """
     cls = node.cls
     if not is_itemwise(cls) or cls.gives is not Gives.ONE:
@@ -142,44 +141,43 @@ def projection(node: Node, typed: Typed) -> NormalForm | None:
         columns = _made(node.args["f"], item)
     if columns is None or set(columns) != set(output.names):
         return None
-    return ("project", *((name, columns[name]) for name in output.names))
+    return Make("row", tuple(columns[name] for name in output.names), output.names)
 
 
-_Columns = dict[str, NormalForm]
+_Columns = dict[str, Expr]
+_ROW = argument(0)
 
 
-def _kept(item: Row) -> _Columns:
-    return {name: ("field", ("argument", 0), name) for name in item.names}
+def _kept(item: Row, name: str) -> Expr:
+    return Part(_ROW, name, type=item.column(name) or UNKNOWN)
 
 
-def _expression(fn: Fn, item: Row) -> NormalForm | None:
+def _expression(fn: Fn, item: Row) -> Expr | None:
     """The expression that a function is, if it is no more than that."""
-    kind, form, *declared = normal_form(fn, (item,))
-    return form if kind == "function" and not any(declared) else None
+    return None if any(declared(fn)) else normal_tree(fn, (item,))
 
 
 def _projected(made: Mapping[str, str | Fn], item: Row) -> _Columns | None:
-    kept, found = _kept(item), _Columns()
+    found: _Columns = {}
     for name, source in made.items():
-        form = kept[source] if isinstance(source, str) else _expression(source, item)
-        if form is None:
+        column = _kept(item, source) if isinstance(source, str) else _expression(source, item)
+        if column is None:
             return None
-        found[name] = form
+        found[name] = column
     return found
 
 
 def _made(fn: Fn, item: Row) -> _Columns | None:
     match _expression(fn, item):
-        case ("row", *parts):
+        case Make("row", parts, names):
             found: _Columns = {}
-            for part in parts:
-                match part:
-                    case ("column", name, form):
-                        found[name] = form
-                    case (_, ("argument", 0)):
-                        found |= _kept(item)
-                    case _:
-                        return None
+            for part, name in zip(parts, names, strict=True):
+                if not isinstance(part, Spread):
+                    found[str(name)] = part
+                elif part.value == _ROW:
+                    found |= {kept: _kept(item, kept) for kept in item.names}
+                else:
+                    return None
             return found
         case _:
             return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, outputs, predecessors, same_tick
 from hydro_core.types.common import common_type
 from hydro_core.types.item import OPEN, UNKNOWN, ItemType, is_large, nullable
+from hydro_core.types.records import NAME
 from hydro_core.types.stream import Order, StreamType
 
 MOST_WIDENINGS = 60
@@ -33,7 +34,7 @@ class Typed:
     """A graph with the type of every stream in it."""
 
     graph: Graph
-    types: Mapping[Endpoint, StreamType]
+    types: Mapping[Endpoint, StreamType] = field(metadata={NAME: "streams"})
 
     def of(self, node: NodeId) -> StreamType:
         """What a node gives, on any of its ports; of a sink, what flows into it."""

@@ -31,7 +31,8 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Gives, Places, Summary
-from hydro_core.functions.tree import Make
+from hydro_core.functions.totality import certainty
+from hydro_core.functions.tree import SameTree
 from hydro_core.ir.graph import Graph, Node, NodeId
 
 
@@ -62,7 +63,7 @@ def _makes_items(node: Node) -> bool:
     match cls:
         case PerItem(Gives.ONE):
             tree = node.args["f"].tree
-            found = isinstance(tree, Make) and tree.kind in ("row", "tuple")
+            found = tree is not None and certainty(SameTree(tree)).not_null
         case PerItem(gives):
             found = gives in (Gives.UP_TO_ONE, Gives.RESULT)
         case ByKey(summary, keyed) | Running(ByKey(summary, keyed)):

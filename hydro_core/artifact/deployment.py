@@ -15,6 +15,7 @@ from hydro_core.artifact.records import FORMAT
 from hydro_core.ir.graph import NodeId
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.item import ItemType
+from hydro_core.types.records import IF_GIVEN
 
 PACKAGE = "hydrotick"
 """Under which name a deployment has the version of the release that made it."""
@@ -26,8 +27,6 @@ class WrittenProgram:
 
     texts: Mapping[str, str]
     typed: Typed
-    params: Mapping[str, str] = field(default_factory=dict)
-    """The constants that it was given by name, each as Python writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +77,34 @@ class Sharding:
     """What is done, in words: by which fields each input is routed, and what is made at last."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """A program, its plan, and how it came to be."""
 
+    format: int = FORMAT
+    """The one in which it was written: what an earlier one does not say, the program may."""
     flow: str
     program: WrittenProgram
     plan: TickPlan
-    costs: Costs
     explanation: Mapping[str, str] = field(default_factory=dict)
     """The chain of rules that leads to each output's plan, by the output's node."""
+    tables: tuple[Table, ...] = ()
+    costs: Costs
     notes: tuple[str, ...] = ()
     """What of the plan is not incremental, and which functions are not stored but referred to."""
-    streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
-    """The plan's nodes that compute a stream of the program: its name there."""
-    tables: tuple[Table, ...] = ()
-    validated: Validated | None = None
     routing: str = ""
     """How the program can be cut into shards, or what forbids it, in words."""
-    sharding: Sharding | None = None
-    """How the plan is cut into shards; None where it is not."""
     repeatable: bool = True
     """Whether a tick that runs again gives the same: no function asks for the time, say."""
+    params: Mapping[str, str] = field(default_factory=dict, metadata=IF_GIVEN)
+    """The constants that the program was given by name, each as Python writes it."""
+    sharding: Sharding | None = field(default=None, metadata=IF_GIVEN)
+    """How the plan is cut into shards; None where it is not."""
+    streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
+    """The plan's nodes that compute a stream of the program: its name there."""
+    validated: Validated | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of hydrotick, Spark and Delta."""
-    format: int = FORMAT
-    """The one in which it was written: what an earlier one does not say, the program may."""
 
     def statement(self, node: NodeId) -> str:
         """The statement of the program that a node of the plan comes from; empty if from none."""

@@ -18,21 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydro_core.artifact.decode import Decoder
-from hydro_core.artifact.deployment import (
-    Costs,
-    Deployment,
-    Sharding,
-    Table,
-    Validated,
-    WrittenProgram,
-)
-from hydro_core.artifact.encode import Encoder
+from hydro_core.analysis.infer import Typed
+from hydro_core.artifact.codecs import PLAN, Read, Written
+from hydro_core.artifact.deployment import Deployment, Table, WrittenProgram
 from hydro_core.artifact.records import FORMAT, READ
 from hydro_core.errors import DataError
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
-from hydro_core.types.records import as_record, of_record
 
 FOLDER = "deployments"
 _PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
@@ -41,6 +34,9 @@ _PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
 )
 _IN = "in"
 """What the file of a deployment in a store says of where the others are."""
+_TABLES = PLAN.of(tuple[Table, ...])
+_REST = PLAN.fields_of(Deployment, "program", "plan", "explanation", "tables")
+"""What is written of a deployment beside its program and its plan."""
 
 
 def numbers(directory: DataPlace) -> tuple[int, ...]:
@@ -230,52 +226,30 @@ def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
 
 
 def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:
-    plan = json.loads(texts[_PLAN])
-    decoder = Decoder(plan["tables"])
+    data = json.loads(texts[_PLAN])
+    tables = Read(data["tables"])
     return Deployment(
-        flow=about["flow"],
         program=WrittenProgram(
-            json.loads(texts[_PROGRAM]), decoder.typed(plan["program"]), about.get("params", {})
+            json.loads(texts[_PROGRAM]), PLAN.of(Typed).read(tables, data["program"])
         ),
-        plan=decoder.plan(plan["plan"]),
-        costs=of_record(Costs, about["costs"]),
+        plan=PLAN.of(TickPlan).read(tables, data["plan"]),
         explanation=json.loads(texts[_EXPLANATION]),
-        notes=tuple(about["notes"]),
-        routing=about.get("routing", ""),
-        sharding=of_record(Sharding, about.get("sharding")),
-        repeatable=about.get("repeatable", True),
-        streams=about["streams"],
-        tables=tuple(Table(**{**t, "item": decoder.types[t["item"]]}) for t in plan["stored"]),
-        validated=of_record(Validated, about["validated"]),
-        versions=about["versions"],
-        format=about["format"],
+        tables=_TABLES.read(tables, data["stored"]),
+        **_REST.read(tables, about),
     )
 
 
 def _files(deployment: Deployment) -> dict[str, str]:
-    encoder = Encoder()
-    program, plan = encoder.typed(deployment.program.typed), encoder.plan(deployment.plan)
-    stored = [{**as_record(t), "item": encoder.type(t.item)} for t in deployment.tables]
-    data = {"tables": encoder.tables(), "program": program, "plan": plan, "stored": stored}
-    about = {
-        "format": FORMAT,
-        "flow": deployment.flow,
-        "costs": as_record(deployment.costs),
-        "notes": list(deployment.notes),
-        "routing": deployment.routing,
-        "repeatable": deployment.repeatable,
-        # What has no parameters, or shards, is called as it was before there were any.
-        **({"params": dict(deployment.program.params)} if deployment.program.params else {}),
-        **({"sharding": as_record(deployment.sharding)} if deployment.sharding else {}),
-        "streams": dict(deployment.streams),
-        "validated": as_record(deployment.validated),
-        "versions": dict(deployment.versions),
-    }
+    tables = Written()
+    program = PLAN.of(Typed).write(tables, deployment.program.typed)
+    plan = PLAN.of(TickPlan).write(tables, deployment.plan)
+    stored = _TABLES.write(tables, deployment.tables)
+    data = {"tables": tables.tables(), "program": program, "plan": plan, "stored": stored}
     return {
         _PLAN: _json(data, indent=None),
         _EXPLANATION: _json(dict(deployment.explanation)),
         _PROGRAM: _json(dict(deployment.program.texts)),
-        _ABOUT: _json(about),
+        _ABOUT: _json({**_REST.write(tables, deployment), "format": FORMAT}),
     }
 
 

@@ -57,7 +57,8 @@ def deployment_of(
     made = plan_of(program, optimized.typed, optimized.streams, given.hashes)
     return Deployment(
         flow=flow,
-        program=WrittenProgram(given.texts, program, given.params),
+        program=WrittenProgram(given.texts, program),
+        params=given.params,
         plan=made,
         costs=_costs(optimized),
         explanation={step.output: step.render() for step in optimized.steps},

@@ -1,4 +1,4 @@
-"""Nodes of trees as deployments have them that were written before format 7.
+"""Types and nodes of trees as deployments have them that were written before format 7.
 
 A name with a value, a loop and a function had a node each then; before format 6, tuples, rows and
 lists, and before format 5, each kind of operation.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hydro_core.functions.expressions import part_of
 from hydro_core.functions.kinds import Place
+from hydro_core.functions.reading.expressions import part_of
 from hydro_core.functions.tree import (
     Bind,
     BindKind,
@@ -23,6 +23,9 @@ from hydro_core.functions.tree import (
     function_node,
 )
 from hydro_core.functions.views import MISSING, at_path
+from hydro_core.types import item as items
+from hydro_core.types.ddl import parse_stored
+from hydro_core.types.item import ItemType
 
 Keywords = tuple[tuple[str, Expr], ...]
 
@@ -30,6 +33,22 @@ Keywords = tuple[tuple[str, Expr], ...]
 def node_of(name: str) -> Callable[..., Expr]:
     """What makes the node of today of such a one, given its parts in their order, and its place."""
     return _NODES[name]
+
+
+def type_of(record: Any, types: Sequence[ItemType]) -> ItemType:
+    """A type, given those that were read before it."""
+    match record:
+        case str():
+            return parse_stored(record)
+        # So it was up to format 3, which did not say of columns that they are `not null`.
+        case {"decimal": [precision, scale]}:
+            return items.Decimal(precision, scale)
+        case {"tuple": parts}:
+            return items.Tuple(tuple(types[i] for i in parts))
+        case {"row": columns}:
+            return items.Row(tuple(items.Field(name, types[i]) for name, i in columns))
+        case _:
+            return items.Array(types[record["array"]])
 
 
 def view_of(record: Sequence[Any]) -> Expr:

@@ -15,11 +15,11 @@ from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.catalog.over_functions import looked_at
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.catalog.type_rules import Types
-from hydro_core.functions.field_map import FieldMap, field_map
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.made import ResultUse
-from hydro_core.functions.normal import NormalForm
-from hydro_core.functions.traces import Fields, InputField
+from hydro_core.functions.lineage.field_map import FieldMap, field_map
+from hydro_core.functions.lineage.made import ResultUse
+from hydro_core.functions.lineage.traces import Fields, InputField
+from hydro_core.functions.tree import Expr
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 
 NO_FIELDS: Fields = frozenset()
@@ -75,7 +75,7 @@ def projected(columns: MadeColumns) -> LineageRule:
     def rule(args: Args, types: Types) -> FieldMap:
         equal: dict[FieldPath, Fields] = {}
         computed: dict[FieldPath, Fields] = {}
-        made: dict[FieldPath, NormalForm] = {}
+        made: dict[FieldPath, Expr] = {}
         for name, source in columns(args, _names(types[0])).items():
             if isinstance(source, str):
                 equal[name,] = _one(0, (source,))

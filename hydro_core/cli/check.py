@@ -16,7 +16,6 @@ from hydro_core.printing.programs import checked
 
 
 def command(arguments: Asked) -> int:
-    """Parses, types and stratifies a program, or every flow of the project."""
     if wrong := _misuse(arguments):
         raise MisuseError(wrong)
     if arguments.file is None:

@@ -70,7 +70,6 @@ class Word:
         return self.is_option and not self.value and not self.choices
 
     def declare(self, parser: argparse._ActionsContainer) -> None:
-        """Adds it to a parser."""
         dest = self.dest or self.name.removeprefix("--").replace("-", "_").lower()
         if self.is_switch:
             parser.add_argument(self.name, dest=dest, action="store_true", help=self.help)

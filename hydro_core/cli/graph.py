@@ -14,7 +14,6 @@ _SUFFIXES = ("mermaid", "dot", "svg", "text", "json")
 
 
 def command(arguments: Asked) -> int:
-    """Draws a program with its strata."""
     graph = graph_of(arguments)
     drawing = draw(
         compile_graph(graph, schemas_of(arguments, graph), partial=True), _style(arguments)

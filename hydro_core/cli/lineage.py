@@ -10,11 +10,10 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import compile_graph
-from hydro_core.printing.report import table
+from hydro_core.printing.table import table
 
 
 def command(arguments: Asked) -> int:
-    """Which input fields an output field comes from."""
     graph = graph_of(arguments)
     found = lineage(compile_graph(graph, schemas_of(arguments, graph)).typed)
     if arguments.format == "json":

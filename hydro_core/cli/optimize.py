@@ -25,7 +25,6 @@ from hydro_core.validation.plans import validate_randomly
 
 
 def command(arguments: Asked) -> int:
-    """The optimized program, its cost before and after."""
     if wrong := _misuse(arguments):
         raise MisuseError(wrong)
     graph = graph_of(arguments)

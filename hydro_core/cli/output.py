@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 from hydro_core.errors import Diagnostic, HydroError
 from hydro_core.types.json import json_text
 
+_PIECE = 1_000
+"""So many lines are written at once, where there may be any number."""
 UNREAD = 128 + signal.SIGPIPE
 """What a shell says of a program whose reader has left."""
 
@@ -24,6 +27,24 @@ def print_text(text: str) -> None:
 def print_json(value: Any) -> None:
     """Prints a result for programs, on one line, at once."""
     write(f"{json_text(value)}\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines as they come; how many they are does not matter."""
+    pieces = iter(lines)
+    while piece := list(islice(pieces, _PIECE)):
+        write("\n".join(piece) + "\n")
+
+
+def print_json_rows(head: Mapping[str, Any], name: str, rows: Iterable[Any]) -> None:
+    """Prints an object for programs, on one line, whose last member is a list of any length."""
+    pieces = iter(rows)
+    write(f"{json_text({**head, name: []})[:-2]}")
+    between = ""
+    while piece := list(islice(pieces, _PIECE)):
+        write(between + ", ".join(map(json_text, piece)))
+        between = ", "
+    write("]}\n")
 
 
 def print_error(text: str) -> None:

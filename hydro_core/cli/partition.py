@@ -20,7 +20,6 @@ SHOWN = 2
 
 
 def command(arguments: Asked) -> int:
-    """How a program can be cut into shards."""
     if wrong := wrong_on(arguments):
         raise MisuseError(wrong)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
@@ -39,7 +38,6 @@ def command(arguments: Asked) -> int:
 
 
 def wrong_on(arguments: Asked) -> str | None:
-    """What is wrong with `--on`."""
     wrong = next((text for text in arguments.on if "=" not in text), None)
     return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
 

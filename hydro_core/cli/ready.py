@@ -8,6 +8,5 @@ from hydro_core.spark.session.ready import ready_ahead
 
 
 def command(arguments: Asked) -> int:
-    """Makes ready what Spark needs, once: a Java, jars, an archive of its classes."""
     print_text("\n".join(ready_ahead(arguments.store)))
     return 0

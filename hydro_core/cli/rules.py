@@ -11,7 +11,6 @@ from hydro_core.lang.print import to_text, unwritable_columns
 
 
 def command(arguments: Asked) -> int:
-    """Prints the operators that rules become, as the program `*.hydro` that means the same."""
     graph = graph_of(arguments)
     _refuse_words_of_python(graph)
     text = to_text(graph)

@@ -30,7 +30,6 @@ from hydro_core.types.values import ValueProblem
 
 
 def command(arguments: Asked) -> int:
-    """Runs a program on ticks and prints its outputs."""
     if wrong := _misuse(arguments):
         raise MisuseError(wrong)
     options = Options(

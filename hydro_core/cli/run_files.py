@@ -34,7 +34,6 @@ FileRows = list[dict[str, int]]
 
 
 def run_files(arguments: Asked, options: Options) -> int:
-    """Runs the ticks that the files hold."""
     every = Every.parse(arguments.every or "1d")
     start = parse_time(arguments.start) if arguments.start else None
     root = project_root(os.environ)

@@ -122,13 +122,35 @@ def _within(place: Path) -> Iterable[Path]:
     """The files of a place; what begins with `_` or `.` is not data."""
     if place.is_file():
         return [place]
+    if not place.exists() and place.is_symlink():
+        _refuse_link(place)
     inner = next(place.rglob("_delta_log"), None)
     if inner is not None:
         _refuse_inner(inner.parent)
-    return (
+    shown = (
         file
         for file in place.rglob("*")
-        if file.is_file() and not any(p[0] in "_." for p in file.relative_to(place).parts)
+        if not any(p[0] in "_." for p in file.relative_to(place).parts)
+    )
+    return filter(_is_file, shown)
+
+
+def _is_file(place: Path) -> bool:
+    if not place.is_file() and place.is_symlink():
+        _refuse_link(place)
+    return place.is_file()
+
+
+def _refuse_link(place: Path) -> NoReturn:
+    """Refuses a link whose rows would be missing, as if nobody had meant them to be there."""
+    if place.is_dir():
+        refuse(
+            f"`{place}` is a link to a folder, of which no file would be read",
+            "move the files here, or link to each of them",
+        )
+    refuse(
+        f"`{place}` is a link to what is not there: {place.readlink()}",
+        "bring back the file, or remove the link",
     )
 
 

@@ -13,13 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.functions.fields import position_of
-from hydro_core.functions.library import builtins
-from hydro_core.functions.library.regex_types import OF_RE
+from hydro_core.functions.library import registry
 from hydro_core.functions.library.registry import OF_TYPES
 from hydro_core.types.values import RowItem, describe
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(
-    {name: entry.function for name, entry in builtins.BUILTINS.items()}
+    {name: entry.function for name, entry in registry.BUILTINS.items()}
 )
 METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
     {
@@ -31,15 +30,7 @@ PROPERTIES: Mapping[type, frozenset[str]] = MappingProxyType(
     {kind: frozenset(members) - METHODS[kind] for kind, members in OF_TYPES.items()}
 )
 CLASS_ATTRIBUTES: Mapping[str, Any] = MappingProxyType(
-    {
-        name: entry.function
-        for name, entry in (
-            *builtins.OF_CLASSES.items(),
-            *builtins.OF_MATH.items(),
-            *OF_RE.items(),
-        )
-    }
-    | dict(builtins.CONSTANTS)
+    {name: entry.function for name, entry in registry.OF_CLASSES.items()} | dict(registry.CONSTANTS)
 )
 IMPURE: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(
@@ -61,7 +52,7 @@ IMPURE: Mapping[str, str] = MappingProxyType(
     )
 )
 _IMPORTING = frozenset({"strftime", "decode"})
-"""Methods that import a module of Python's own when they are called: see `builtins.strptime`."""
+"""Methods that import a module of Python's own when they are called: see `times.strptime`."""
 _TEXTS = "`in`, `startswith`, `split` and `replace` look into texts"
 _NUMBERS = "`math.sqrt`, `round` and `//` are there"
 _BOUND = "a flow in Python binds what it needs of them"

@@ -34,14 +34,19 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
-from hydro_core.functions.library import typing_parts as parts
 from hydro_core.functions.library.entry import CallSite
-from hydro_core.functions.library.operations import operation
-from hydro_core.functions.library.operators import merged
-from hydro_core.functions.library.registry import members_of
-from hydro_core.functions.scope import FORMAT, RAISE
+from hydro_core.functions.library.operator_types import merged, unpack
+from hydro_core.functions.library.registry import (
+    is_method,
+    members_of,
+    no_value,
+    operation,
+    part_of,
+)
 from hydro_core.functions.totality import certainty
 from hydro_core.functions.tree import (
+    FORMAT,
+    RAISE,
     Bind,
     Const,
     Expr,
@@ -109,13 +114,13 @@ def bound_to(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> BoundFunc
     if fn.tree is None:
         return BoundFunction(fn.params, None, fn.returns or ANY, fn.returns or OPEN)
     types = tuple(argument.type for argument in arguments_of(fn, inputs) or ())
-    tree = _typed(SameTree(fn.tree), fn.params, types)
+    tree = typed_tree(SameTree(fn.tree), fn.params, types)
     result = fn.returns or as_item(tree.type, fn.tree.place)
     return BoundFunction(fn.params, tree, tree.type, result)
 
 
 @lru_cache(maxsize=4096)
-def _typed(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]) -> Expr:
+def typed_tree(of: SameTree, params: tuple[str, ...], types: tuple[ExprType, ...]) -> Expr:
     tree = _TYPER.of(of.tree, dict(zip(params, types, strict=True)))
     check_constants(of.tree)
     return tree
@@ -177,7 +182,7 @@ class _Typer(Fold[NamedTypes, Expr]):
 
     def _part(self, node: Part, around: NamedTypes) -> Expr:
         base = self.of(node.base, around)
-        return replace(node, base=base, type=parts.part_of(base.type, node))
+        return replace(node, base=base, type=part_of(base.type, node))
 
     def _op(self, node: Op, around: NamedTypes) -> Expr:
         call = _Call(self, node, around)
@@ -217,7 +222,7 @@ class _Typer(Fold[NamedTypes, Expr]):
 
     def _bind(self, node: Bind, around: NamedTypes) -> Expr:
         if node.kind == "function":
-            raise parts.no_value(node)
+            raise no_value(node)
         value = self.of(node.value, around)
         inner = {**around, **dict(zip(node.names, _variables(node, value), strict=True))}
         conditions = tuple(self.of(condition, inner) for condition in node.conditions)
@@ -249,11 +254,9 @@ class _Call:
             return replace(arg, type=FUNCTION)
         if family in ("method", "call") and isinstance(arg, Part) and arg.by_name:
             base = self._typer.of(arg.base, self._around)
-            if (number is None or number >= self._first) and parts.is_method(
-                base.type, str(arg.step)
-            ):
+            if (number is None or number >= self._first) and is_method(base.type, str(arg.step)):
                 return replace(arg, base=base, type=FUNCTION)
-            return replace(arg, base=base, type=parts.part_of(base.type, arg))
+            return replace(arg, base=base, type=part_of(base.type, arg))
         return self._typer.of(arg, self._around)
 
     def site(self) -> CallSite:
@@ -263,6 +266,7 @@ class _Call:
             *(self._node.name[self._first :], tuple(a.type for a in given), given),
             *({k: a.type for k, a in self.keywords}, self._apply, self._node.place),
             value_of=constant_value,
+            base=self.args[0].type if self._first else ANY,
         )
 
     def _apply(self, which: str | int, given: tuple[ExprType, ...]) -> ExprType:
@@ -300,7 +304,7 @@ def _method_type(base: ExprType, site: CallSite) -> ExprType:
     known = {name: entry for name, entry in members_of(base).items() if entry.takes is not None}
     if site.name in known:
         _refuse_functions(site)
-        return known[site.name].result(base, site)
+        return known[site.name].result(site)
     near = difflib.get_close_matches(site.name, known, 1)
     raise site.problem(
         f"{base} has no method `{site.name}`", f"did you mean `.{near[0]}`?" if near else None
@@ -323,7 +327,7 @@ def _variables(node: Bind, value: Expr) -> tuple[ExprType, ...]:
     item = _elements(value)
     if len(node.names) == 1:
         return (item,)
-    unpacked = parts.unpack(item, len(node.names), None, node.place, sure=True)
+    unpacked = unpack(item, len(node.names), None, node.place, sure=True)
     return unpacked.fields if isinstance(unpacked, Tuple) else ()
 
 

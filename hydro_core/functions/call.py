@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.check import check_expression
 from hydro_core.functions.from_tree import ATTRIBUTE, FORMATTED, LateCall, called, evaluated
 from hydro_core.functions.python_text import copied
+from hydro_core.functions.reading.check import check_expression
 
 
 class TextCall(LateCall):

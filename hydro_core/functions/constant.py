@@ -17,8 +17,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.from_tree import Syntax, called, compiled
-from hydro_core.functions.library.operations import OPERATIONS
-from hydro_core.functions.library.registry import OF_TYPES
+from hydro_core.functions.library.registry import OF_TYPES, OPERATIONS
 from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Part, is_function
 
 Constants = Mapping[str, Any]
@@ -79,7 +78,6 @@ class _Evaluation:
         self.place = (0, 0)
 
     def value(self, tree: Expr, names: Constants) -> Any:
-        """The value of a tree."""
         if isinstance(tree, Const):
             return self.limits.made(tree.value)
         if is_function(tree):
@@ -105,7 +103,6 @@ class _Evaluation:
             yield item
 
     def part(self, tree: Part, base: Any) -> Any:
-        """`base.step` or `base[step]`."""
         self.at(tree)
         return attribute(base, str(tree.step)) if tree.by_name else base[tree.step]
 
@@ -138,7 +135,7 @@ class _Evaluation:
         base, *others = args
         entry = OF_TYPES.get(type(base), {}).get(name[1:])
         if entry is not None and entry.cost is not None:
-            entry.cost(self.limits, base, others)
+            entry.cost(self.limits, list(args))
         return attribute(base, name[1:])(*others, **keywords)
 
 
@@ -150,7 +147,6 @@ class _Charged(Syntax):
         self._evaluation = evaluation
 
     def expr(self, node: Expr) -> ast.expr:
-        """The syntax of an expression."""
         found = super().expr(node)
         match node:
             case (

@@ -11,7 +11,7 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant import failure_of, value_of
 from hydro_core.functions.fold import always, children
-from hydro_core.functions.library.operations import operation
+from hydro_core.functions.library.registry import operation
 from hydro_core.functions.tree import Bind, Const, Expr, Op, Param
 
 

@@ -8,7 +8,8 @@ for some nodes only goes over all of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import is_
 from typing import Generic, TypeVar, assert_never
 
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
@@ -89,6 +90,54 @@ def children(node: Expr) -> Iterator[Expr]:
             return
         case _:
             assert_never(node)
+
+
+def with_children(node: Expr, made: Iterable[Expr]) -> Expr:
+    """The expression with other direct parts, in the order of `children`."""
+    parts = tuple(made)
+    if all(map(is_, parts, children(node))):
+        return node
+    match node:
+        case Op(name, args, keywords):
+            given = zip((key for key, _ in keywords), parts[len(args) :], strict=True)
+            return Op(name, parts[: len(args)], tuple(given), node.place, node.type)
+        case IfElse():
+            test, then, otherwise = parts
+            return IfElse(test, then, otherwise, node.place, node.type)
+        case Bind("function", names, value):
+            return Bind(node.kind, names, value, parts[0], (), node.place, node.type)
+        case Bind(kind, names):
+            conditions = parts[1:-1]
+            return Bind(kind, names, parts[0], parts[-1], conditions, node.place, node.type)
+        case Part(_, step, by_name):
+            return Part(parts[0], step, by_name, node.place, node.type)
+        case Make(kind, old, names):
+            pairs = zip(old, parts, strict=True)
+            spread = (Spread(new) if isinstance(part, Spread) else new for part, new in pairs)
+            return Make(kind, tuple(spread), names, node.place, node.type)
+        case Const() | Param():
+            return node
+        case _:
+            assert_never(node)
+
+
+def substituted(
+    tree: Expr, known: Mapping[str, Expr], simplified: Callable[[Expr], Expr] = lambda node: node
+) -> Expr:
+    """The expression with others in the place of names; each node is simplified as it is made."""
+    match tree:
+        case Param(name):
+            return known.get(name, tree)
+        case Bind(kind, names):
+            inner = {name: of for name, of in known.items() if name not in names}
+            made = [
+                substituted(part, known if i == 0 and kind != "function" else inner, simplified)
+                for i, part in enumerate(children(tree))
+            ]
+            return with_children(tree, made)
+        case _:
+            parts = [substituted(part, known, simplified) for part in children(tree)]
+            return simplified(with_children(tree, parts))
 
 
 def nodes(tree: Expr) -> Iterator[Expr]:

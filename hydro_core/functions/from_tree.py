@@ -17,8 +17,8 @@ from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.fold import Fold, children, nodes
-from hydro_core.functions.library.meanings import formatted
-from hydro_core.functions.library.operations import OPERATIONS, operation
+from hydro_core.functions.library.operators import formatted
+from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
 from hydro_core.types.item import ItemType
@@ -90,12 +90,10 @@ class LateCall(ABC):
     _made: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function's result."""
         return self.made(*arguments)
 
     @property
     def made(self) -> Callable[..., Any]:
-        """The function itself."""
         try:
             return self._made
         except AttributeError:
@@ -194,7 +192,6 @@ class Syntax(Fold[None, ast.expr]):
         self.constants: dict[str, Any] = {}
 
     def function(self, params: Sequence[str], body: Expr) -> ast.Lambda:
-        """A lambda."""
         given = [ast.arg(arg=self.name(p)) for p in params]
         arguments = ast.arguments(
             posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[]
@@ -206,11 +203,9 @@ class Syntax(Fold[None, ast.expr]):
         return name if self.shown is None else self.shown[name]
 
     def read(self, name: str) -> ast.expr:
-        """A name that is read."""
         return ast.Name(id=name, ctx=ast.Load())
 
     def expr(self, node: Expr) -> ast.expr:
-        """The syntax of an expression."""
         return self.of(node, None)
 
     def _const(self, node: Const, around: None) -> ast.expr:
@@ -226,11 +221,12 @@ class Syntax(Fold[None, ast.expr]):
                 return ast.Tuple(elts=[self._value(v) for v in value], ctx=ast.Load())
             case list():
                 return ast.List(elts=[self._value(v) for v in value], ctx=ast.Load())
+            case _ if self.shown is not None:
+                return ast.parse(repr(value), mode="eval").body  # `-1` is read as one operation
             case _ if type(value) in _LITERALS:
                 return ast.Constant(value=value)
-        if self.shown is not None:
-            return ast.parse(repr(value), mode="eval").body
-        return self.held(value)
+            case _:
+                return self.held(value)
 
     def held(self, value: Any) -> ast.expr:
         """A value that has no syntax."""
@@ -362,7 +358,6 @@ class Syntax(Fold[None, ast.expr]):
 
 
 def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
-    """The syntax of a call."""
     return ast.Call(func=function, args=list(arguments), keywords=[])
 
 

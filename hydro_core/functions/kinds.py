@@ -7,7 +7,7 @@ may be of either of two types: harmless unless it becomes part of the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta, timezone
 from typing import Any, cast
@@ -133,17 +133,20 @@ def known(item: ItemType) -> ExprType:
     """The kind of an input: what is open there may be anything."""
     if isinstance(item, Tuple | Row | Array) and not item.extent.open:
         return nullable(item)
-    match item:
-        case Unknown(open=True):
-            return ANY
+    return ANY if isinstance(item, Unknown) and item.open else _with_parts(item, known)
+
+
+def _with_parts(kind: ItemType, change: Callable[[ItemType], ExprType]) -> ItemType:
+    """The kind, with other kinds of its fields or elements."""
+    match kind:
         case Tuple(fields):
-            return Tuple(tuple(part(known(f)) for f in fields))
+            return Tuple(tuple(part(change(f)) for f in fields))
         case Row(fields):
-            return Row(tuple(Field(f.name, part(known(f.type))) for f in fields))
+            return Row(tuple(Field(f.name, part(change(f.type))) for f in fields))
         case Array(element):
-            return Array(part(known(element)))
+            return Array(part(change(element)))
         case _:
-            return item
+            return kind
 
 
 def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
@@ -167,14 +170,8 @@ def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
             raise TypeProblem(
                 f"the value may be {one} or {other}", cure, place=at if at[0] else place
             )
-        case Tuple(fields):
-            return Tuple(tuple(as_item(f, place) for f in fields))
-        case Row(fields):
-            return Row(tuple(Field(f.name, as_item(f.type, place)) for f in fields))
-        case Array(element):
-            return Array(as_item(element, place))
         case _:
-            return kind
+            return _with_parts(kind, lambda inner: as_item(inner, place))
 
 
 def number(kind: ExprType) -> ExprType | None:

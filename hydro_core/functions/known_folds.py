@@ -137,18 +137,12 @@ def _choice(expr: IfElse, acc: Expr, name: str) -> KnownFold | None:
     extreme = _chosen_extreme(expr, acc, name)
     if extreme is not None or mentions(expr.test, name):
         return extreme
-    if _same(expr.otherwise, acc):
-        found = _known(expr.then, acc, name)
-        return (
-            replace(found, where=expr.test)
-            if isinstance(found, Total) and not found.where
-            else None
-        )
-    if _same(expr.then, acc):
-        found = _known(expr.otherwise, acc, name)
-        test = Op("not", (expr.test,))
-        return replace(found, where=test) if isinstance(found, Total) and not found.where else None
-    return None
+    test: Expr = expr.test
+    added, kept = expr.then, expr.otherwise
+    if not _same(kept, acc):
+        test, added, kept = Op("not", (test,)), kept, added
+    found = _known(added, acc, name) if _same(kept, acc) else None
+    return replace(found, where=test) if isinstance(found, Total) and not found.where else None
 
 
 def _chosen_extreme(expr: IfElse, acc: Expr, name: str) -> Extreme | None:

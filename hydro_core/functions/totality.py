@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hydro_core.functions.fields import field_in
 from hydro_core.functions.fold import Fold, children
 from hydro_core.functions.kinds import NULL, ExprType, number
-from hydro_core.functions.library.operations import operation
+from hydro_core.functions.library.registry import operation
 from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.tree import (
     Bind,
@@ -71,7 +71,8 @@ class _Totality(Fold[NotNull, Certainty]):
         otherwise = self.of(node.otherwise, (*around, *where_false(node.test)))
         have_value = then.has_value and otherwise.has_value
         alike = have_value and _are_alike(node, (node.then, node.otherwise))
-        return Certainty(alike and self.of(node.test, around).has_value, not_null=False)
+        has_value = alike and self.of(node.test, around).has_value
+        return Certainty(has_value, then.not_null and otherwise.not_null)
 
     def _make(self, node: Make, around: NotNull) -> Certainty:
         known = node.kind == "tuple" and node.fields is not None

@@ -33,6 +33,17 @@ UNARY: Mapping[str, str] = {"-x": "-", "+x": "+", "~x": "~", "not": "not"}
 BINARY = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
 SLICES = ("[:]", "[l:]", "[:h]", "[l:h]", "[::s]", "[l::s]", "[:h:s]", "[l:h:s]")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not")
+UNBOUND = "?(unbound)"
+"""The value of a variable that may not be bound, or may have another value."""
+RAISE = "?(raise)"
+FORMAT = "?(format)"
+"""An f-string whose format is computed: a text."""
+SEQUENCE = "?(sequence)"
+"""Whether a value is a tuple or list with as many parts as a pattern names."""
+UNPACK = "(unpack)"
+MATCHED = "(matched)"
+"""As an unpacking; it has a value only where the value has as many parts."""
+FLATTEN = "(flatten)"
 _PREFIXES: Mapping[str, OpFamily] = {".": "method", "?": "unread"}
 
 
@@ -60,13 +71,42 @@ _FAMILIES = _Families(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A constant: None, a scalar, a timedelta, or a tuple, list or dict of them."""
+    """A constant: None, a scalar, a timedelta, or a tuple, list or dict of them.
+
+    Equal by type and value, as far as a function may see: 1, 1.0, True and Decimal(1) are four, and
+    -0.0 is not 0.0.
+    """
 
     value: Any
     place: Place = field(default=(0, 0), compare=False)
     type: ExprType = field(default=ANY, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const) or type(self.value) is not type(other.value):
+            return False
+        if type(self.value) in _PLAIN:
+            return bool(self.value == other.value)
+        return exact(self.value) == exact(other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value if type(self.value) in _PLAIN else exact(self.value))
+
+
+_PLAIN = (str, int, bool, type(None))
+"""Of one such type, what is equal is the same."""
+
+
+def exact(value: Any) -> tuple[Any, ...]:
+    """A constant as what only the very same constant is equal to."""
+    match value:
+        case dict():
+            return ("dict", *((exact(k), exact(v)) for k, v in value.items()))
+        case tuple() | list():
+            return (type(value).__name__, *map(exact, value))
+        case _:
+            return (type(value).__name__, repr(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +249,10 @@ LOOPS = ("list", "set", "generator")
 
 
 def function_node(params: tuple[str, ...], body: Expr, place: Place) -> Bind:
-    """A function within the function."""
     return Bind("function", params, Const(None), body, place=place)
 
 
 def is_function(node: Expr | None) -> TypeGuard[Bind]:
-    """Whether it is a function within the function."""
     return isinstance(node, Bind) and node.kind == "function"
 
 

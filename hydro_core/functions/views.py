@@ -9,7 +9,7 @@ items that the program never shows it, those without a partner.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -17,9 +17,9 @@ from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fields import made_field
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import children, mentions, nodes
+from hydro_core.functions.fold import children, mentions, nodes, substituted
 from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
-from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
+from hydro_core.functions.tree import Const, Expr, IfElse, Make, Op, Param, Part
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
@@ -131,45 +131,12 @@ def seen(fn: Fn, view: Expr) -> Expr | None:
         if len(parts) != len(fn.params):
             return None
         bound = dict(zip(fn.params, parts, strict=True))
-    return substituted(fn.tree, bound)
-
-
-def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
-    """The expression with parameters replaced; fields of what is made on the spot are taken."""
-    match tree:
-        case Param(name):
-            return bound.get(name, tree)
-        case Bind(names=names, value=value):
-            inner: Bind = _inside(tree, {n: e for n, e in bound.items() if n not in names})
-            return replace(inner, value=substituted(value, bound))
-        case _:
-            return _taken(_inside(tree, bound))
+    return substituted(fn.tree, bound, _taken)
 
 
 def touches_missing(tree: Expr) -> bool:
     """Whether something missing is asked for."""
     return mentions(tree, MISSING.name)
-
-
-def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
-    """The expression with its parts replaced."""
-    changes = {}
-    for f in (f for f in fields(tree) if f.compare):
-        value = getattr(tree, f.name)
-        changed = _part(value, bound)
-        if changed is not value:
-            changes[f.name] = changed
-    return replace(tree, **changes) if changes else tree
-
-
-def _part(value: Any, bound: Mapping[str, Expr]) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_part(v, bound) for v in value)
-    if isinstance(value, Spread):
-        return Spread(substituted(value.value, bound))
-    if is_dataclass(value) and not isinstance(value, type):
-        return substituted(value, bound)  # type: ignore[arg-type]
-    return value
 
 
 def _taken(tree: Expr) -> Expr:

@@ -19,6 +19,7 @@ from hydro_core.catalog.classes import OpClass
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec, Port
 from hydro_core.errors import Diagnostic, Span
+from hydro_core.types.records import NAME
 
 NodeId = str
 
@@ -39,8 +40,8 @@ class Node:
     """One operator of the program; `inputs` stand in the order of `op.inputs`."""
 
     id: NodeId
-    op: OpSpec
-    args: Args = NO_ARGS
+    op: OpSpec = field(metadata={NAME: "operator"})
+    args: Args = field(default=NO_ARGS, metadata={NAME: "arguments"})
     inputs: tuple[Endpoint, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 

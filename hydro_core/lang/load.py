@@ -7,7 +7,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from hydro_core.errors import ProgramError, Span
+from hydro_core.errors import ProgramError, Span, shown_file
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.params import NO_PARAMS, Params, called_with, check_named
 from hydro_core.lang.resolve import parse
@@ -52,7 +52,7 @@ def _which_flow(path: Path) -> ProgramError:
 
 def _no_file(path: Path) -> ProgramError:
     near = did_you_mean(path.name, _neighbours(path))
-    return _unusable(f"there is no file {str(path)!r}", near or _FORMS)
+    return _unusable(f"there is no file `{shown_file(path)}`", near or _FORMS)
 
 
 def _flows_in(path: Path) -> list[str]:

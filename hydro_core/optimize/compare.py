@@ -18,9 +18,10 @@ from typing import Any
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.errors import ProgramError
-from hydro_core.functions.boolean import NULL, boolean_form
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import NormalForm, normal_form
+from hydro_core.functions.fold import children, with_children
+from hydro_core.functions.forms.plain_tests import known_by
+from hydro_core.functions.tree import Const, Expr, IfElse, Op, Part
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import bisimilar
 from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
@@ -270,8 +271,9 @@ def _key(value: Any) -> object:
         case Payload(args, port, own):
             return (port, own, tuple((name, _key(argument)) for name, argument in args.entries))
         case Fn():
-            form = boolean_form(normal_form(value, value.over), value.over)
-            return ("function", value.over, _unguarded(form))
+            kind, form, *declared = known_by(value, value.over)
+            form = _unguarded(form) if kind == "function" else form
+            return (kind, value.over, form, *declared)
         case Aggregate(function, arguments):
             return (Aggregate, function, _key(arguments))
         case tuple():
@@ -280,13 +282,11 @@ def _key(value: Any) -> object:
             return (type(value).__name__, repr(value))
 
 
-def _unguarded(form: Any) -> Any:
-    """The form, without the question whether there is what a field is taken of."""
-    if not isinstance(form, tuple):
-        return form
-    found: NormalForm = tuple(map(_unguarded, form))
+def _unguarded(tree: Expr) -> Expr:
+    """The normal form, without the question whether there is what a field is taken of."""
+    found = with_children(tree, map(_unguarded, children(tree)))
     match found:
-        case ("if", ("compare", item, ("is", null)), otherwise, ("field", of, _) as taken):
-            if null == otherwise == NULL and item == of:
-                return taken
-    return found
+        case IfElse(Op("is", (item, Const(None))), Const(None), Part(of, by_name=False) as taken):
+            return taken if item == of else found
+        case _:
+            return found

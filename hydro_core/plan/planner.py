@@ -86,7 +86,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     strata = stratify(typed)
-    return TickPlan(typed, strata, kinds, slots, parts, reads, in_changes, found, notes)
+    return TickPlan(typed, strata, kinds, slots, parts, reads, in_changes, notes, found)
 
 
 def _by_values(typed: Typed, nodes: Collection[NodeId]) -> Typed:

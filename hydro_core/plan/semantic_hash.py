@@ -22,7 +22,8 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import passes_on
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import normal_form
+from hydro_core.functions.fold import children
+from hydro_core.functions.forms.stored_form import printed, stored_form
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import components, predecessors
 from hydro_core.types.item import ItemType
@@ -75,7 +76,8 @@ def _own(node: Node, typed: Typed) -> str:
         return _digest(node.op.name, *sorted(given), *_arguments(node, typed, "schema", "fds"))
     made = projection(node, typed)
     if made is not None:
-        return _digest("projection", _form(made))
+        columns = zip(made.names, map(printed, children(made)), strict=True)
+        return _digest("projection", _form(("project", *columns)))
     return _digest(node.op.name, *_arguments(node, typed))
 
 
@@ -109,7 +111,7 @@ def _text(value: Any, over: tuple[ItemType, ...]) -> str:
     """Canonical text of an argument."""
     match value:
         case Fn():
-            return _form(normal_form(value, over))
+            return _form(stored_form(value, over))
         case Aggregate(function, arguments) | OverFunction(function, arguments):
             return f"{function}({', '.join(_text(a, over) for a in arguments)})"
         case tuple() | list():
@@ -125,7 +127,7 @@ def _text(value: Any, over: tuple[ItemType, ...]) -> str:
 
 
 def _form(form: Any) -> str:
-    """The text of a normal form, which is made of tuples, strings and numbers."""
+    """The text of a stored form, which is made of tuples, strings and numbers."""
     if isinstance(form, tuple):
         return f"({' '.join(map(_form, form))})"
     return repr(form)

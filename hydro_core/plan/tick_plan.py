@@ -18,6 +18,7 @@ from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.bound import TimeBound
 from hydro_core.plan.kinds import Kind
 from hydro_core.types.item import ItemType
+from hydro_core.types.records import IF_GIVEN, INLINE, NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class StateSlot:
     item: ItemType
     ordered: bool
     """The position of each item within its tick is stored too, as `ord`."""
-    form: Form
+    form: Form = field(metadata={NAME: "mode"})
     """How its rows `(item, t)`, with `ord` where it is ordered, come and go.
 
     GROWTH: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with
@@ -50,7 +51,7 @@ class StateSlot:
     semantic_hash: str
     keep: int | None = None
     """How many ticks before the next one a reader may still look at; None: all of them."""
-    bound: TimeBound | None = None
+    bound: TimeBound | None = field(default=None, metadata=IF_GIVEN)
     """How long a reader looks at rows, by a time of theirs; None: always."""
 
     @property
@@ -92,7 +93,7 @@ class Component:
 class TickPlan:
     """A program that is ready to run over ranges of ticks."""
 
-    typed: Typed
+    typed: Typed = field(metadata=INLINE)
     strata: Strata
     kinds: Mapping[NodeId, Kind]
     """The kind of every output of a node."""
@@ -103,10 +104,10 @@ class TickPlan:
     """The id of the slot that a node reads."""
     in_changes: frozenset[NodeId] = frozenset()
     """The nodes whose outputs are general and tell by how much they change."""
-    hashes: Mapping[NodeId, str] = field(default_factory=dict)
-    """What each node's streams are: stored ones are known by it."""
     notes: tuple[str, ...] = ()
     """What a user should know: which part runs tick by tick, and why."""
+    hashes: Mapping[NodeId, str] = field(default_factory=dict)
+    """What each node's streams are: stored ones are known by it."""
 
     @property
     def graph(self) -> Graph:

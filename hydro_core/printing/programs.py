@@ -13,6 +13,7 @@ from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.plan.stream_forms import StreamForm, stream_forms, written_whole
 from hydro_core.printing import report
+from hydro_core.printing.table import table
 
 _WIDEST = 48
 """Characters of a function in the table of functions."""
@@ -27,7 +28,6 @@ class Checked(Compiled):
         return "\n\n".join((*parts, *_tables(_functions(self))))
 
     def as_json(self) -> Mapping[str, Any]:
-        """What `--format json` prints."""
         found = {"stored_anew": _stored_anew(self), "functions": _functions(self)}
         return {**report.as_json(self.typed, self.strata), **found}
 
@@ -46,7 +46,6 @@ class BestPlan(Optimized):
         return "\n\n".join((*parts, *filter(None, ["\n".join(map(str, self.forms))])))
 
     def as_json(self) -> Mapping[str, Any]:
-        """What `--format json` prints."""
         forms = {"forms": [form.as_json() for form in self.forms]} if self.forms else {}
         return {**plan_report.as_json(self), **forms}
 
@@ -99,7 +98,6 @@ def _functions(program: Compiled) -> list[dict[str, Any]]:
 
 
 def _tables(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The functions as a table, if there are any."""
     rows = []
     for function in functions:
         name = function["function"]
@@ -108,4 +106,4 @@ def _tables(functions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         place = f" (line {function['why_line']})" if function["why_line"] else ""
         rows.append([function["operator"], shown, function["runs_as"], why + place])
     if rows:
-        yield report.table(["stream", "function", "on Spark", "why"], rows)
+        yield table(["stream", "function", "on Spark", "why"], rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
@@ -10,6 +10,7 @@ from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Node
 from hydro_core.plan.planner import plan
 from hydro_core.plan.repeated import repeated
+from hydro_core.printing.table import table
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.stream import StreamType
 
@@ -18,7 +19,6 @@ _WIDEST = 56
 
 
 def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
-    """What `--format json` prints."""
     ready = plan(typed)
     return {
         "name": typed.graph.name,
@@ -42,7 +42,6 @@ def _stream(stream: StreamType) -> Mapping[str, Any]:
 
 
 def as_text(typed: Typed, strata: Strata) -> str:
-    """What is printed for people."""
     inputs = [[name, to_ddl(stream.item)] for name, stream in typed.inputs.items()]
     outputs = [
         [name, stream.order.value, to_ddl(stream.item)] for name, stream in typed.outputs.items()
@@ -87,17 +86,3 @@ def _types(typed: Typed, node: Node) -> tuple[str, str]:
 def _shortened(text: str) -> str:
     """As much of a long type as keeps the table readable; inputs and outputs stand above whole."""
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1].rstrip(" ,") + "…"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns, two spaces apart.
-
-    >>> print(table(["name", "type"], [["a", "long"], ["words", "string"]]))
-    name   type
-    a      long
-    words  string
-    """
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    shown = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
-    return "\n".join(line.rstrip() for line in shown)

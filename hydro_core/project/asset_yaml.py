@@ -216,7 +216,8 @@ def _count(value: Any) -> int:
 def _on_error(value: Any) -> OnError:
     allowed = value.get("quarantine") if isinstance(value, dict) and len(value) == 1 else None
     if isinstance(allowed, bool) or not isinstance(allowed, int) or allowed < 1:
-        raise ValueError("how many wrong rows a tick may have", "such as `{quarantine: 100}`")
+        what = "how many wrong rows a tick may have, 1 or more"
+        raise ValueError(what, "such as `{quarantine: 100}`, or leave `on_error` out")
     return OnError(allowed)
 
 

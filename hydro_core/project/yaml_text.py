@@ -21,6 +21,8 @@ from hydro_core.settings import MOST_ALIASED
 
 _YAML = "YAML has `name: value` a line, lists as `[a, b]`, and texts with signs in quotes"
 
+_MOST_SHOWN = 60
+"""Values of several parts are shown up to this length, and said to be such beyond."""
 _MOST_BITS = 1024
 """No number that is meant has more; what has thousands of digits cannot be shown."""
 
@@ -148,7 +150,7 @@ class Document:
                 try:
                     made[name] = kinds[name](value.plain)
                 except ValueError as problem:
-                    said = f"`{name}` is {_kind(value)}, and is to be {problem.args[0]}"
+                    said = f"`{name}` is {_shown(value)}, and is to be {problem.args[0]}"
                     self.wrong(value, said, problem.args[1])
         return made
 
@@ -256,6 +258,16 @@ def _scalar(node: yaml.Node) -> Any:
     if isinstance(value, str) and "\0" in value:
         raise yaml.MarkedYAMLError(None, None, "a text with a NUL in it", node.start_mark)
     return value
+
+
+def _shown(value: YamlValue) -> str:
+    """What it is, or as it is written, if that is short."""
+    if not value.of or not isinstance(value.of, dict | list):
+        return _kind(value)
+    text = yaml.safe_dump(value.plain, default_flow_style=True, sort_keys=False, width=_MOST_SHOWN)
+    return (
+        f"`{text.strip()}`" if len(text) <= _MOST_SHOWN and text.count("\n") == 1 else _kind(value)
+    )
 
 
 def _kind(value: YamlValue) -> str:

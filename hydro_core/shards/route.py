@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hydro_core.analysis.partition.locations import RoutingTerms
 from hydro_core.analysis.partition.steps import InputLeaves
 from hydro_core.analysis.partition.terms import (
-    DETERMINED,
     UNKNOWN,
     At,
     KeyTerm,
     fields_of,
-    is_determined,
-    of_form,
+    text_of_choice,
+    untold,
 )
-from hydro_core.analysis.partition.wording import as_lambda
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import TypeProblem
-from hydro_core.functions.field_map import field_map
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.read import read_function
-from hydro_core.types.item import BOOLEAN, ItemType, at
+from hydro_core.functions.fold import children, with_children
+from hydro_core.functions.from_tree import function_of, is_complete
+from hydro_core.functions.tree import Expr, Make, Op, Param, Part
+from hydro_core.functions.views import ITEM
+from hydro_core.types.item import BOOLEAN, ItemType, Tuple, at
 
 
 def arguments(term: KeyTerm | None, item: ItemType, shards: int) -> Args | None:
@@ -47,7 +45,7 @@ def arguments(term: KeyTerm | None, item: ItemType, shards: int) -> Args | None:
 
 def whole_item(source: InputLeaves) -> KeyTerm:
     """The term of an input that a choice does not name: its whole items."""
-    return (UNKNOWN, source.name, *map(At, source.leaves))
+    return untold(UNKNOWN, (source.name,), source.leaves)
 
 
 def badness(choice: RoutingTerms, sources: Mapping[str, InputLeaves]) -> tuple[Any, ...]:
@@ -62,45 +60,34 @@ def badness(choice: RoutingTerms, sources: Mapping[str, InputLeaves]) -> tuple[A
         for name, term in choice.items()
         for path in fields_of(term)
     )
-    return functions + narrow, narrow, repr(sorted(choice.items(), key=repr))
+    return functions + narrow, narrow, text_of_choice(choice)
 
 
 def _parts(term: KeyTerm) -> Iterator[KeyTerm]:
     """The values that a term is made of: fields, or functions of them."""
     match term:
-        case At():
-            yield term
-        case ("tuple", *parts):
-            for part in parts:
+        case Make("tuple" | "row"):
+            for part in children(term):
                 yield from _parts(part)
-        case (_, _, *parts) if term[0] == UNKNOWN:
-            for part in parts:
-                yield from _parts(part)
-        case ("row", *columns):
-            for _, _, part in columns:
-                yield from _parts(part)
+        case Op(name, (_, *fields)) if name == UNKNOWN:
+            yield from fields
         case _:
             yield term
 
 
 def _function(parts: list[KeyTerm], item: ItemType) -> Fn | None:
-    """The function that gives the values, if it can be read, and means the same when it is."""
-    if any(is_determined(part) or part[:1] == (DETERMINED,) for part in parts):
-        return None
-    for part in parts:
-        alone = _read(as_lambda([part]))
-        if not isinstance(part, At) and (alone is None or _term_of(alone, item) != part):
-            return None
-    return _read(as_lambda(parts))
+    """The function that gives the values, if they can be computed."""
+    whole = parts[0] if len(parts) == 1 else Make("tuple", tuple(parts))
+    tree = _over_items(whole, item)
+    return function_of(tree, (ITEM,)) if is_complete(tree) else None
 
 
-def _read(tree: ast.Lambda) -> Fn | None:
-    try:
-        return read_function(tree, {})
-    except TypeProblem:
-        return None
-
-
-def _term_of(function: Fn, item: ItemType) -> KeyTerm | None:
-    form = field_map(function, (item,)).made.get(())
-    return None if form is None else of_form(form, item)
+def _over_items(term: KeyTerm, item: ItemType) -> Expr:
+    """The term as an expression of the item; it fails where there is nothing to take a field of."""
+    if not isinstance(term, At):
+        return with_children(term, (_over_items(part, item) for part in children(term)))
+    found: Expr = Param(ITEM)
+    for i, step in enumerate(term.path):
+        is_tuple = isinstance(at(item, term.path[:i]), Tuple)
+        found = Part(found, int(step) if is_tuple else step)
+    return found

@@ -66,10 +66,19 @@ class FileStore:
             except FileNotFoundError:
                 return None
             except self._obstore.exceptions.BaseError as error:
-                if is_without_words(str(error)):
-                    # To this the answer says whether it is the key, the clock or the right.
-                    self._obstore.get(self._ask, name)
+                if is_without_words(str(error)) and self._is_missing(name):
+                    return None
                 raise
+
+    def _is_missing(self, name: str) -> bool:
+        """Whether a file is not there of which the store has refused to say so without a word: to
+        this question it says whether it is the key, the clock or the right.
+        """
+        try:
+            self._obstore.get(self._ask, name)
+        except FileNotFoundError:
+            return True
+        return False
 
     def exists(self, name: str) -> bool:
         return self.look(name) is not None

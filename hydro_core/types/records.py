@@ -1,17 +1,17 @@
 """Values as records that JSON and Arrow hold, and back: what is stored, and what processes tell.
 
 Values are frozen dataclasses of texts, numbers, times, mappings and sequences. Their annotations
-say how they are read, so nothing but such values can come of what another process has written, and
-a new field is written and read with no word about it anywhere else. What was written before a field
-was there has its default.
+say how they are written and read, so nothing but such values can come of what another process has
+written, and a new field is written and read with no word about it anywhere else. What was written
+before a field was there has its default.
 """
 
 from __future__ import annotations
 
 import json
 import types
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
@@ -20,28 +20,236 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 AS_TEXT: Mapping[str, Any] = {"as": "text"}
 """Metadata of a field that is stored as a text of JSON."""
 INLINE: Mapping[str, Any] = {"as": "inline"}
-"""Metadata of a field whose own fields are columns of a row, in its place."""
+"""Metadata of a field whose own fields stand in the record, in its place."""
+IF_GIVEN: Mapping[str, Any] = {"as": "if given"}
+"""Metadata of a field that is not written where it says nothing: None, or empty."""
+NAME = "name"
+"""In the metadata of a field: what it is called in records, if not by its name."""
 BEFORE = "before"
 """In the metadata of a field: what it is in records from before it was there, if not its default.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How values of a type are written, and read.
+
+    Both functions are given what the values of one document share, then the value, or the record.
+    """
+
+    write: Callable[[Any, Any], Any]
+    read: Callable[[Any, Any], Any]
+
+
+class Codecs:
+    """The codecs of types, each made of its annotations when it is first asked for.
+
+    Args:
+        own: how types are written that their annotations do not say: places as numbers of a table.
+        positional: the dataclasses that are lists of their fields, not objects. In a tuple of
+            several types, or as a key, such a list stands as its parts.
+        anything: how what is annotated as `Any` is written.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[Any, Codec] | None = None,
+        positional: frozenset[type] = frozenset(),
+        anything: Codec | None = None,
+    ) -> None:
+        self._known: dict[Any, Codec] = dict(own or {})
+        self._positional = positional
+        self._known[Any] = anything or Codec(self._write_plain, lambda _, found: found)
+
+    def of(self, kind: Any) -> Codec:
+        """The codec of a type: of a dataclass, or of whatever an annotation says."""
+        found = self._known.get(kind)
+        if found is None:
+            found = self._known[kind] = self._made(kind)
+        return found
+
+    def declare(self, kind: Any, codec: Codec) -> None:
+        """Says how a type is written, in the place of what its annotations say."""
+        self._known[kind] = codec
+
+    def _made(self, kind: Any) -> Codec:
+        origin, of = get_origin(kind), get_args(kind)
+        if isinstance(kind, type) and is_dataclass(kind):
+            return self._list_of(kind) if kind in self._positional else self.fields_of(kind)
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return Codec(lambda _, value: value.value, lambda _, found: kind(found))
+        if origin in (Union, types.UnionType):
+            return _or_none(self.of(optional(kind)))
+        if origin is tuple and of[1:] != (...,):
+            return self._row(of)
+        if origin is not None and origin is not Literal:
+            return self._mapping(*of) if issubclass(origin, Mapping) else self._items(origin, of[0])
+        read = (lambda _, found: _time(found)) if kind is datetime else (lambda _, found: found)
+        return Codec(self._write_plain, read)
+
+    def fields_of(self, kind: type, *leaving_out: str) -> Codec:
+        """The codec of a dataclass as an object of its fields, without those that are left out.
+
+        Reading it so gives an object, too: what the class is then made of.
+        """
+
+        @cache
+        def parts() -> list[_FieldCodec]:
+            return [self._field(kind, f) for f in fields(kind) if f.name not in leaving_out]
+
+        def write(shared: Any, value: Any) -> Any:
+            record: dict[str, Any] = {}
+            for part in parts():
+                part.write(shared, value, record)
+            return record
+
+        def read(shared: Any, found: Any) -> Any:
+            given, left = dict[str, Any](), dict(found)
+            for part in parts():
+                part.read(shared, left, given)
+            if left:
+                raise TypeError(f"{kind.__name__} has no {', '.join(map(repr, left))}")
+            return given if leaving_out else kind(**given)
+
+        return Codec(write, read)
+
+    def _field(self, kind: type, field: Field[Any]) -> _FieldCodec:
+        hint = hints_of(kind)[field.name]
+        return _FieldCodec(field, hint, self.of(hint))
+
+    def _list_of(self, kind: type) -> Codec:
+        @cache
+        def parts() -> list[tuple[str, Codec]]:
+            return [(f.name, self.of(hints_of(kind)[f.name])) for f in fields(kind)]
+
+        def write(shared: Any, value: Any) -> Any:
+            return [codec.write(shared, getattr(value, name)) for name, codec in parts()]
+
+        def read(shared: Any, found: Any) -> Any:
+            # a list of before the last fields were there is shorter
+            given = zip(parts(), found, strict=False)
+            return kind(*(codec.read(shared, part) for (_, codec), part in given))
+
+        return Codec(write, read)
+
+    def _row(self, of: Sequence[Any]) -> Codec:
+        """A tuple of several types."""
+
+        def write(shared: Any, value: Any) -> Any:
+            row: list[Any] = []
+            for kind, one in zip(of, value, strict=True):
+                part = self.of(kind).write(shared, one)
+                row += part if kind in self._positional else [part]
+            return row
+
+        def read(shared: Any, found: Any) -> Any:
+            left, parts = list(found), []
+            for kind in of:
+                width = len(fields(kind)) if kind in self._positional else 0
+                part, left = (left[:width], left[width:]) if width else (left[0], left[1:])
+                parts.append(self.of(kind).read(shared, part))
+            if left:
+                raise ValueError(f"{len(of)} parts are expected, and there are more: {found}")
+            return tuple(parts)
+
+        return Codec(write, read)
+
+    def _mapping(self, key: Any, of: Any) -> Codec:
+        if key in self._positional:
+            row = self._row((key, of))
+            return Codec(
+                lambda shared, value: [row.write(shared, pair) for pair in value.items()],
+                lambda shared, found: dict(row.read(shared, one) for one in found),
+            )
+
+        def read(shared: Any, found: Any) -> Any:
+            # Arrow gives pairs.
+            pairs = found.items() if isinstance(found, Mapping) else found
+            return {
+                int(name) if key is int else name: self.of(of).read(shared, one)
+                for name, one in pairs
+            }
+
+        return Codec(
+            lambda shared, value: {
+                str(name): self.of(of).write(shared, one) for name, one in value.items()
+            },
+            read,
+        )
+
+    def _items(self, origin: type, of: Any) -> Codec:
+        unordered = origin in (frozenset, set)
+        made = origin if unordered else tuple
+        return Codec(
+            lambda shared, value: [
+                self.of(of).write(shared, one) for one in (sorted(value) if unordered else value)
+            ],
+            lambda shared, found: made(self.of(of).read(shared, one) for one in found),
+        )
+
+    def _write_plain(self, shared: Any, value: Any) -> Any:
+        """What `json` can write of a value of which no annotation says what it is."""
+        if value is None or isinstance(value, str | bool | int | float):
+            return value
+        if is_dataclass(value) or isinstance(value, Enum):
+            return self.of(type(value)).write(shared, value)
+        if isinstance(value, Mapping):
+            return {str(key): self._write_plain(shared, one) for key, one in value.items()}
+        if isinstance(value, datetime):
+            return value.isoformat()
+        if isinstance(value, Sequence | set | frozenset):
+            return [self._write_plain(shared, one) for one in value]
+        # A number of numpy's is one; whatever else a check has seen is shown as text.
+        return self._write_plain(shared, value.item()) if hasattr(value, "item") else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldCodec:
+    """How a field of a dataclass is written into a record, and taken out of it."""
+
+    field: Field[Any]
+    kind: Any
+    codec: Codec
+
+    @property
+    def _name(self) -> str:
+        name: str = self.field.metadata.get(NAME, self.field.name)
+        return name
+
+    def write(self, shared: Any, value: Any, record: dict[str, Any]) -> None:
+        one, how = getattr(value, self.field.name), self.field.metadata.get("as")
+        if how == "if given" and not one:
+            return
+        written = self.codec.write(shared, one)
+        if how == "inline":
+            record |= written
+        else:
+            record[self._name] = json.dumps(written) if how == "text" else written
+
+    def read(self, shared: Any, left: dict[str, Any], given: dict[str, Any]) -> None:
+        """Takes what is the field's out of what is left of a record."""
+        how = self.field.metadata.get("as")
+        if how == "inline" and self._name not in left:
+            inner = fields(optional(self.kind))
+            names = [one.metadata.get(NAME, one.name) for one in inner]
+            found: Any = {name: left.pop(name) for name in names if name in left}
+        elif self._name in left:
+            found = left.pop(self._name)
+        else:
+            if BEFORE in self.field.metadata:
+                given[self.field.name] = self.field.metadata[BEFORE]
+            return
+        if found is not None or _may_be_none(self.kind):
+            found = json.loads(found) if how == "text" else found
+            given[self.field.name] = self.codec.read(shared, found)
+
+
+_RECORDS = Codecs()
+
+
 def as_record(value: Any) -> Any:
     """What `json` can write of a value."""
-    if is_dataclass(value):
-        return {field.name: as_record(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): as_record(one) for key, one in value.items()}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Enum):
-        return value.value
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, Sequence | set | frozenset):
-        return [as_record(one) for one in value]
-    # A number of numpy's is one; whatever else a check has seen is shown as text.
-    return as_record(value.item()) if hasattr(value, "item") else str(value)
+    return _RECORDS.of(Any).write(None, value)
 
 
 def of_record(kind: Any, found: Any) -> Any:
@@ -54,30 +262,11 @@ def of_record(kind: Any, found: Any) -> Any:
     Raises:
         TypeError, ValueError, KeyError: it is no record of that type.
     """
-    origin, of = get_origin(kind), get_args(kind)
-    if found is None or kind is Any or origin is Literal:
-        return found
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _of_fields(kind, found)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(found)
-    if origin in (Union, types.UnionType):
-        return of_record(optional(kind), found)
-    if origin is tuple and of[1:] != (...,):
-        return tuple(of_record(one, part) for one, part in zip(of, found, strict=True))
-    if origin is not None and issubclass(origin, Mapping):
-        # Arrow gives pairs.
-        pairs = found.items() if isinstance(found, Mapping) else found
-        key: Any = int if of[0] is int else lambda name: name
-        return {key(name): of_record(of[1], one) for name, one in pairs}
-    if origin is not None:
-        made = origin if origin in (frozenset, set) else tuple
-        return made(of_record(of[0], one) for one in found)
-    return _time(found) if kind is datetime else found
+    return None if found is None else _RECORDS.of(kind).read(None, found)
 
 
 def optional(kind: Any) -> Any:
-    """What a type is beside None."""
+    """What a type is beside None; of a union of several, which are written alike, the first."""
     if get_origin(kind) in (Union, types.UnionType):
         return next(one for one in get_args(kind) if one is not types.NoneType)
     return kind
@@ -89,24 +278,15 @@ def hints_of(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
-def _of_fields(kind: type, found: Mapping[str, Any]) -> Any:
-    known, given, left = hints_of(kind), dict[str, Any](), dict(found)
-    for field in fields(kind):
-        of, how = known[field.name], field.metadata.get("as")
-        if how == "inline" and field.name not in left:
-            names = [inner.name for inner in fields(optional(of))]
-            given[field.name] = _of_fields(of, {n: left.pop(n) for n in names if n in left})
-        elif field.name in left:
-            one = left.pop(field.name)
-            if how == "text":
-                one = json.loads(one)
-            if one is not None or optional(of) is not of:
-                given[field.name] = of_record(of, one)
-        elif BEFORE in field.metadata:
-            given[field.name] = field.metadata[BEFORE]
-    if left:
-        raise TypeError(f"{kind.__name__} has no {', '.join(map(repr, left))}")
-    return kind(**given)
+def _may_be_none(kind: Any) -> bool:
+    return kind is Any or types.NoneType in get_args(kind)
+
+
+def _or_none(codec: Codec) -> Codec:
+    return Codec(
+        lambda shared, value: None if value is None else codec.write(shared, value),
+        lambda shared, found: None if found is None else codec.read(shared, found),
+    )
 
 
 def _time(found: str | datetime) -> datetime:

@@ -27,7 +27,6 @@ from .ticking import TickDone, correct_ticks, run_ticks
 
 
 def backfill(options: Asked) -> int:
-    """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     ready, last = runner.ready(flow), None
@@ -42,7 +41,6 @@ def backfill(options: Asked) -> int:
 
 
 def correct(options: Asked) -> int:
-    """Computes committed ticks of a flow again, from what is landed now, in one commit."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     plan = planned(runner, flow, options.first)

@@ -49,7 +49,6 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def completion(options: Asked) -> int:
-    """Prints the script by which a shell completes commands, options, flows and outputs."""
     output.write(SCRIPTS[options.shell])
     return 0
 

@@ -35,7 +35,6 @@ _DONE, _UNCHANGED, _CHANGES = 0, 1, 3
 
 
 def copy(options: Asked) -> int:
-    """Copies the project, or one flow, as of the last commits; ticks may run meanwhile."""
     found = project.current()
     open_logs(found.settings.log_format)
     console = Console(options)
@@ -94,7 +93,6 @@ def _copy_project(
 
 
 def restore(options: Asked) -> int:
-    """Puts a copy in the place of what is there; the ticks after it are open, and run anew."""
     found, console = project.current(), Console(options)
     open_logs(found.settings.log_format)
     asked = _asked(options, found)

@@ -30,7 +30,6 @@ _LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
 
 
 def demo(options: Asked) -> int:
-    """Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta."""
     days = options.days
     found = project.current()
     flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)

@@ -33,7 +33,6 @@ NOTHING, CHANGES = 0, 3
 
 
 def plan(options: Asked) -> int:
-    """Shows what deploying the program of a flow as it is now would do; nothing is done."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
@@ -49,7 +48,6 @@ def plan(options: Asked) -> int:
 
 
 def deploy(options: Asked) -> int:
-    """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
@@ -79,7 +77,6 @@ def deploy(options: Asked) -> int:
 
 
 def rollback(options: Asked) -> int:
-    """Goes back to the deployment before, and computes the ticks since then by its program."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     to = before(flow, runner)

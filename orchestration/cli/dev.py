@@ -58,7 +58,6 @@ class _Ended(BaseException):
 
 
 def dev(options: Asked) -> int:
-    """Opens the Dagster UI with its daemon, on this machine only."""
     port = options.port
     found = project.current()
     open_logs(found.settings.log_format)

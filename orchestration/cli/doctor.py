@@ -16,7 +16,6 @@ from ..project.project import Project, current
 
 
 def doctor(options: Asked) -> int:
-    """Looks whether all that ticks need is there: settings, rights, stores, clocks, Spark."""
     console, found = Console(options), []
     for finding in _found(start_spark=not options.no_spark):
         found.append(finding)

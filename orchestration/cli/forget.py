@@ -31,7 +31,6 @@ _NAMED = 5
 
 
 def forget(options: Asked) -> int:
-    """Removes all that a flow has of a person: landed rows, states, outputs, and their history."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), TickRunner(settings)
     values = _values(flow, runner, options.where)

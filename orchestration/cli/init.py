@@ -36,7 +36,6 @@ __pycache__/
 
 
 def init(options: Asked) -> int:
-    """Makes a project that runs: a flow with its program, sample data and a test."""
     if not _NAME.fullmatch(options.flow):
         raise MisuseError(
             f"--flow: {options.flow!r} is no name: take letters, digits and underscores"

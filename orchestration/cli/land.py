@@ -10,7 +10,6 @@ from ..project.console import Console
 
 
 def land(options: Asked) -> int:
-    """Lands the data that a flow of this project brings with it."""
     flow, settings = asked_flow(options)
     if flow.land is None:
         message = f"`{flow.name}` brings no data with it"

@@ -62,7 +62,6 @@ def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
 
 
 def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
-    """The same in words."""
     for name, late in found.items():
         waits = LateArrivals(late.ticks, late.changed)
         if waits.late:
@@ -76,7 +75,6 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
 
 
 def accept(options: Asked) -> int:
-    """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
     flow, settings = asked_flow(options)
     from ..runner.late import accept as accept_late
     from ..runner.runner import TickRunner

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def compact(options: Asked) -> int:
-    """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
     flow, settings = asked_flow(options)
     console, runner = Console(options), _runner(settings)
     if runner.deployments.serving(flow) is None:
@@ -40,7 +39,6 @@ def compact(options: Asked) -> int:
 
 
 def reset(options: Asked) -> int:
-    """Starts a flow over: removes its tables, and what Dagster has recorded of it."""
     flow, settings = asked_flow(options)
     from .start_over import start_over, what_there_is
 

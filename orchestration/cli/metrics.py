@@ -54,7 +54,6 @@ _SECONDS_KEPT = 10
 
 
 def metrics(options: Asked) -> int:
-    """Prints how flows and the worker are, in the text format of Prometheus."""
     found = project.current()
     place = place_of(found.settings) or place_in(found.settings.home)
     try:
@@ -224,7 +223,6 @@ class MetricFamily:
     samples: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
 
     def add(self, value: float, **labels: str) -> None:
-        """A sample with these labels."""
         self.samples.append((labels, value))
 
 

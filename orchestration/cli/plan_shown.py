@@ -115,7 +115,6 @@ def _said(
 
 
 def first_as_text(flow: FlowAsset, first: WrittenDeployment) -> str:
-    """What the first deployment of a flow is."""
     made = first.deployment
     slots = [f"{slot.id}: the items of `{slot.stream}`" for slot in made.plan.slots]
     lines = [f"{flow.name}: deployment {first.number}, which its first tick makes serve:"]
@@ -184,8 +183,7 @@ def _output(change: Change, name: str, output: ChangedOutput) -> str:
         done = (f"`{c}` {'added' if c in now else 'dropped'}" for c in output.columns)
         says = f"{output.change}: {', '.join(done)}"
     proof = change.difference.proofs.get(name, ())
-    # The names of rules, which docs/rules.md lists; what each says is in the JSON.
-    proved = f" (proved: {', '.join(step.partition(':')[0] for step in proof)})" if proof else ""
+    proved = f" (proved: {', '.join(proof)})" if proof else ""
     parts = [f"{says}{proved}"]
     restated = change.restated(name)
     if restated is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,8 @@ from hydro_core.validation.simulation.schedules.facts import (
 from hydro_core.validation.simulation.schedules.machine import RuleMachine
 from hydro_core.validation.simulation.schedules.smaller import Story, smallest
 
+from .progress_line import ProgressLine
+
 
 def simulate_schedules(options: Asked) -> int:
     """Explores schedules; what breaks an invariant is made smaller and shown tick by tick."""
@@ -49,10 +50,13 @@ def simulate_schedules(options: Asked) -> int:
     machine = RuleMachine(rules)
     facts = [facts_of(machine, tick) for tick in read_ticks(typed, given["ticks"])]
     limits = Limits(options.steps, options.duplicates)
-    progress = _ScheduleProgress(options.schedules)
-    done = ScheduleSearch(machine, facts, limits, progress.told).run(
-        options.schedules, options.seed
-    )
+    progress = ProgressLine()
+
+    def explored(done: Explored) -> None:
+        count = f"{done.schedules:,} of {options.schedules:,} schedules"
+        progress.say(f"{count}, {done.ticks:,} ticks")
+
+    done = ScheduleSearch(machine, facts, limits, explored).run(options.schedules, options.seed)
     progress.end()
     story = None if done.found is None else smallest(machine, facts, done.found, limits)
     told = _Told(machine, typed, graph.name, done, story)
@@ -67,26 +71,7 @@ def simulate_schedules(options: Asked) -> int:
     return 0 if story is None else 1
 
 
-class _ScheduleProgress:
-    """Shows on a terminal how many schedules are done."""
-
-    def __init__(self, schedules: int) -> None:
-        self._schedules, self._shown = schedules, sys.stderr.isatty()
-
-    def told(self, done: Explored) -> None:
-        if self._shown:
-            count = f"{done.schedules:,} of {self._schedules:,} schedules"
-            sys.stderr.write(f"\r  {count}, {done.ticks:,} ticks ")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\033[K")
-
-
 class _Told:
-    """What is said of a search."""
-
     def __init__(
         self,
         machine: RuleMachine,
@@ -110,7 +95,6 @@ class _Told:
         return {"schemas": schemas, "ticks": as_ticks(self.machine, self.typed, facts)}
 
     def as_json(self, seed: int) -> Mapping[str, Any]:
-        """The whole, for programs."""
         told = {
             "program": self.name,
             "seed": seed,
@@ -127,7 +111,6 @@ class _Told:
         return {**told, "violation": found}
 
     def lines(self, seed: int) -> Iterator[str]:
-        """The whole, for people."""
         done = self.done
         count = f"{done.schedules:,} schedules of {done.ticks:,} ticks"
         if self.story is None:

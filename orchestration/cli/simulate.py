@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,6 +37,7 @@ from hydro_core.validation.simulation.simulate import (
 
 from ..project import project
 from ..project.arguments import flow_named
+from .progress_line import ProgressLine
 from .schedules import simulate_schedules
 
 _RUNS = {"reference": 200, "spark": 20}
@@ -65,9 +65,12 @@ def simulate(options: Asked) -> int:
 
         on_spark = on_pipelines(subject.program, subject.windows, subject.settings)
     runs = options.runs or _RUNS[options.engine]
-    progress = _Progress(runs)
-    simulation = Simulation(subject, on_spark)
-    done = simulation.run(runs, options.seed, options.seconds, progress.told)
+    progress = ProgressLine()
+
+    def told(done: Simulated) -> None:
+        progress.say(f"{done.runs} of {runs} runs, {done.ticks} ticks")
+
+    done = Simulation(subject, on_spark).run(runs, options.seed, options.seconds, told)
     progress.end()
     if options.out is not None and done.failed is not None:
         given = _as_ticks(subject.program, done.failed.case)
@@ -95,22 +98,6 @@ def _subject(options: Asked) -> tuple[Subject, str]:
     program = program_of(flow)
     endless = replace(flow.ticks, end=None).calendar
     return Subject(program, endless.window, found.settings.core), named
-
-
-class _Progress:
-    """Shows on a terminal how many runs are done."""
-
-    def __init__(self, runs: int) -> None:
-        self._runs, self._shown = runs, sys.stderr.isatty()
-
-    def told(self, done: Simulated) -> None:
-        if self._shown:
-            sys.stderr.write(f"\r  {done.runs} of {self._runs} runs, {done.ticks} ticks ")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\033[K")
 
 
 def _as_text(program: Compiled, done: Simulated, name: str, options: Asked) -> Iterator[str]:

@@ -111,7 +111,6 @@ class FlowStatus:
 
 
 def status(options: Asked) -> int:
-    """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
     known = project.current()
     flows, asked, broken = Flows(known.settings), known.flows, known.broken
     if options.flow is not None:

@@ -39,14 +39,12 @@ class Upgraded:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The same in words."""
         if self.problem:
             return (self.problem,)
         return (*(self.steps or ("as this version has it",)), *self.notes)
 
 
 def upgrade(options: Asked) -> int:
-    """Takes what is stored, of the flows and of Dagster, to the formats of this version."""
     found = project.current()
     flows = found.flows if options.flow is None else [flow_named(options.flow, found)]
     told = [_of_flow(flow, found.settings, dry=options.dry_run) for flow in flows]

@@ -28,7 +28,6 @@ _FEW = 3
 
 
 def why(options: Asked) -> int:
-    """Shows which landed rows, of which ticks, a row of an output comes from."""
     flow, settings = asked_flow(options)
     runner = TickRunner(settings)
     done = runner.next_tick(flow)

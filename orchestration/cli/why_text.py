@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.slice_wording import in_words
+from hydro_core.printing.table import table_lines
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import TickWindow
@@ -18,7 +19,7 @@ from hydro_core.validation.shrink import Shrunk
 from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where
-from .show import as_table
+from .show import WIDEST
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,6 @@ class Why:
 
 
 def as_json(found: Why) -> dict[str, Any]:
-    """What `--format json` prints."""
     run, shrunk = found.run, found.shrunk
     return {
         "flow": found.slices.flow.name,
@@ -174,33 +174,35 @@ def _landed_as_text(found: Why, name: str, rows: Sequence[tuple[int, Any]], limi
     columns, values = _columns(_item_of(found, name), [row for _, row in rows[:limit]])
     keys = [found.slices.window(tick).key for tick, _ in rows[:limit]]
     head = "tick" if "tick" not in columns else "(tick)"
-    lines = [{head: key, **row} for key, row in zip(keys, values, strict=True)]
-    return as_table((head, *columns), lines) + _more(len(rows) - limit)
+    lines = [[key, *row] for key, row in zip(keys, values, strict=True)]
+    return _table((head, *columns), lines, len(rows) - limit)
 
 
 def _rows_as_text(found: Why, rows: Sequence[Any], limit: int) -> str:
     item = found.slices.program.typed.outputs[found.run.slice.output].item
-    columns, values = _columns(item, rows[:limit])
-    return as_table(columns, values) + _more(len(rows) - limit)
+    return _table(*_columns(item, rows[:limit]), len(rows) - limit)
 
 
-def _columns(item: ItemType, rows: Sequence[Any]) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], more: int) -> str:
+    lines = [*table_lines(columns, rows, WIDEST), *([f"… and {more:,} more"] if more > 0 else [])]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(item: ItemType, rows: Sequence[Any]) -> tuple[list[str], list[list[Any]]]:
     """The rows under the columns in which tables hold them."""
-    names = tuple(name for name, _ in flattened(item))
-    found = []
-    for row in rows:
-        value = to_json(row, item)
-        parts = (
-            value.values()
-            if isinstance(row, dict)
-            else value
-            if isinstance(row, tuple)
-            else [value]
-        )
-        found.append(dict(zip(names, parts, strict=True)))
+    names = [name for name, _ in flattened(item)]
+    found = [dict(zip(names, _parts(to_json(row, item), row), strict=True)) for row in rows]
     # What says that a row is wrong is no column of rows that fit.
     there = any(row[name] is not None for row in found for name in names if name in WRONG)
-    return names if there else tuple(name for name in names if name not in WRONG), found
+    shown = names if there else [name for name in names if name not in WRONG]
+    return shown, [[row[name] for name in shown] for row in found]
+
+
+def _parts(value: Any, row: Any) -> Iterable[Any]:
+    if isinstance(row, dict):
+        parts: Iterable[Any] = value.values()
+        return parts
+    return value if isinstance(row, tuple) else [value]
 
 
 def _rows_as_json(found: Why, rows: Sequence[Any]) -> list[Any]:
@@ -218,10 +220,6 @@ def _count(rows: Mapping[int, Sequence[Any]]) -> int:
 
 def _number(count: int) -> str:
     return "one row" if count == 1 else f"{count:,} rows" if count else "no row"
-
-
-def _more(count: int) -> str:
-    return f"… and {count:,} more\n" if count > 0 else ""
 
 
 def _shown(value: Any) -> str:

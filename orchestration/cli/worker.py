@@ -32,7 +32,6 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 def worker(options: Asked) -> int:
-    """Runs ticks for Dagster's runs in processes that stay, whatever launches these."""
     if wrong := _misuse(options):
         raise MisuseError(wrong)
     settings = project.current().settings

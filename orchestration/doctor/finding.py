@@ -20,13 +20,11 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """It as people read it."""
         sign = {"ok": "ok", "warning": "warning", "wrong": "WRONG"}[self.state]
         said = f"{sign:8} {self.what}: {self.says}"
         return f"{said}\n         {self.cure}" if self.cure else said
 
     def as_json(self) -> dict[str, Any]:
-        """It as programs read it."""
         return asdict(self)
 
 

@@ -27,7 +27,6 @@ _HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
 
 
 def test(options: Asked) -> int:
-    """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
     found = project.current()
     wanted = list(found.flows)
     wrong: dict[str, HydroError] = {}

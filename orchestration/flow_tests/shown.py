@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import HydroError, shown_file
+from hydro_core.printing.table import table_lines
 
 from .judge import MISSING, SAME, UNEXPECTED, JudgedTest, UnexpectedRows
 
@@ -34,7 +34,6 @@ def as_text(
 
 
 def as_json(judged: Sequence[JudgedTest], wrong: Mapping[str, HydroError]) -> dict[str, Any]:
-    """The same as data."""
     return {
         "passed": sum(one.passed for one in judged),
         "failed": sum(not one.passed for one in judged) + len(wrong),
@@ -81,16 +80,8 @@ def _table(difference: UnexpectedRows) -> Iterator[str]:
     if len(shown) > _MOST_ROWS:
         shown = [row for row in shown if row[0] != SAME][:_MOST_ROWS]
     columns = _columns(row for _, row in shown)
-    cells = [["", *columns]]
-    cells += [[sign, *(_cell(row, name) for name in columns)] for sign, row in shown]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    right = [all(_is_number(row, name) for _, row in shown) for name in columns]
-    for sign, *values in cells:
-        padded = [
-            value.rjust(width) if is_number else value.ljust(width)
-            for value, width, is_number in zip(values, widths[1:], right, strict=True)
-        ]
-        yield "  ".join([sign or " ", *padded])
+    cells = [[sign, *(_of(row, name) for name in columns)] for sign, row in shown]
+    yield from table_lines([" ", *columns], cells)
     if len(shown) < len(difference.rows):
         same = len(difference.only(SAME))
         more = len(difference.rows) - same - len(shown)
@@ -109,13 +100,3 @@ def _columns(rows: Iterator[Any]) -> list[str]:
 
 def _of(row: Any, name: str) -> Any:
     return row.get(name) if isinstance(row, dict) else row
-
-
-def _cell(row: Any, name: str) -> str:
-    value = _of(row, name)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _is_number(row: Any, name: str) -> bool:
-    value = _of(row, name)
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -41,8 +41,6 @@ class WrittenTick:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTest:
-    """A test as it is written."""
-
     name: str
     flow: FlowAsset
     span: Span

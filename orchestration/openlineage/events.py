@@ -52,11 +52,9 @@ class LineageRun:
     id: str = field(default_factory=lambda: str(uuid4()))
 
     def started(self) -> dict[str, Any]:
-        """The event of its begin."""
         return self._event("START", [], {})
 
     def ended(self, how: Ended, reports: Sequence[TickReport]) -> dict[str, Any]:
-        """The event of its end."""
         failed = [report.failure for report in reports if not report.committed]
         says = {"message": failed[0], "programmingLanguage": "PYTHON"} if failed else None
         facets = {"errorMessage": _facet("1-0-1/ErrorMessageRunFacet", says)} if says else {}

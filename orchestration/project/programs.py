@@ -93,7 +93,7 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
         bool(texts)
         and deployed.format == FORMAT
         and texts == deployed.program.texts
-        and written(params_given(flow)) == deployed.program.params
+        and written(params_given(flow)) == deployed.params
         and deployed.versions.get(PACKAGE) == _release()
     )
 

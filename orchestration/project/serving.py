@@ -61,7 +61,6 @@ class Deployments:
         return self.ledger_of(flow.name)
 
     def ledger_of(self, flow: str) -> Ledger:
-        """The same of a flow by its name."""
         from hydro_core.spark.store.ledger.ledger import Ledger
 
         if flow not in self._ledgers:
@@ -248,7 +247,7 @@ class Deployments:
             return Undeployed()
         was = said(serving.deployment.program.typed)
         changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
-        params = changed_params(serving.deployment.program.params, written(params_given(flow)))
+        params = changed_params(serving.deployment.params, written(params_given(flow)))
         if params and texts_of(flow) == serving.deployment.program.texts:
             return Undeployed(f"not deployed: {', '.join(params)}", frozenset(changed))
         has = serving.deployment.sharding

@@ -73,7 +73,6 @@ class FlowShape:
 
 
 def shape_of(tick_plan: TickPlan) -> FlowShape:
-    """The shape of a planned program."""
     graph, types = tick_plan.graph, tick_plan.typed.types
     inputs = {
         name: tuple(of for of in columns_of(types[endpoint].item) if of[0] not in WRONG)
@@ -203,7 +202,6 @@ def _sources(plan: TickPlan, item: ItemType, fields: Lineage) -> ColumnSources:
 
 
 def _column(item: ItemType, path: FieldPath) -> str:
-    """The column that a field is in."""
     match item:
         case Row(_) if path:
             return path[0]

@@ -20,7 +20,6 @@ from .page import index, page
 
 
 def docs(options: Asked) -> int:
-    """Writes what flows are as a small site: program, plan, columns, state, cost, checks."""
     found, out = project.current(), local_path(options.out)
     wanted = [flow_named(options.flow, found)] if options.flow else list(found.flows)
     broken = [] if options.flow else _broken(found)

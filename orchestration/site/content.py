@@ -68,8 +68,6 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
 
 @dataclass(frozen=True, slots=True)
 class FlowPage:
-    """A flow as its page tells it."""
-
     flow: FlowAsset
     about: str
     deployed: int | None

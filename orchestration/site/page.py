@@ -29,7 +29,6 @@ def index(flows: Sequence[FlowPage], broken: Sequence[tuple[str, HydroError]] = 
 
 
 def page(one: FlowPage) -> str:
-    """The page of a flow."""
     return (
         _templates()
         .get_template("page.html")

@@ -73,8 +73,8 @@ class Change:
             " input"
             for flow, name in readers
         )
-        before, after = (one.deployment.program for one in (self.serving, self.target))
-        params = changed_params(before.params, after.params)
+        before, after = (one.deployment.params for one in (self.serving, self.target))
+        params = changed_params(before, after)
         notes = self.target.deployment.notes
         return (*waits, *params, *notes, *says_arrived(self.flow, self.arrived))
 

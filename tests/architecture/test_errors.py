@@ -21,13 +21,7 @@ def test_the_codes_are_those_there_are() -> None:
 
 
 def test_a_sentence_is_written_in_one_place() -> None:
-    """But for what the library of functions says of arguments, a type rule at a time."""
-    twice = {
-        says: places
-        for says, places in places_of_sentences().items()
-        if len(places) > 1 and not all("functions.library" in place for place in places)
-    }
-    assert twice == {}
+    assert {says: places for says, places in places_of_sentences().items() if len(places) > 1} == {}
 
 
 def test_errors_are_found_in_whatever_way_they_are_made() -> None:
@@ -35,7 +29,8 @@ def test_errors_are_found_in_whatever_way_they_are_made() -> None:
     for one in error_sentences():
         by_code[one.code].add(one.message)
     assert "`{name}` is not an input" in by_code["input"]  # by `Error.of`
-    assert "there is no file {path}" in by_code["config"]  # by a function that is given it
+    assert "there is no file `{path}`" in by_code["config"]  # by a function that is given it
     assert "flow `{name}`, `{place}`: nothing is expected" in by_code["config"]  # by a method
     assert "nothing flows into `{name}`" in by_code["port"]  # by a name, on one of two ways
     assert "no column would be left" in by_code["type"]  # by `TypeProblem`
+    assert "`{name}` takes at least one argument" in by_code["type"]  # by an entry's type rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,14 @@ def test_a_run_is_given_where_its_marks_are(mark: str) -> None:
 def test_the_others_are_given_all() -> None:
     others = [given for marks, given in runs() if not marks.startswith(("(dagster", "wheel"))]
     assert others == [["tests"], ["tests"]]
+
+
+def test_what_would_be_done_is_shown_and_not_done(tmp_path: Path) -> None:
+    """`make -n` does what a line says that names make: the lanes are not called so."""
+    python, begun = tmp_path / "python", tmp_path / "begun"
+    python.write_text(f"#!/bin/sh\ntouch {begun}\n")
+    python.chmod(0o755)
+    words = ["make", "-n", "SETUP=", f"PY={python}", "test"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert "second-lane" in done.stdout
+    assert not begun.exists()

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.forms.stored_form import stored_form
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
-from hydro_core.functions.normal import normal_form
 from hydro_core.types.values import canonical
 from tests.support.functions import live
 from tests.support.random_functions import (
@@ -42,7 +42,7 @@ def test_random_functions(seed: int) -> None:
         if fn.tree is None or not is_complete(fn.tree):
             continue
         made = pickle.loads(pickle.dumps(function_of(fn.tree, fn.params)))
-        assert normal_form(made, (ITEM,)) == normal_form(fn, (ITEM,)), source
+        assert stored_form(made, (ITEM,)) == stored_form(fn, (ITEM,)), source
         assert text_of(made.tree, made.params) == made.source
         for number in range(ITEMS):
             item = random_item(random, 100 * number)

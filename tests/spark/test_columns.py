@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.functions.apply import apply, apply_predicate, truth
+from hydro_core.spark.functions.apply import apply, apply_predicate
 from hydro_core.spark.functions.columns import NotCompilable, to_column
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.arrow import from_arrow
@@ -73,9 +73,8 @@ def test_truth_of_a_column(spark: SparkSession) -> None:
     }.items():
         item = parse_ddl(ddl)
         values = [conform(x, item) for x in items]
-        rows = (
-            frame(spark, values, item).select("n", truth(F.col("item"), item).alias("r")).collect()
-        )
+        column = apply_predicate(function("lambda x: x"), F.col("item"), item)
+        rows = frame(spark, values, item).select("n", column.alias("r")).collect()
         assert [r.r for r in sorted(rows)] == [bool(v) for v in values], ddl
 
 

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.engines import Options
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.library.data import DATA_FUNCTIONS
-from hydro_core.functions.library.regex_types import OF_RE
+from hydro_core.functions.library.regex import RE
+from hydro_core.functions.library.registry import DATA_FUNCTIONS
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from hydro_core.spark.lower.explained import runtime
@@ -27,6 +27,7 @@ from tests.support.random_expressions import TEXTS
 
 pytestmark = pytest.mark.spark
 
+_OVERLAPPING = [f"(r.t or 'a') + 'aaaa', 'aa', {count}" for count in (1, 2, -1, -2)]
 CALLS: Mapping[str, Sequence[str]] = {
     "coalesce": ("r.a, r.b, 0", "r.t, r.u"),
     "greatest": ("r.a, r.b", "r.f, r.g", "r.t, r.u", "r.d, r.e"),
@@ -37,7 +38,7 @@ CALLS: Mapping[str, Sequence[str]] = {
     "sha256": ("r.t", "r.y"),
     "md5": ("r.t", "r.y"),
     "crc32": ("r.t", "r.y"),
-    "base64_encode": ("r.t", "r.y"),
+    "base64_encode": ("r.t", "r.y", "(r.t or 'é') * 60"),
     "base64_decode": ("base64_encode(r.t)", "base64_encode(r.y)"),
     "uuid5": ("'6ba7b810-9dad-11d1-80b4-00c04fd430c8', r.t",),
     "url_part": ("r.u, 'host'", "r.u, 'path'", "r.t, 'query'"),
@@ -57,11 +58,11 @@ CALLS: Mapping[str, Sequence[str]] = {
     "sha512": ("r.t", "r.y"),
     "xxhash64": ("r.t", "r.y", "sha256(r.t)", "(r.t or 'é') * 9", "r.y, seed=1"),
     "split_part": ("r.u, '/', 3", "r.t, 'a', -1", "r.t, '', 1"),
-    "substring_index": ("r.u, '/', 2", "r.u, '/', -1", "r.t, 'a', 1"),
+    "substring_index": ("r.u, '/', 2", "r.u, '/', -1", "r.t, 'a', 1", *_OVERLAPPING),
     "lpad": ("r.t, 6", "r.t, 5, 'ab'", "r.t, 2"),
     "rpad": ("r.t, 6", "r.t, 5, 'ab'", "r.t, 0"),
     "initcap": ("r.t", "r.u"),
-    "translate": ("r.t, 'aé b', 'xy'", "r.u, '/:', ''"),
+    "translate": ("r.t, 'aé b', 'xy'", "r.u, '/:', ''", r"r.t, 'a', '\0'"),
     "concat_ws": ("', ', r.t, r.u", "r.t, r.u, 'x'"),
     "parse_json": ("to_json(r), 'i long, t string, w timestamp, y binary'",),
     "try_parse_json": ("r.t, 'double'", "to_json((r.a, r.f)), '(long, double)'"),
@@ -170,7 +171,7 @@ def test_what_has_an_expression_of_spark_gives_it(spark: SparkSession) -> None:
 
 def test_spark_gives_what_the_interpreter_gives(spark: SparkSession) -> None:
     assert set(CALLS) == set(DATA_FUNCTIONS)
-    assert set(EXPRESSIONS) == set(OF_RE)
+    assert set(EXPRESSIONS) == set(RE)
     calls = [f"{name}({args})" for name, forms in CALLS.items() for args in forms]
     calls += EXPRESSIONS.values()
     columns = ", ".join(f"c{i}=lambda r: {call}" for i, call in enumerate(calls))

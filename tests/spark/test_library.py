@@ -19,10 +19,9 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.kinds import TIMEDELTA
-from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.entry import Parameter
 from hydro_core.functions.library.nulls import strictly
-from hydro_core.functions.library.registry import members_of
+from hydro_core.functions.library.registry import FUNCTIONS, members_of
 from hydro_core.functions.tree import Const, Expr, Make, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl

@@ -67,6 +67,10 @@ FOLDS = [
      "lambda acc, r: {'n': acc.n + 1, 'sum': acc['sum'] + r.v}"),
     ("k string, v int", [{"k": "a", "v": 1}, {"k": "b", "v": 4}], (0, {"low": 9}),
      "lambda acc, r: (acc[0] + r.v, {'low': min(acc[1].low, r.v)})"),
+    ("_2 long, _1 long", [{"_2": 3, "_1": 50}, {"_2": 4, "_1": 20}], {"_2": 0, "_1": 7},
+     "lambda acc, r: {'_2': acc._2 + r._1, '_1': max(acc['_1'], r['_2'])}"),
+    ("_2 long, _1 long", [{"_2": 3, "_1": 50}, {"_2": 4, "_1": 20}], (0, {"_2": 9, "_1": 7}),
+     "lambda acc, r: (acc._1 + r._1, {'_2': min(r._2, acc._2._2), '_1': acc._2._1})"),
 ]  # fmt: skip
 REDUCTIONS = [
     ("long", [3, -1, 7], "lambda a, b: a + b"),
@@ -77,6 +81,11 @@ REDUCTIONS = [
         "n long, m long",
         [{"n": 1, "m": 2}, {"n": 3, "m": 1}],
         "lambda a, b: {'n': a.n + b.n, 'm': max(a.m, b.m)}",
+    ),
+    (
+        "_2 long, _1 long",
+        [{"_2": 3, "_1": 50}, {"_2": 4, "_1": 20}],
+        "lambda a, b: {'_2': a._2 + b._2, '_1': max(a._1, b._1)}",
     ),
 ]
 OTHERS = [

@@ -10,22 +10,23 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 from hydro_core.analysis.identity import applied_to
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import HydroError, TypeProblem
-from hydro_core.functions.boolean import boolean_form
-from hydro_core.functions.field_map import field_map
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.forms.plain_tests import known_by
+from hydro_core.functions.forms.stored_form import printed, stored_form
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.known_folds import known_fold
-from hydro_core.functions.normal import normal_form
+from hydro_core.functions.lineage.field_map import FieldMap, field_map
 from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Expr
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.totality import is_total
 from hydro_core.spark.functions.columns.value import NotCompilable
@@ -104,19 +105,19 @@ def of_program(label: str, typed: Typed) -> Iterator[Found]:
 
 def form_of(found: Found) -> str:
     """The text that stored state is known by."""
-    return repr(normal_form(found.fn, found.inputs))
+    return repr(stored_form(found.fn, found.inputs))
 
 
 def said_of(found: Found) -> Iterator[tuple[str, str]]:
     """All that is said of a function without running it."""
     fn, inputs = found.fn, found.inputs
     yield "normal form", form_of(found)
-    yield "as tests", repr(boolean_form(normal_form(fn, inputs), inputs))
+    yield "as tests", repr(_printed(known_by(fn, inputs)))
     yield "source", fn.source
     yield "fold", _tried(lambda: _sorted(known_fold(fn)))
     if inputs:
         yield "type", _tried(lambda: result_type(fn, inputs))
-        yield "lineage", _tried(lambda: _sorted(field_map(fn, inputs)))
+        yield "lineage", _tried(lambda: _sorted(_lineage(fn, inputs)))
         yield "total", repr([is_total(fn, inputs[-1], there=there) for there in (True, False)])
         yield "runs", _tried(lambda: runtime(fn, inputs))
 
@@ -126,6 +127,23 @@ def _tried(ask: Any) -> str:
         return str(ask())
     except (TypeProblem, NotCompilable) as problem:
         return f"{type(problem).__name__}: {problem} {getattr(problem, 'place', '')}"
+
+
+def _lineage(fn: Fn, inputs: tuple[ItemType, ...]) -> FieldMap:
+    found = field_map(fn, inputs)
+    made = {path: _printed(tree) for path, tree in found.made.items()}
+    return replace(found, made=made)
+
+
+def _printed(value: Any) -> Any:
+    """What is told in trees, as stored forms tell it."""
+    return (
+        printed(value)
+        if isinstance(value, get_args(Expr))
+        else tuple(map(_printed, value))
+        if isinstance(value, tuple)
+        else value
+    )
 
 
 def _sorted(value: Any) -> str:

@@ -15,12 +15,13 @@ from typing import Any
 
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.steps import Steps
-from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm
+from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm, untold
 from hydro_core.analysis.partition.wording import as_path
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Op
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
@@ -49,8 +50,9 @@ def value_of(term: KeyTerm, item: Any) -> Any:
     """The value of a term of an item; where a function fails, a value of its own."""
     if isinstance(term, At):
         return _at(item, term.path)
-    if term[0] == UNKNOWN:
-        return [term[1], *(value_of(part, item) for part in term[2:])]
+    if isinstance(term, Op) and term.name == UNKNOWN:
+        known_by, *fields = term.args
+        return [repr(known_by), *(value_of(field, item) for field in fields)]
     *path, step = as_path(term)
     try:
         return eval(step[1:], {"_": _at(item, path)})
@@ -104,7 +106,7 @@ def _part(
     batches = dict(tick.batches)
     for source in steps.sources.values():
         if source.name in batches and source.name not in replicated:
-            by = choice.get(source.name) or (UNKNOWN, source.name, *map(At, source.leaves))
+            by = choice.get(source.name) or untold(UNKNOWN, (source.name,), source.leaves)
             items = batches[source.name]
             batches[source.name] = [i for i in items if routing.shard(by, i) == shard]
     return TickInput(batches)

@@ -18,6 +18,7 @@ from hydro_core.analysis.partition.two_steps import in_two_steps, steps_of_resul
 from hydro_core.analysis.partition.wording import as_text
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import ProgramError
+from hydro_core.functions.tree import Make
 from hydro_core.ir.graph import Node
 from hydro_core.lang.similar import did_you_mean, no_such_input
 from hydro_core.types.item import FieldPath, at, leaves
@@ -106,7 +107,7 @@ def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
             message = f"`{name}` has no field {text!r}"
             raise ProgramError.of("input", message, help=help_)
         terms.append(whole(source.item, path))
-    return terms[0] if len(terms) == 1 else ("tuple", *terms)
+    return terms[0] if len(terms) == 1 else Make("tuple", tuple(terms))
 
 
 _MOST_DETAILS = 6

@@ -24,6 +24,7 @@ from hydro_core.analysis.partition.terms import (
     is_determined,
     rewritten,
     simplest,
+    untold,
 )
 from hydro_core.ir.graph import NodeId
 from hydro_core.types.item import FieldPath
@@ -140,7 +141,10 @@ class _Check:
     def _outcome(self, step: FlowStep) -> _Outcome:
         source = self._steps.sources.get(step.node.id)
         if source is not None:
-            return _routed(source, self._choice.get(source.name))
+            term, known = self._choice.get(source.name), self._steps.routed
+            if (source.name, term) not in known:
+                known[source.name, term] = _routed(source, term)
+            return known[source.name, term]
         cut = [i for i, name in enumerate(step.inputs) if name in self._cut]
         if step.adds_up:
             return self._added(step, cut)
@@ -229,7 +233,7 @@ def _one_of(terms: Located) -> Located:
 def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
     """Where the items of an input lie: at the term, and what comes to the same."""
     if term is None:
-        term = (UNKNOWN, source.name, *map(At, source.leaves))
+        term = untold(UNKNOWN, (source.name,), source.leaves)
     table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
     for leaf in source.leaves:
         table[At(leaf)] = tuple(_equivalents(source, leaf, frozenset()))
@@ -246,6 +250,6 @@ def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath
             table: dict[KeyTerm, tuple[KeyTerm, ...]] = {
                 At(path): tuple(_equivalents(source, path, seen | {leaf})) for path in determining
             }
-            plain = (DETERMINED, source.name, number, *map(At, sorted(determining)))
+            plain = untold(DETERMINED, (source.name, number), sorted(determining))
             found += rewritten(plain, table)
     return found[:MOST_TERMS]

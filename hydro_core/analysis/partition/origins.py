@@ -20,6 +20,7 @@ from hydro_core.analysis.partition.terms import (
     fields_of,
     is_computable,
     rewritten,
+    simplicity,
     size_of,
 )
 from hydro_core.ir.graph import NodeId
@@ -103,7 +104,7 @@ def shapes_of(ways: Iterable[Origins]) -> Sequence[KeyTerm]:
     """The functions of one field that are wanted, the simplest of them."""
     terms = {t for origins in ways for ts in origins.values() for t in ts}
     shapes = {shape for term in terms if (shape := _shape(term)) is not None}
-    return sorted(shapes, key=lambda shape: (size_of(shape), repr(shape)))[:_MOST_SHAPES]
+    return sorted(shapes, key=simplicity)[:_MOST_SHAPES]
 
 
 def tables_back(step: FlowStep) -> Iterator[TermTable]:

@@ -10,7 +10,14 @@ from itertools import islice, product
 from hydro_core.analysis.partition.locations import RoutingTerms, apart, first_failed
 from hydro_core.analysis.partition.origins import Origins, Proposals, shapes_of
 from hydro_core.analysis.partition.steps import FlowStep, Steps
-from hydro_core.analysis.partition.terms import HOLE, KeyTerm, fields_of, rewritten
+from hydro_core.analysis.partition.terms import (
+    HOLE,
+    KeyTerm,
+    fields_of,
+    rewritten,
+    text_of,
+    text_of_choice,
+)
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.walk import reachable
 
@@ -247,7 +254,7 @@ class _Part:
             if any(n in origins and term not in origins[n] for n, term in choice.items()):
                 continue
             new = [name for name in origins if name not in choice]
-            for terms in product(*(sorted(origins[name], key=repr) for name in new)):
+            for terms in product(*(sorted(origins[name], key=text_of) for name in new)):
                 if new:
                     yield {**choice, **dict(zip(new, terms, strict=True))}
 
@@ -275,7 +282,7 @@ def _least(choices: list[RoutingTerms]) -> list[RoutingTerms]:
         for choice in distinct
         if not any(other is not choice and follows(choice, other) for other in distinct)
     ]
-    return sorted(least, key=lambda c: repr(sorted(c.items(), key=repr)))
+    return sorted(least, key=text_of_choice)
 
 
 def follows(choice: RoutingTerms, other: RoutingTerms) -> bool:

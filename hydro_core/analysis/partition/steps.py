@@ -16,11 +16,11 @@ from hydro_core.analysis.partition.terms import (
     is_exact,
     keeps_value,
     leaf_paths,
-    of_form,
+    of_tree,
 )
 from hydro_core.catalog.inputs import sides_of_key
 from hydro_core.catalog.spec import Always, OnAnyField, OnKey
-from hydro_core.functions.field_map import FieldMap
+from hydro_core.functions.lineage.field_map import FieldMap
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import behind, components, predecessors
 from hydro_core.types.item import FieldPath, ItemType, at
@@ -83,6 +83,8 @@ class Steps:
     of: Mapping[NodeId, FlowStep] = field(default_factory=dict)
     known: dict[tuple[int, frozenset[KeyTerm]], frozenset[KeyTerm]] = field(default_factory=dict)
     """What was asked before of `carried`, by the identity of the table."""
+    routed: dict[tuple[str, KeyTerm | None], frozenset[KeyTerm]] = field(default_factory=dict)
+    """Where items of inputs lie that are routed by a term, as far as that was asked before."""
 
     def carried(self, terms: frozenset[KeyTerm], table: TermTable) -> frozenset[KeyTerm]:
         """All that is known of the other item by these terms; `table` is one of a step's."""
@@ -119,7 +121,7 @@ class Steps:
         groups = tuple(group for group in self.groups if group[0].node.id in members)
         sources = {name: source for name, source in self.sources.items() if name in members}
         of = {step.node.id: step for group in groups for step in group}
-        return Steps(self.typed, groups, sources, of, self.known)
+        return Steps(self.typed, groups, sources, of, self.known, self.routed)
 
 
 def steps_of(typed: Typed) -> Steps:
@@ -190,8 +192,8 @@ def _expressions(
     """Leaves of the output with the expressions of the (one) input's leaves that they are."""
     if i:
         return
-    for path, form in fields.made.items():
-        term = of_form(form, item)
+    for path, tree in fields.made.items():
+        term = of_tree(tree, item)
         if term is not None and is_exact(at(output, path)) and is_computable(term, item):
             yield path, term
 

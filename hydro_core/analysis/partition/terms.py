@@ -1,6 +1,6 @@
 """Location terms: a value of an item by which the item's shard is known.
 
-A term is a field, or a function of fields in its normal form, in which fields stand as `At`. Terms
+A term is a field, or an expression of fields in normal form, in which fields stand as `At`. Terms
 are equal if their values are, whatever the item. All inputs of a choice are routed by one function
 h of a value; that an item lies at the term t says that its shard is h(t(item)).
 """
@@ -8,11 +8,15 @@ h of a value; that an item lies at the term t says that its shard is h(t(item)).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
-from hydro_core.functions.normal import NormalForm
+from hydro_core.functions.fold import children, nodes, with_children
+from hydro_core.functions.forms.normal import path_of
+from hydro_core.functions.forms.stored_form import StoredText
+from hydro_core.functions.tree import Const, Expr, Make, Op, Param
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,
@@ -22,10 +26,10 @@ from hydro_core.types.item import (
     Row,
     Tuple,
     at,
-    children,
     is_integer,
     leaves,
 )
+from hydro_core.types.item import children as fields_in
 
 MOST_TERMS = 32
 """So many terms are kept of a stream, and so many ways to write one: to know fewer is no error."""
@@ -33,45 +37,58 @@ LARGEST = 40
 """Fields and operations of a term; around a cycle a larger one would grow without end."""
 
 
-class At(NamedTuple):
-    """The field at a path; it is a leaf of the item's type."""
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class At(Param):
+    """The field at a path, a parameter of terms; it is a leaf of the item's type."""
 
-    path: FieldPath
+    path: FieldPath = ()
+
+    def __init__(self, path: FieldPath) -> None:
+        super(At, self).__init__("")
+        object.__setattr__(self, "path", path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, At) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        return f"At(path={self.path!r})"
 
 
-KeyTerm = tuple[Any, ...]
-"""An `At`, or nested tuples of words that hold some."""
+KeyTerm = Expr
+"""An `At`, or an expression that holds some."""
 TermTable = Mapping[KeyTerm, tuple[KeyTerm, ...]]
 """How terms over one item are written over another, where they can be."""
 
-UNKNOWN, DETERMINED = "unknown", "determined"
+UNKNOWN, DETERMINED = "?(unknown)", "?(determined)"
 """Functions that are not told: an input's routing of its whole items, and one that a functional
 dependency says there is. Each is known by the input's name.
 """
 HOLE = At(("(hole)",))
 
 
+def untold(kind: str, known_by: Iterable[str | int], paths: Iterable[FieldPath]) -> KeyTerm:
+    """A function of fields that is not told."""
+    return Op(kind, (*map(Const, known_by), *map(At, paths)))
+
+
 @lru_cache(maxsize=1 << 14)
 def fields_of(term: KeyTerm) -> frozenset[FieldPath]:
-    if isinstance(term, At):
-        return frozenset([term.path])
-    return frozenset().union(*(fields_of(part) for part in term if isinstance(part, tuple)))
+    """The fields that a term looks at."""
+    return frozenset(node.path for node in nodes(term) if isinstance(node, At))
 
 
 def is_determined(term: KeyTerm) -> bool:
     """Whether a function in it is known to exist only, so that it cannot be computed."""
-    return term[:1] == (DETERMINED,) or (
-        not isinstance(term, At)
-        and any(is_determined(part) for part in term if isinstance(part, tuple))
-    )
+    return any(isinstance(node, Op) and node.name == DETERMINED for node in nodes(term))
 
 
 @lru_cache(maxsize=1 << 14)
 def size_of(term: KeyTerm) -> int:
     """How many fields and operations a term is made of."""
-    if isinstance(term, At):
-        return 1
-    return 1 + sum(size_of(part) for part in term if isinstance(part, tuple))
+    return sum(1 for _ in nodes(term))
 
 
 def rewritten(term: KeyTerm, table: TermTable) -> tuple[KeyTerm, ...]:
@@ -80,11 +97,9 @@ def rewritten(term: KeyTerm, table: TermTable) -> tuple[KeyTerm, ...]:
         return table.get(term, ())[:MOST_TERMS]
     found = dict.fromkeys(table.get(term, ()))
     if fields_of(term):
-        ways = [
-            rewritten(part, table) if isinstance(part, tuple) and fields_of(part) else (part,)
-            for part in term
-        ]
-        found.update(dict.fromkeys(islice(product(*ways), MOST_TERMS)))
+        ways = [rewritten(part, table) if fields_of(part) else (part,) for part in children(term)]
+        made = (with_children(term, parts) for parts in product(*ways))
+        found.update(dict.fromkeys(islice(made, MOST_TERMS)))
     return tuple(islice(found, MOST_TERMS))
 
 
@@ -97,57 +112,60 @@ def fewest(terms: Iterable[KeyTerm]) -> frozenset[KeyTerm]:
     """The terms, of too many the simplest."""
     found = frozenset(terms)
     return (
-        found if len(found) <= MOST_TERMS else frozenset(sorted(found, key=_simplest)[:MOST_TERMS])
+        found if len(found) <= MOST_TERMS else frozenset(sorted(found, key=simplicity)[:MOST_TERMS])
     )
 
 
 def simplest(terms: Iterable[KeyTerm]) -> KeyTerm:
     """Of some terms the one that is easiest to compute, always the same one."""
-    return min(terms, key=_simplest)
+    return min(terms, key=simplicity)
 
 
-def _simplest(term: KeyTerm) -> tuple[int, str]:
-    return (size_of(term), repr(term))
+def simplicity(term: KeyTerm) -> tuple[int, str]:
+    """By what the simplest of some terms is found."""
+    return (size_of(term), text_of(term))
+
+
+@lru_cache(maxsize=1 << 14)
+def text_of(term: KeyTerm) -> str:
+    """By what terms are put in order."""
+    return repr(_TEXT.of(term, None))
+
+
+class _TextOfTerm(StoredText):
+    def _param(self, node: Param, around: None) -> Any:
+        return node if isinstance(node, At) else super()._param(node, around)
+
+
+_TEXT = _TextOfTerm()
+
+
+def text_of_choice(choice: Mapping[str, KeyTerm]) -> str:
+    """By what choices are put in order."""
+    return repr(sorted((name, text_of(term)) for name, term in choice.items()))
 
 
 def whole(item: ItemType, path: FieldPath = ()) -> KeyTerm:
     """The term that is the value at a path: of a tuple or row all of its leaves."""
     found = at(item, path)
-    match found:
-        case None:
-            raise ValueError(f"{item} has no field {path}")
-        case Tuple():
-            return ("tuple", *(whole(item, (*path, name)) for name, _ in children(found)))
-        case Row():
-            parts = (("column", name, whole(item, (*path, name))) for name, _ in children(found))
-            return ("row", *parts)
-        case _:
-            return At(path)
+    if found is None:
+        raise ValueError(f"{item} has no field {path}")
+    if not isinstance(found, Tuple | Row):
+        return At(path)
+    names = tuple(name for name, _ in fields_in(found))
+    parts = tuple(whole(item, (*path, name)) for name in names)
+    return Make("row", parts, names) if isinstance(found, Row) else Make("tuple", parts)
 
 
-def of_form(form: NormalForm, item: ItemType) -> KeyTerm | None:
-    """The term of a function's normal form over the item; None where it says too little."""
-    path = _path(form)
-    if path is not None:
+def of_tree(tree: Expr, item: ItemType) -> KeyTerm | None:
+    """The term of an expression of the item in normal form; None where it says too little."""
+    steps = path_of(tree)
+    if steps is not None:
+        path = tuple(map(str, steps))
         return None if at(item, path) is None else whole(item, path)
-    parts: list[Any] = []
-    for part in form:
-        inner = of_form(part, item) if isinstance(part, tuple) else part
-        if inner is None and part is not None:
-            return None
-        parts.append(inner)
-    return tuple(parts)
-
-
-def _path(form: NormalForm) -> FieldPath | None:
-    match form:
-        case ("argument", _):
-            return ()
-        case ("field", tuple() as base, int() | str() as step):
-            around = _path(base)
-            return None if around is None else (*around, str(step))
-        case _:
-            return None
+    parts = [of_tree(part, item) for part in children(tree)]
+    known = [part for part in parts if part is not None]
+    return with_children(tree, known) if len(known) == len(parts) else None
 
 
 def keeps_value(a: ItemType | None, b: ItemType | None) -> bool:

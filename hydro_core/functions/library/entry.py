@@ -1,21 +1,26 @@
-"""What an entry of the library says: arguments, result, cost as a constant, and Spark's expression.
+"""What an entry of the library says: arguments, result, meaning, nulls, cost, Spark's expression.
 
-An entry is all there is to a method: from it follow what may be written, what a call is checked
-for, its type, how it becomes a column, and the page of functions. Spark is not imported here: an
-expression is given Spark's functions as `F`.
+An entry is all there is to an operation, be it a function, an operator, a method or a property:
+from it follow what may be written, what a call is checked for, its type, how it becomes a column,
+and the page of functions. Spark is not imported here: an expression is given Spark's functions as
+`F`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.constant_limits import Budget
-from hydro_core.functions.kinds import ExprType, Place, elements, is_open, number
+from hydro_core.functions.kinds import ANY, ExprType, Place, elements, is_open, number
 from hydro_core.functions.tree import Expr, Op, constant_of
 from hydro_core.types.item import DOUBLE, LONG, STRING, Tuple
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class CallSite:
     place: Place
     value_of: Callable[[Expr], Any] = constant_of
     """The value of an expression that depends on nothing, `...` of another."""
+    base: ExprType = ANY
+    """Of a method, the type that it is called on."""
 
     def problem(
         self,
@@ -37,7 +44,6 @@ class CallSite:
         help: str | None = None,  # noqa: A002
         place: Place | None = None,
     ) -> TypeProblem:
-        """A problem with this call."""
         return TypeProblem(message, help, place=place or self.place)
 
     def count(self, least: int, most: int) -> None:
@@ -47,6 +53,11 @@ class CallSite:
             wanted = str(least) if least == most else f"{least} to {most}"
             noun = "argument" if wanted == "1" else "arguments"
             raise self.problem(f"`{self.name}` takes {wanted} {noun}, not {given}")
+
+    def some(self) -> None:
+        """Refuses a call without arguments."""
+        if not self.args:
+            raise self.problem(f"`{self.name}` takes at least one argument")
 
     def elements(self, position: int = 0) -> ExprType:
         """What a loop over an argument gives."""
@@ -83,59 +94,37 @@ class Parameter:
     optional: bool = False
 
 
-MemberTyping = Callable[[ExprType, CallSite], ExprType]
-"""The type of a call, by that of the value that is called on."""
+CallTyping = Callable[[CallSite], ExprType]
+Cost = Callable[[Budget, list[Any]], None]
+"""Refuses a call on constants that would make or read too much; a method's first is its base."""
 Column = Any
 Expression = Callable[..., Column | tuple[Column, ...] | None]
 """Spark's expression of `F`, the value and the arguments, none of them null: it may be given fewer
 than there are parameters. It must read all that it is given: where that is null, the job fails as
 it is read. None says that there is none for arguments like these.
 """
-MemberCost = Callable[[Budget, Any, list[Any]], None]
-"""Refuses the call on a constant that would make or read too much."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A method or property of values of one Python type."""
-
-    name: str
-    takes: tuple[Parameter, ...] | None
-    """None: it is a property."""
-    gives: ExprType | MemberTyping
-    column: Expression | None = None
-    may_fail: bool = False
-    """The expression is null where Python fails, or must be asked."""
-    cost: MemberCost | None = None
-
-    def result(self, base: ExprType, site: CallSite) -> ExprType:
-        """The type of a call."""
-        site.check(self.takes or ())
-        return self.gives(base, site) if callable(self.gives) else self.gives
-
-
 TotalityRule = Callable[[Op, Sequence[bool]], bool]
 """Whether an operation has a value, whatever those of its operands are, by their types and by which
 of them may be null.
 """
 NullRule = Literal["python", "strict", "own"]
 """What a null among the arguments gives: Python's error, or null, or what the function says."""
-CallTyping = Callable[[CallSite], ExprType]
-CallCost = Callable[[Budget, list[Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class LibraryFunction:
-    """A function that programs may call by its name."""
+class Operation:
+    """An operation: by its name, or, of a method or property, by the type and the name."""
 
-    function: Any
     gives: ExprType | CallTyping
-    takes: tuple[Parameter, ...] = ()
-    """What is checked where the type does not depend on the arguments."""
+    takes: tuple[Parameter, ...] | None = None
+    """What a call takes; None: it is a property, or the type depends on how it is called."""
+    function: Any = None
+    """What it means in Python; of a method, its type says so."""
     column: Expression | None = None
     """Spark's expression, where it is one of the arguments' columns alone."""
     may_fail: bool = False
-    cost: CallCost | None = None
+    """The expression is null where Python fails, or must be asked."""
+    cost: Cost | None = None
     nulls: NullRule = "python"
     functions: frozenset[str | int] = frozenset()
     """The arguments that are functions, by position or name."""
@@ -145,10 +134,9 @@ class LibraryFunction:
     """When it gives a truth value and does not fail; None where that is not known."""
 
     def result(self, site: CallSite) -> ExprType:
-        """The type of a call."""
         if self.defaults and site.keywords:
             raise self._not_these(site)
-        if self.takes or not callable(self.gives):
+        if self.takes is not None:
             site.check(self.takes)
         return self.gives(site) if callable(self.gives) else self.gives
 
@@ -161,37 +149,97 @@ class LibraryFunction:
         return site.problem(f"`{site.name}` takes no such `{wrong}`", f"it takes {names}")
 
 
+Members = Mapping[str, Operation]
+"""The methods and properties of values of one type."""
+
+
 def method(
-    name: str,
+    gives: ExprType | CallTyping,
     *takes: Parameter,
-    gives: ExprType | MemberTyping,
     column: Expression | None = None,
     may_fail: bool = False,
-    cost: MemberCost | None = None,
-) -> Member:
-    """A method of that name."""
-    return Member(name, takes, gives, column, may_fail, cost)
+    cost: Cost | None = None,
+) -> Operation:
+    """A method, which Python computes where it has no expression."""
+    return Operation(gives, takes, column=column, may_fail=may_fail, cost=cost)
 
 
-def read(name: str, gives: ExprType | MemberTyping, column: Expression | None = None) -> Member:
-    """A property of that name."""
-    return Member(name, None, gives, column)
+def several(names: str, entry: Operation) -> Members:
+    """Several of which nothing differs but the name."""
+    return dict.fromkeys(names.split(), entry)
 
 
-def members(*entries: Member) -> dict[str, Member]:
-    """The entries by their names."""
-    return {entry.name: entry for entry in entries}
+def read(gives: ExprType | CallTyping, column: Expression | None = None) -> Operation:
+    """A property."""
+    return Operation(gives, column=column)
 
 
-def methods(
-    names: str, *takes: Parameter, gives: ExprType | MemberTyping, cost: MemberCost | None = None
-) -> Iterable[Member]:
-    """Several methods of which nothing differs but the name; Python computes them."""
-    return [method(name, *takes, gives=gives, cost=cost) for name in names.split()]
+def strict(function: Callable[..., _Made]) -> Callable[..., _Made | None]:
+    """The function, of which a null gives null: but for a parameter whose default it is.
+
+    >>> strict(len)(None), strict(len)("ab")
+    (None, 2)
+    """
+    signature = inspect.signature(function)
+    parameters = enumerate(signature.parameters.values())
+    free = frozenset(i for i, p in parameters if p.default is None)
+
+    @wraps(function)
+    def of_known(*args: Any, **keywords: Any) -> _Made | None:
+        if keywords:
+            bound = signature.bind(*args, **keywords)
+            bound.apply_defaults()
+            args = bound.args
+        if any(a is None and i not in free for i, a in enumerate(args)):
+            return None
+        return function(*args)
+
+    return of_known
+
+
+class Library(dict[str, Operation]):
+    """Functions by their names, which are entered where they are defined."""
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__()
+        self._prefix = prefix
+
+    def strict(
+        self,
+        gives: ExprType | CallTyping,
+        *takes: Parameter,
+        column: Expression | None = None,
+        may_fail: bool = False,
+        cost: Cost | None = None,
+        functions: frozenset[str | int] = frozenset(),
+    ) -> Callable[[Callable[..., _Made]], Callable[..., _Made | None]]:
+        """Enters a strict function; what it takes may be given by the names of its parameters."""
+
+        def entered(function: Callable[..., _Made]) -> Callable[..., _Made | None]:
+            parameters = inspect.signature(function).parameters.values()
+            names = ((p.name, ... if p.default is p.empty else p.default) for p in parameters)
+            found = strict(function)
+            self[self._prefix + function.__name__] = Operation(
+                *(gives, takes, found, column, may_fail, cost),
+                nulls="strict",
+                functions=functions,
+                defaults=tuple(names),
+            )
+            return found
+
+        return entered
+
+    def own(self, gives: CallTyping) -> Callable[[Callable[..., _Made]], Callable[..., _Made]]:
+        """Enters a function that says itself what it makes of a null."""
+
+        def entered(function: Callable[..., _Made]) -> Callable[..., _Made]:
+            self[function.__name__] = Operation(gives, None, function, nulls="own")
+            return function
+
+        return entered
 
 
 def optional(parameter: Parameter) -> Parameter:
-    """The parameter, which need not be given."""
     return replace(parameter, optional=True)
 
 
@@ -214,8 +262,17 @@ REAL = Parameter("a number", lambda kind: number(kind) in (LONG, DOUBLE))
 NUMBER = Parameter("a number", lambda kind: number(kind) is not None)
 ANYTHING = Parameter("a value", lambda _: True)
 MANY = Parameter("a value with parts", lambda kind: elements(kind) is not None, "strings")
+KNOWN_TEXT, KNOWN_WHOLE = constant(TEXT), constant(WHOLE)
+"""Of these Spark knows the value when it plans."""
+MODULES = {"math": "such as `math.sqrt(x)`", "re": 'such as `re.search(r"\\d+", x)`'}
+"""What programs see as modules, and how these are used."""
 
 
-def same(base: ExprType, _: CallSite) -> ExprType:
+def no_call(site: CallSite) -> ExprType:
+    """Refuses a call of a module."""
+    raise site.problem(f"`{site.name}` is no function", MODULES[site.name])
+
+
+def same(site: CallSite) -> ExprType:
     """The type of a call that gives what it is called on."""
-    return base
+    return site.base

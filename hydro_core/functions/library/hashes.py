@@ -6,25 +6,26 @@ import base64
 import binascii
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 from uuid import uuid5 as named_uuid
 
 from hydro_core.functions.constant_limits import Budget
+from hydro_core.functions.library import costs
 from hydro_core.functions.library.entry import (
+    KNOWN_WHOLE,
     TEXT,
-    WHOLE,
     Column,
-    LibraryFunction,
+    Expression,
+    Library,
     Parameter,
-    constant,
     optional,
 )
-from hydro_core.functions.library.nulls import of_data, strict
 from hydro_core.types.item import BINARY, LONG, STRING
 
-CONTENT = Parameter("a string, or bytes", lambda kind: kind in (STRING, BINARY))
+HASHES = Library()
+_CONTENT = Parameter("a string, or bytes", lambda kind: kind in (STRING, BINARY))
 _64 = 2**64 - 1
 _PRIMES = (
     0x9E3779B185EBCA87,
@@ -36,37 +37,44 @@ _PRIMES = (
 _SPARKS_SEED = 42
 
 
-@strict
-def sha1(content: str | bytes) -> str:
-    """The digest in hexadecimal digits, which is no secret's; of a text, that of its UTF-8."""
-    return hashlib.sha1(_bytes(content), usedforsecurity=False).hexdigest()
+def _hashed(limits: Budget, args: list[Any]) -> None:
+    limits.charge(60 * sum(len(a) for a in args if isinstance(a, str | bytes)))
 
 
-@strict
-def sha256(content: str | bytes) -> str:
-    """The digest in hexadecimal digits; of a text, that of its UTF-8."""
-    return hashlib.sha256(_bytes(content)).hexdigest()
+def _xxhash64(F: Any, content: Column, seed: int = _SPARKS_SEED) -> Column | None:
+    return F.xxhash64(content) if seed == _SPARKS_SEED else None
 
 
-@strict
-def sha512(content: str | bytes) -> str:
-    """The digest in hexadecimal digits; of a text, that of its UTF-8."""
-    return hashlib.sha512(_bytes(content)).hexdigest()
+def _base64(F: Any, content: Column) -> Column:
+    """Spark may break lines, which are no letters of base 64."""
+    return F.replace(F.base64(content.cast("binary")), F.lit("\r\n"), F.lit(""))
 
 
-@strict
-def md5(content: str | bytes) -> str:
-    """The digest in hexadecimal digits, which is no secret's; of a text, that of its UTF-8."""
-    return hashlib.md5(_bytes(content), usedforsecurity=False).hexdigest()
+def _digest(name: str, column: Expression, *, secret: bool) -> Callable[..., str | None]:
+    """The function of a digest, by its name."""
+
+    def digest(content: str | bytes) -> str:
+        return hashlib.new(name, _bytes(content), usedforsecurity=secret).hexdigest()
+
+    none = "" if secret else ", which is no secret's"
+    digest.__doc__ = f"The digest in hexadecimal digits{none}; of a text, that of its UTF-8."
+    digest.__name__ = digest.__qualname__ = name
+    return HASHES.strict(STRING, _CONTENT, column=column, cost=costs.content)(digest)
 
 
-@strict
+sha1 = _digest("sha1", lambda F, x: F.sha1(x), secret=False)
+sha256 = _digest("sha256", lambda F, x: F.sha2(x, 256), secret=True)
+sha512 = _digest("sha512", lambda F, x: F.sha2(x, 512), secret=True)
+md5 = _digest("md5", lambda F, x: F.md5(x), secret=False)
+
+
+@HASHES.strict(LONG, _CONTENT, column=lambda F, x: F.crc32(x), cost=costs.content)
 def crc32(content: str | bytes) -> int:
     """The check sum, not negative; of a text, that of its UTF-8."""
     return zlib.crc32(_bytes(content))
 
 
-@strict
+@HASHES.strict(LONG, _CONTENT, optional(KNOWN_WHOLE), column=_xxhash64, cost=_hashed)
 def xxhash64(content: str | bytes, seed: int = _SPARKS_SEED) -> int:
     """The hash as a long, which may be negative; with this seed it is that of Spark."""
     data = _bytes(content)
@@ -123,13 +131,13 @@ def _turned(word: int, by: int) -> int:
     return ((word << by) | (word >> (64 - by))) & _64
 
 
-@strict
+@HASHES.strict(STRING, _CONTENT, column=_base64, cost=costs.content)
 def base64_encode(content: str | bytes) -> str:
     """The content in the letters of base 64; of a text, its UTF-8."""
     return base64.b64encode(_bytes(content)).decode("ascii")
 
 
-@strict
+@HASHES.strict(BINARY, TEXT, cost=costs.content)
 def base64_decode(text: str) -> bytes:
     """The bytes that stand in a text in base 64; what is none fails."""
     try:
@@ -138,7 +146,7 @@ def base64_decode(text: str) -> bytes:
         raise ValueError(f"{text[:40]!r} is not in base 64: {problem}") from None
 
 
-@strict
+@HASHES.strict(STRING, TEXT, TEXT, cost=costs.content)
 def uuid5(namespace: str, name: str) -> str:
     """The UUID of a name within a namespace, which is a UUID."""
     return str(named_uuid(UUID(namespace), name))
@@ -146,40 +154,3 @@ def uuid5(namespace: str, name: str) -> str:
 
 def _bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
-
-
-# what is made of constants at most
-
-
-def _content(limits: Budget, args: list[Any]) -> None:
-    limits.read(*args)
-
-
-def _hashed(limits: Budget, args: list[Any]) -> None:
-    limits.charge(60 * sum(len(a) for a in args if isinstance(a, str | bytes)))
-
-
-# Spark's expressions
-
-
-def _xxhash64(F: Any, content: Column, seed: int = _SPARKS_SEED) -> Column | None:
-    return F.xxhash64(content) if seed == _SPARKS_SEED else None
-
-
-def _base64(F: Any, content: Column) -> Column:
-    return F.base64(content.cast("binary"))
-
-
-HASH_FUNCTIONS: Mapping[str, LibraryFunction] = {
-    "sha1": of_data(sha1, STRING, CONTENT, column=lambda F, x: F.sha1(x), cost=_content),
-    "sha256": of_data(sha256, STRING, CONTENT, column=lambda F, x: F.sha2(x, 256), cost=_content),
-    "sha512": of_data(sha512, STRING, CONTENT, column=lambda F, x: F.sha2(x, 512), cost=_content),
-    "md5": of_data(md5, STRING, CONTENT, column=lambda F, x: F.md5(x), cost=_content),
-    "crc32": of_data(crc32, LONG, CONTENT, column=lambda F, x: F.crc32(x), cost=_content),
-    "xxhash64": of_data(
-        *(xxhash64, LONG, CONTENT, optional(constant(WHOLE))), column=_xxhash64, cost=_hashed
-    ),
-    "base64_encode": of_data(base64_encode, STRING, CONTENT, column=_base64, cost=_content),
-    "base64_decode": of_data(base64_decode, BINARY, TEXT, cost=_content),
-    "uuid5": of_data(uuid5, STRING, TEXT, TEXT, cost=_content),
-}

@@ -3,120 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import ExprType, as_item, is_open
-from hydro_core.functions.library.entry import (
-    ANYTHING,
-    TEXT,
-    CallSite,
-    LibraryFunction,
-    constant,
-)
-from hydro_core.functions.library.nulls import of_data, strict
+from hydro_core.functions.library import costs
+from hydro_core.functions.library.entry import ANYTHING, KNOWN_TEXT, TEXT, CallSite, Library
 from hydro_core.types import json as items
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem, to_item
 
+JSON = Library()
 _STEP = re.compile(r"""\.([^.\[\]'"*?@$()]+)|\[([0-9]+)\]|\['([^']*)'\]|\["([^"]*)"\]""")
-_PER_CHARACTER = 60
-"""Bytes of what a character of JSON may be the text of."""
-
-
-@strict
-def parse_json(text: str, schema: str) -> Any:
-    """The item that a text in JSON is, of a schema such as `user string, tags array<string>`.
-
-    A column that the text lacks is null, what the schema lacks is left out; what is no JSON, or
-    does not fit, fails.
-    """
-    try:
-        to = _type_of(schema)
-        return items.from_json(_declared(items.parse_json(text), to), to)
-    except ValueProblem as problem:
-        shown = text if len(text) <= 40 else f"{text[:40]}…"
-        raise ValueError(f"{shown!r} is no JSON of {schema!r}: {problem}") from None
-
-
-@strict
-def try_parse_json(text: str, schema: str) -> Any:
-    """As `parse_json`; null where it would fail."""
-    try:
-        return parse_json(text, schema)
-    except ValueError:
-        return None
-
-
-@lru_cache(maxsize=256)
-def _type_of(schema: str) -> ItemType:
-    return parse_ddl(schema)
-
-
-def _declared(value: Any, to: ItemType) -> Any:
-    """The value without the columns that the type lacks."""
-    match value, to:
-        case dict(), Row(fields):
-            return {f.name: _declared(value[f.name], f.type) for f in fields if f.name in value}
-        case list(), Array(element):
-            return [_declared(part, element) for part in value]
-        case list(), Tuple(fields) if len(value) == len(fields):
-            return [_declared(part, kind) for part, kind in zip(value, fields, strict=True)]
-        case _:
-            return value
-
-
-@strict
-def to_json(value: Any) -> str:
-    """The text in JSON of any item, without spaces.
-
-    A row is an object; a tuple and an array are arrays; dates, timestamps and decimals are texts.
-    """
-    return _written(items.to_json(to_item(value)))
-
-
-def _written(value: Any) -> str:
-    return items.json_text(value, compact=True)
-
-
-@strict
-def get_json_object(text: str, path: str) -> str | None:
-    """What stands in JSON at a path such as `$.user.tags[0]`: a text as it is, other values as
-    JSON; null where there is nothing, or no JSON.
-    """
-    try:
-        value = items.parse_json(text)
-    except ValueProblem:
-        return None
-    for step in _steps(path):
-        match value, step:
-            case dict(), str() if step in value:
-                value = value[step]
-            case list(), int() if step < len(value):
-                value = value[step]
-            case _:
-                return None
-    return value if isinstance(value, str | None) else _written(value)
-
-
-@lru_cache(maxsize=256)
-def _steps(path: str) -> tuple[str | int, ...]:
-    """The names and places that a path consists of."""
-    steps, at = list[str | int](), 1
-    while path.startswith("$") and at < len(path):
-        found = _STEP.match(path, at)
-        if found is None:
-            break
-        name, place, *quoted = found.groups()
-        steps.append(int(place) if place else next(q for q in (name, *quoted) if q is not None))
-        at = found.end()
-    if not path.startswith("$") or at < len(path):
-        raise ValueError(f"{path!r} is no path")
-    return tuple(steps)
 
 
 # the types of calls
@@ -152,20 +52,95 @@ def _of_item(site: CallSite) -> ExprType:
     return STRING
 
 
-# what is made of constants at most
+# what programs call
 
 
-def _read(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(_PER_CHARACTER * sum(len(a) for a in args if isinstance(a, str)))
+@JSON.strict(_by_schema, TEXT, KNOWN_TEXT, cost=costs.per_character())
+def parse_json(text: str, schema: str) -> Any:
+    """The item that a text in JSON is, of a schema such as `user string, tags array<string>`.
+
+    A column that the text lacks is null, what the schema lacks is left out; what is no JSON, or
+    does not fit, fails.
+    """
+    try:
+        to = _type_of(schema)
+        return items.from_json(_declared(items.parse_json(text), to), to)
+    except ValueProblem as problem:
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        raise ValueError(f"{shown!r} is no JSON of {schema!r}: {problem}") from None
 
 
-def _shown(limits: Budget, args: list[Any]) -> None:
-    limits.foresee_text(args[0])
+@JSON.strict(_by_schema, TEXT, KNOWN_TEXT, cost=costs.per_character())
+def try_parse_json(text: str, schema: str) -> Any:
+    """As `parse_json`; null where it would fail."""
+    try:
+        return parse_json(text, schema)
+    except ValueError:
+        return None
 
 
-JSON_FUNCTIONS: Mapping[str, LibraryFunction] = {
-    "parse_json": of_data(parse_json, _by_schema, TEXT, constant(TEXT), cost=_read),
-    "try_parse_json": of_data(try_parse_json, _by_schema, TEXT, constant(TEXT), cost=_read),
-    "get_json_object": of_data(get_json_object, _by_path, TEXT, constant(TEXT), cost=_read),
-    "to_json": of_data(to_json, _of_item, ANYTHING, cost=_shown),
-}
+@lru_cache(maxsize=256)
+def _type_of(schema: str) -> ItemType:
+    return parse_ddl(schema)
+
+
+def _declared(value: Any, to: ItemType) -> Any:
+    """The value without the columns that the type lacks."""
+    match value, to:
+        case dict(), Row(fields):
+            return {f.name: _declared(value[f.name], f.type) for f in fields if f.name in value}
+        case list(), Array(element):
+            return [_declared(part, element) for part in value]
+        case list(), Tuple(fields) if len(value) == len(fields):
+            return [_declared(part, kind) for part, kind in zip(value, fields, strict=True)]
+        case _:
+            return value
+
+
+@JSON.strict(_by_path, TEXT, KNOWN_TEXT, cost=costs.per_character())
+def get_json_object(text: str, path: str) -> str | None:
+    """What stands in JSON at a path such as `$.user.tags[0]`: a text as it is, other values as
+    JSON; null where there is nothing, or no JSON.
+    """
+    try:
+        value = items.parse_json(text)
+    except ValueProblem:
+        return None
+    for step in _steps(path):
+        match value, step:
+            case dict(), str() if step in value:
+                value = value[step]
+            case list(), int() if step < len(value):
+                value = value[step]
+            case _:
+                return None
+    return value if isinstance(value, str | None) else _written(value)
+
+
+@lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[str | int, ...]:
+    """The names and places that a path consists of."""
+    steps, at = list[str | int](), 1
+    while path.startswith("$") and at < len(path):
+        found = _STEP.match(path, at)
+        if found is None:
+            break
+        name, place, *quoted = found.groups()
+        steps.append(int(place) if place else next(q for q in (name, *quoted) if q is not None))
+        at = found.end()
+    if not path.startswith("$") or at < len(path):
+        raise ValueError(f"{path!r} is no path")
+    return tuple(steps)
+
+
+@JSON.strict(_of_item, ANYTHING, cost=costs.shown)
+def to_json(value: Any) -> str:
+    """The text in JSON of any item, without spaces.
+
+    A row is an object; a tuple and an array are arrays; dates, timestamps and decimals are texts.
+    """
+    return _written(items.to_json(to_item(value)))
+
+
+def _written(value: Any) -> str:
+    return items.json_text(value, compact=True)

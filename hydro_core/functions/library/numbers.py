@@ -1,53 +1,132 @@
-"""The methods and properties of integers, floats and decimals."""
+"""Numbers: what Python makes of them, their methods and properties, and `math`."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from decimal import Decimal as DecimalValue
+from decimal import InvalidOperation
 from typing import Any
 
 from hydro_core.functions.constant_limits import Budget, check_places
-from hydro_core.functions.kinds import ANY, ExprType
+from hydro_core.functions.kinds import ANY, TIMEDELTA, ExprType, computed_of, is_open, number
+from hydro_core.functions.library import costs
 from hydro_core.functions.library.entry import (
     ANYTHING,
+    NUMBER,
+    REAL,
     TEXT,
     WHOLE,
     CallSite,
+    CallTyping,
     Column,
+    Expression,
+    Members,
+    Operation,
     Parameter,
-    members,
     method,
-    methods,
+    no_call,
     optional,
     read,
     same,
+    several,
 )
-from hydro_core.types.common import fit_decimal
+from hydro_core.types.common import as_decimal, fit_decimal, type_of
 from hydro_core.types.item import BINARY, BOOLEAN, DOUBLE, LONG, STRING, Decimal
 
 _LEAST = -(2**63)
+_EXACT = 2.0**53
+_INFINITE = float("inf")
+_WIDE = Decimal(38, 18)
+_IN_CONTEXT = optional(ANYTHING)
 _DECIMAL = Parameter("a decimal", lambda kind: isinstance(kind, Decimal) or WHOLE.fits(kind))
 
 
-def _bytes_cost(limits: Budget, _: Any, args: list[Any]) -> None:
-    limits.foresee(4 * max((a for a in args if isinstance(a, int)), default=8))
+# what is made of constants at most
 
 
-def _scaled(_: Budget, __: Any, args: list[Any]) -> None:
-    check_places(max((abs(int(a)) for a in args if isinstance(a, int | DecimalValue)), default=0))
+def _bytes_cost(limits: Budget, args: list[Any]) -> None:
+    limits.foresee(4 * max((a for a in args[1:] if isinstance(a, int)), default=8))
 
 
-def _quantized(base: ExprType, site: CallSite) -> ExprType:
-    exponent, to = site.constant(0), site.args[0] if site.args else ANY
+def _scaled(_: Budget, args: list[Any]) -> None:
+    given = (abs(int(a)) for a in args[1:] if isinstance(a, int | DecimalValue))
+    check_places(max(given, default=0))
+
+
+def _round(limits: Budget, args: list[Any]) -> None:
+    if len(args) > 1 and isinstance(args[1], int):
+        check_places(abs(args[1]))
+
+
+# the types of calls
+
+
+def _of_abs(site: CallSite) -> ExprType:
+    site.count(1, 1)
+    kind = site.args[0]
+    found = kind if is_open(kind) or kind == TIMEDELTA else number(kind)
+    if found is None:
+        raise site.problem(f"`abs` takes a number, not {kind}")
+    return found
+
+
+def _of_number(result: ExprType) -> CallTyping:
+    def rule(site: CallSite) -> ExprType:
+        site.count(0, 2 if site.name == "int" else 1)
+        kind = site.args[0] if site.args else LONG
+        if not is_open(kind) and kind not in (STRING, BINARY) and number(kind) is None:
+            raise site.problem(f"`{site.name}` takes a number or a string, not {kind}")
+        return result
+
+    return rule
+
+
+def _of_round(site: CallSite) -> ExprType:
+    site.count(1, 2)
+    kind, digits = site.args[0], site.constant(1)
+    if is_open(kind):
+        return computed_of(kind)
+    found = number(kind)
+    if found is None:
+        raise site.problem(f"`round` takes a number, not {kind}")
+    if len(site.args) == 1 or digits is None or found == LONG:
+        return LONG
+    if isinstance(found, Decimal) and isinstance(digits, int):
+        return fit_decimal(found.precision - found.scale + 1, max(0, min(digits, found.scale)))
+    return found
+
+
+def _of_decimal(site: CallSite) -> ExprType:
+    site.count(0, 1)
+    value = site.constant(0)
+    kind = site.args[0] if site.args else LONG
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        try:
+            return type_of(DecimalValue(value))
+        except InvalidOperation:
+            raise site.problem(f"{value!r} is not a decimal number") from None
+    if isinstance(kind, Decimal):
+        return kind
+    return as_decimal(LONG) if number(kind) == LONG else _WIDE
+
+
+def _quantized(site: CallSite) -> ExprType:
+    base, exponent, to = site.base, site.constant(0), site.args[0] if site.args else ANY
     if not isinstance(base, Decimal) or not isinstance(to, Decimal):
-        return Decimal(38, 18)
+        return _WIDE
     scale = to.scale
     if exponent is not ... and hasattr(exponent, "as_tuple"):
         scale = max(0, -int(exponent.as_tuple().exponent))
     return fit_decimal(base.precision - base.scale + 1, scale)
 
 
-def _whole(base: ExprType, _: CallSite) -> ExprType:
+def _to_whole(site: CallSite) -> ExprType:
+    base = site.base
     return fit_decimal(base.precision - base.scale + 1, 0) if isinstance(base, Decimal) else ANY
+
+
+# Spark's expressions
 
 
 def _bits(F: Any, number: Column) -> Column:
@@ -62,35 +141,108 @@ def _ones(F: Any, number: Column) -> Column:
 
 
 def _is_whole(F: Any, number: Column) -> Column:
-    is_finite = F.abs(number) < float("inf")
-    return is_finite & (F.rint(number) == number)
+    return (F.abs(number) < _INFINITE) & (F.rint(number) == number)
 
 
-INT_MEMBERS = members(
-    method("bit_count", gives=LONG, column=_ones),
-    method("bit_length", gives=LONG, column=_bits),
-    method("to_bytes", optional(WHOLE), optional(TEXT), gives=BINARY, cost=_bytes_cost),
-    read("denominator", LONG),
-    read("imag", LONG),
-    read("numerator", LONG, lambda _, number: number),
-    read("real", LONG, lambda _, number: number),
-)
-FLOAT_MEMBERS = members(
-    method("hex", gives=STRING),
-    method("is_integer", gives=BOOLEAN, column=_is_whole),
-    read("imag", DOUBLE),
-    read("real", DOUBLE, lambda _, number: number),
-)
-DECIMAL_MEMBERS = members(
-    method("adjusted", gives=LONG),
-    method("compare", _DECIMAL, optional(ANYTHING), gives=Decimal(38, 18)),
-    *methods("copy_abs copy_negate", gives=same),
-    method("is_nan", gives=BOOLEAN),
-    method("is_signed", gives=BOOLEAN),
-    method("is_zero", gives=BOOLEAN, column=lambda _, number: number == 0),
-    method("normalize", optional(ANYTHING), gives=same),
-    method("quantize", _DECIMAL, optional(ANYTHING), optional(ANYTHING), gives=_quantized),
-    method("scaleb", _DECIMAL, optional(ANYTHING), gives=Decimal(38, 18), cost=_scaled),
-    method("sqrt", optional(ANYTHING), gives=Decimal(38, 18)),
-    method("to_integral_value", optional(ANYTHING), optional(ANYTHING), gives=_whole),
-)
+def _real(found: Callable[[Any, Column], Column]) -> Expression:
+    """What is found of a float."""
+    return lambda F, x: found(F, x.cast("double"))
+
+
+def _root(F: Any, x: Column) -> Column:
+    return F.when((x >= 0.0) & ~F.isnan(x), F.sqrt(x))
+
+
+def _whole(rounding: str) -> Expression:
+    """A float as an integer; from 2**53 on Python is asked, as it may be an integer already."""
+
+    def rounded(F: Any, x: Column) -> Column:
+        real = x.cast("double")
+        near = F.when(F.abs(real) < _EXACT, real)
+        return near.cast("long") if rounding == "trunc" else getattr(F, rounding)(near)
+
+    return rounded
+
+
+INT_MEMBERS: Members = {
+    "bit_count": method(LONG, column=_ones),
+    "bit_length": method(LONG, column=_bits),
+    "to_bytes": method(BINARY, optional(WHOLE), optional(TEXT), cost=_bytes_cost),
+    **several("denominator imag", read(LONG)),
+    **several("numerator real", read(LONG, lambda _, number: number)),
+}
+FLOAT_MEMBERS: Members = {
+    "hex": method(STRING),
+    "is_integer": method(BOOLEAN, column=_is_whole),
+    "imag": read(DOUBLE),
+    "real": read(DOUBLE, lambda _, number: number),
+}
+DECIMAL_MEMBERS: Members = {
+    "adjusted": method(LONG),
+    "compare": method(_WIDE, _DECIMAL, _IN_CONTEXT),
+    "copy_abs": method(same, column=lambda F, number: F.abs(number)),
+    "copy_negate": method(same),
+    **several("is_nan is_signed", method(BOOLEAN)),
+    "is_zero": method(BOOLEAN, column=lambda _, number: number == 0),
+    "normalize": method(same, _IN_CONTEXT),
+    "quantize": method(_quantized, _DECIMAL, _IN_CONTEXT, _IN_CONTEXT),
+    "scaleb": method(_WIDE, _DECIMAL, _IN_CONTEXT, cost=_scaled),
+    "sqrt": method(_WIDE, _IN_CONTEXT),
+    "to_integral_value": method(_to_whole, _IN_CONTEXT, _IN_CONTEXT),
+}
+OF_NUMBERS: Mapping[str, Operation] = {
+    "abs": Operation(_of_abs, None, abs),
+    "bool": Operation(BOOLEAN, (optional(ANYTHING),), bool, nulls="own"),
+    "float": Operation(_of_number(DOUBLE), None, float, cost=costs.digits),
+    "int": Operation(_of_number(LONG), None, int, cost=costs.digits),
+    "round": Operation(_of_round, None, round, cost=_round),
+}
+OF_NUMBER_TYPES: Mapping[str, Operation] = {
+    "Decimal.from_float": Operation(_WIDE, (REAL,), DecimalValue.from_float),
+    "float.fromhex": Operation(DOUBLE, (TEXT,), float.fromhex, cost=costs.digits),
+    "int.from_bytes": Operation(LONG, (ANYTHING, optional(TEXT)), int.from_bytes),
+}
+DECIMAL = Operation(_of_decimal, None, DecimalValue, cost=costs.digits)
+
+
+class MathModule:
+    """What a text program sees as `math`: a name with functions."""
+
+
+MathModule.__name__ = "math"
+MATH_ITSELF = Operation(no_call, None, MathModule)
+
+
+def _of_math(
+    names: str,
+    *takes: Parameter,
+    gives: ExprType = DOUBLE,
+    column: Expression | None = None,
+    may_fail: bool = False,
+) -> dict[str, Operation]:
+    """Functions of `math`, by the names that a program has for them."""
+    return {
+        f"math.{name}": Operation(gives, takes, getattr(math, name), column, may_fail)
+        for name in names.split()
+    }
+
+
+OF_MATH: Mapping[str, Operation] = {
+    **_of_math("ceil", NUMBER, gives=LONG, column=_whole("ceil"), may_fail=True),
+    **_of_math("fabs", NUMBER, column=_real(lambda F, x: F.abs(x))),
+    **_of_math("floor", NUMBER, gives=LONG, column=_whole("floor"), may_fail=True),
+    **_of_math("isfinite", NUMBER, gives=BOOLEAN, column=_real(lambda F, x: F.abs(x) < _INFINITE)),
+    **_of_math("isinf", NUMBER, gives=BOOLEAN, column=_real(lambda F, x: F.abs(x) == _INFINITE)),
+    **_of_math("isnan", NUMBER, gives=BOOLEAN, column=_real(lambda F, x: F.isnan(x))),
+    **_of_math("sqrt", NUMBER, column=_real(_root), may_fail=True),
+    **_of_math("trunc", NUMBER, gives=LONG, column=_whole("trunc"), may_fail=True),
+    # The last digit of these the C library decides, or the JVM.
+    **_of_math("acos asin atan cos cosh degrees exp expm1 log10 log1p log2 radians", NUMBER),
+    **_of_math("sin sinh tan tanh", NUMBER),
+    **_of_math("atan2 copysign fmod pow", NUMBER, NUMBER),
+    **_of_math("log", NUMBER, optional(NUMBER)),
+}
+"""What a flow in Python imports, and a text program sees."""
+MATH_CONSTANTS: Mapping[str, float] = {
+    f"math.{name}": getattr(math, name) for name in ("pi", "e", "tau", "inf", "nan")
+}

@@ -1,60 +1,56 @@
-"""Operators as entries of the library: what they compute, their types, what they cost as constants.
-
-Integers of any width compute as 64 bits. Decimals compute as Python's do, with 28 digits; the type
-of a result has room for every result of exact operands, as far as 38 digits go: digits after the
-point are dropped first, and what comes out is rounded to them, half to even. A quotient has at
-least 6 of them.
-"""
+"""Operators as entries of the library: what they compute, their types, their costs as constants."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal as DecimalValue
 from itertools import pairwise
 from typing import Any
 
-from hydro_core.errors import TypeProblem
+from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import (
-    ANY,
     NULL,
     TIMEDELTA,
     ExprType,
     MatchOf,
-    Mixed,
-    Place,
     SetOf,
     computed_of,
     is_open,
-    join,
     joined,
     number,
-    part,
 )
 from hydro_core.functions.library.entry import (
-    CallCost,
     CallSite,
     CallTyping,
-    LibraryFunction,
+    Cost,
+    Members,
+    Operation,
     TotalityRule,
 )
-from hydro_core.functions.library.meanings import (
-    ARITHMETIC,
-    COMPARED,
-    cut_at,
-    flat,
-    formatted,
-    joined_texts,
-    unpacked,
+from hydro_core.functions.library.operator_types import (
+    MOMENTS,
+    TEXTS,
+    binary,
+    index,
+    no_such,
+    sliced,
+    unpack,
 )
-from hydro_core.functions.library.typing_parts import index, sliced, unpack
-from hydro_core.functions.scope import FLATTEN, MATCHED, UNPACK
-from hydro_core.functions.tree import COMPARISONS, SLICES, Const, Expr, Make, Op, constant_of
-from hydro_core.types.common import as_decimal, fit_decimal
+from hydro_core.functions.tree import (
+    FLATTEN,
+    MATCHED,
+    SLICES,
+    UNPACK,
+    Const,
+    Expr,
+    Make,
+    Op,
+    constant_of,
+)
 from hydro_core.types.item import (
     BINARY,
     BOOLEAN,
-    DATE,
     DOUBLE,
     LONG,
     STRING,
@@ -62,158 +58,15 @@ from hydro_core.types.item import (
     TIMESTAMP_NTZ,
     Array,
     Decimal,
-    Field,
     Row,
     Tuple,
 )
 
-_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_TEXTS = (STRING, BINARY)
 _ORDERS = ("<", "<=", ">", ">=")
 _EQUALITIES = ("==", "!=", "is", "is not")
 
 
-def binary(
-    op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr], place: Place
-) -> ExprType:
-    """The kind of `left op right`."""
-    if any(k == ANY or isinstance(k, Mixed) for k in (left, right)):
-        return ANY
-    if NULL in (left, right):
-        # None computes with nothing: there is no result.
-        return NULL
-    a, b = number(left), number(right)
-    found = _numbers(op, left, right, exprs) if a and b else _others(op, left, right, exprs)
-    if found is None:
-        raise TypeProblem(f"there is no `{left} {op} {right}`", _cure(op, left, right), place=place)
-    return found
-
-
-def _cure(op: str, left: ExprType, right: ExprType) -> str | None:
-    if op == "+" and STRING in (left, right):
-        return "make both strings: `str(x)`, or an f-string"
-    if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return "make both decimals: `Decimal(x)`"
-    return None
-
-
-def _numbers(op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr]) -> ExprType | None:
-    a, b = number(left), number(right)
-    if op in ("&", "|", "^"):
-        if left == BOOLEAN and right == BOOLEAN:
-            return BOOLEAN
-        return LONG if (a, b) == (LONG, LONG) else None
-    if op in ("<<", ">>"):
-        return LONG if (a, b) == (LONG, LONG) else None
-    if isinstance(a, Decimal) or isinstance(b, Decimal):
-        if DOUBLE in (a, b):
-            return None
-        return _decimals(op, _exact(a, exprs[0]), _exact(b, exprs[1]))
-    if DOUBLE in (a, b) or op == "/":
-        return DOUBLE
-    if op == "**":
-        power = exprs[1].value if isinstance(exprs[1], Const) else None
-        return LONG if isinstance(power, int) and power >= 0 else DOUBLE
-    return LONG
-
-
-def _exact(kind: ExprType | None, expr: Expr) -> Decimal:
-    if isinstance(kind, Decimal):
-        return kind
-    if isinstance(expr, Const):
-        return Decimal(max(1, len(str(abs(int(expr.value))))), 0)
-    return as_decimal(LONG)
-
-
-def _decimals(op: str, a: Decimal, b: Decimal) -> ExprType | None:
-    whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
-    scale = max(a.scale, b.scale)
-    match op:
-        case "+" | "-":
-            return fit_decimal(max(whole_a, whole_b) + 1, scale, scale)
-        case "*":
-            return fit_decimal(whole_a + whole_b, a.scale + b.scale, max(6, scale))
-        case "/":
-            return fit_decimal(whole_a + b.scale, max(6, a.scale + b.precision + 1), 6)
-        case "//":
-            return fit_decimal(whole_a + b.scale, 0)
-        case "%":
-            return fit_decimal(max(whole_a, whole_b), scale, scale)
-        case "**":
-            return Decimal(38, 18)
-        case _:
-            return None
-
-
-def _others(op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr]) -> ExprType | None:
-    if TIMEDELTA in (left, right) or left in _MOMENTS:
-        return _times(op, left, right)
-    if isinstance(left, SetOf) and isinstance(right, SetOf) and op in ("&", "|", "-", "^"):
-        return join(left, right)
-    match op:
-        case "+":
-            return _plus(left, right)
-        case "*":
-            if number(left) == LONG:
-                left, right, exprs = right, left, (exprs[1], exprs[0])
-            return _repeated(left, right, exprs[1])
-        case "%" if left in _TEXTS:
-            return left
-        case "|" if isinstance(left, Row) and isinstance(right, Row):
-            return merged(left, right)
-        case _:
-            return None
-
-
-def _plus(left: ExprType, right: ExprType) -> ExprType | None:
-    match left, right:
-        case Array(x), Array(y):
-            return Array(part(join(x, y)))
-        case Tuple(xs), Tuple(ys):
-            return Tuple(xs + ys)
-        case _ if left == right and left in _TEXTS:
-            return left
-        case _:
-            return None
-
-
-def _repeated(left: ExprType, right: ExprType, times: Expr) -> ExprType | None:
-    if number(right) != LONG:
-        return None
-    match left:
-        case Array():
-            return left
-        case Tuple(fields):
-            if isinstance(times, Const):
-                return Tuple(fields * int(times.value))
-            return ANY
-        case _:
-            return left if left in _TEXTS else None
-
-
-def _times(op: str, left: ExprType, right: ExprType) -> ExprType | None:
-    if left == right == TIMEDELTA:
-        return {"+": TIMEDELTA, "-": TIMEDELTA, "%": TIMEDELTA, "/": DOUBLE, "//": LONG}.get(op)
-    if op in ("+", "-") and left in _MOMENTS:
-        if right == TIMEDELTA:
-            return left
-        return TIMEDELTA if op == "-" and left == right else None
-    if op == "+" and left == TIMEDELTA and right in _MOMENTS:
-        return right
-    numbers = {"*": (LONG, DOUBLE), "/": (LONG, DOUBLE), "//": (LONG,)}.get(op, ())
-    scaled = number(right) in numbers and left == TIMEDELTA
-    swapped = op == "*" and number(left) in numbers and right == TIMEDELTA
-    return TIMEDELTA if scaled or swapped else None
-
-
-def merged(*rows: Row) -> Row:
-    """The row `{**one, **another}`: a later column replaces an earlier one in its place."""
-    columns = {f.name: f.type for row in rows for f in row.fields}
-    return Row(tuple(Field(name, kind) for name, kind in columns.items()))
-
-
 def _unary(site: CallSite) -> ExprType:
-    """The kind of `-operand` and its like."""
     (operand,) = site.args
     if is_open(operand):
         return computed_of(operand)
@@ -234,7 +87,7 @@ def _compare(op: str, left: ExprType, right: ExprType, site: CallSite) -> None:
     if op in ("in", "not in"):
         if not _may_hold(right, left):
             cure = "a string holds strings only: `str(x) in s`" if right == STRING else None
-            raise site.problem(f"there is no `{left} {op} {right}`", cure)
+            raise no_such(op, left, right, cure, site.place)
         return
     if not is_ordered(left, right):
         mixed = {left, right} == {TIMESTAMP, TIMESTAMP_NTZ}
@@ -266,11 +119,10 @@ def is_ordered(left: ExprType, right: ExprType) -> bool:
         case SetOf(), SetOf():
             return True
         case _:
-            return left == right and (left in (*_TEXTS, *_MOMENTS, TIMEDELTA))
+            return left == right and (left in (*TEXTS, *MOMENTS, TIMEDELTA))
 
 
 def _comparison(site: CallSite) -> ExprType:
-    """The kind of `a < b <= c`."""
     for op, (left, right) in zip(site.name.split(","), pairwise(site.args), strict=True):
         _compare(op, left, right, site)
     return BOOLEAN
@@ -300,7 +152,7 @@ def _have_order(left: Expr, right: Expr) -> bool:
     if a is not None and b is not None:
         # a double may be NaN, with which a decimal has no order
         return DOUBLE not in (a, b) or not any(isinstance(n, Decimal) for n in (a, b))
-    return left.type == right.type and left.type in (*_TEXTS, *_MOMENTS)
+    return left.type == right.type and left.type in (*TEXTS, *MOMENTS)
 
 
 def _arithmetic(site: CallSite) -> ExprType:
@@ -344,48 +196,132 @@ def _flattening(site: CallSite) -> ExprType:
             return computed_of(kind)
 
 
-def _before(name: str) -> CallCost:
-    return lambda limits, args: limits.before(name, *args)
+# what is computed, where it is no function of Python's own
+
+
+def formatted(value: Any, conversion: str, spec: str) -> str:
+    """A value of an f-string, by its conversion: `!r`, `!s`, `!a` or none.
+
+    >>> formatted(1.5, "", ">5"), formatted("a", "r", ">5")
+    ('  1.5', "  'a'")
+    """
+    return format(CONVERSIONS[conversion](value), spec)
+
+
+CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "": lambda value: value,
+    "r": repr,
+    "s": str,
+    "a": ascii,
+}
+
+
+def cut_at(name: str) -> Callable[..., Any]:
+    """What takes a slice, by its name."""
+
+    def cut(value: Any, *bounds: Any) -> Any:
+        given = iter(bounds)
+        return value[slice(*(next(given) if letter in name else None for letter in "lhs"))]
+
+    return cut
+
+
+def joined_texts(*texts: str) -> str:
+    return "".join(texts)
+
+
+def unpacked(value: Any, count: int, star: int | None) -> tuple[Any, ...]:
+    """`a, b, *c = value`, as a tuple of the targets."""
+    parts = list(value)
+    if star is None:
+        if len(parts) != count:
+            raise ValueError(f"{len(parts)} values to unpack, where {count} are expected")
+        return tuple(parts)
+    if len(parts) < count - 1:
+        raise ValueError(f"{len(parts)} values to unpack, where at least {count - 1} are expected")
+    end = len(parts) - (count - star - 1)
+    return (*parts[:star], parts[star:end], *parts[end:])
+
+
+def flat(lists: Any) -> list[Any]:
+    """One list of several."""
+    return [element for inner in lists for element in inner]
 
 
 def _knows_nulls(
     function: Any,
-    gives: CallTyping,
-    cost: CallCost | None = None,
+    gives: ExprType | CallTyping,
+    cost: Cost | None = None,
     has_value: TotalityRule | None = None,
-) -> LibraryFunction:
+) -> Operation:
     """An operator that says itself what it makes of a null."""
-    return LibraryFunction(function, gives, cost=cost, nulls="own", has_value=has_value)
+    return Operation(gives, None, function, cost=cost, nulls="own", has_value=has_value)
 
 
-CHAIN = LibraryFunction(None, _comparison, has_value=_compares)
+def _computes(name: str, function: Callable[[Any, Any], Any]) -> Operation:
+    """An operator of two operands: a null among them fails."""
+    return Operation(
+        _arithmetic, None, function, cost=lambda limits, args: limits.before(name, *args)
+    )
+
+
+def _format_cost(limits: Budget, args: list[Any]) -> None:
+    limits.before_format(*args[::2])
+
+
+CHAIN = Operation(_comparison, has_value=_compares)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
-OPERATORS: Mapping[str, LibraryFunction] = {
-    "-x": LibraryFunction(operator.neg, _unary),
-    "+x": LibraryFunction(operator.pos, _unary),
-    "~x": LibraryFunction(operator.invert, _unary),
-    "not": _knows_nulls(operator.not_, lambda _: BOOLEAN, has_value=lambda *_: True),
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_ORDERED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+    "is": operator.is_,
+    "is not": operator.is_not,
+}
+OPERATORS: Members = {
+    "-x": Operation(_unary, None, operator.neg),
+    "+x": Operation(_unary, None, operator.pos),
+    "~x": Operation(_unary, None, operator.invert),
+    "not": _knows_nulls(operator.not_, BOOLEAN, has_value=lambda *_: True),
+    **{name: _computes(name, function) for name, function in _ARITHMETIC.items()},
     **{
-        name: LibraryFunction(function, _arithmetic, cost=_before(name))
-        for name, function in ARITHMETIC.items()
+        name: Operation(_comparison, None, function, has_value=_compares)
+        for name, function in _ORDERED.items()
     },
-    **{name: LibraryFunction(COMPARED[name], _comparison, has_value=_compares) for name in _ORDERS},
     **{
-        name: _knows_nulls(COMPARED[name], _comparison, has_value=_compares)
-        for name in COMPARISONS
-        if name not in _ORDERS
+        name: _knows_nulls(function, _comparison, has_value=_compares)
+        for name, function in _COMPARED.items()
     },
     # These are no functions: not all of their operands are evaluated.
     "and": _knows_nulls(None, _all_of),
     "or": _knows_nulls(None, _any_of),
-    "[]": LibraryFunction(operator.getitem, _index),
+    "[]": Operation(_index, None, operator.getitem),
     **{name: _knows_nulls(cut_at(name), _sliced) for name in SLICES},
-    "f-string": _knows_nulls(joined_texts, lambda _: STRING),
-    "{}": _knows_nulls(
-        formatted, lambda _: STRING, lambda limits, args: limits.before_format(*args[::2])
-    ),
-    UNPACK: LibraryFunction(unpacked, _unpacking),
-    MATCHED: LibraryFunction(None, _unpacking),
-    FLATTEN: LibraryFunction(flat, _flattening),
+    "f-string": _knows_nulls(joined_texts, STRING),
+    "{}": _knows_nulls(formatted, STRING, _format_cost),
+    UNPACK: Operation(_unpacking, None, unpacked),
+    MATCHED: Operation(_unpacking),
+    FLATTEN: Operation(_flattening, None, flat),
 }
 """By the names that they have in trees."""

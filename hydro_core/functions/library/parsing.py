@@ -5,98 +5,31 @@ fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
 from typing import Any
 
-from hydro_core.functions.constant_limits import MOST_FORMAT, Budget, LimitError
 from hydro_core.functions.kinds import ExprType
+from hydro_core.functions.library import costs
 from hydro_core.functions.library.characters import all_of, characters
 from hydro_core.functions.library.entry import (
+    KNOWN_TEXT,
+    KNOWN_WHOLE,
     TEXT,
-    WHOLE,
     CallSite,
     Column,
-    LibraryFunction,
-    constant,
+    Library,
     optional,
 )
-from hydro_core.functions.library.nulls import of_data, strict
 from hydro_core.types.item import BOOLEAN, DATE, DOUBLE, LONG, TIMESTAMP, Decimal
 from hydro_core.types.values import LONG_MAX, LONG_MIN, ValueProblem, conform
 
+PARSING = Library()
 _YES, _NO = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 _MOST_DIGITS = 38
-
-
-@strict
-def try_int(text: str) -> int | None:
-    """The whole number that a text is; null if it is none, or has more than 64 bits."""
-    try:
-        found = int(text)
-    except ValueError:
-        return None
-    return found if LONG_MIN <= found <= LONG_MAX else None
-
-
-@strict
-def try_float(text: str) -> float | None:
-    """The number that a text is; null if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-@strict
-def try_decimal(text: str, precision: int = 38, scale: int = 18) -> DecimalValue | None:
-    """The decimal that a text is, rounded half to even; null if it is none, or has more digits."""
-    try:
-        number = DecimalValue(text)
-        fits = number.is_finite() and number.adjusted() < _MOST_DIGITS
-        found: DecimalValue | None = conform(number, Decimal(precision, scale)) if fits else None
-    except (InvalidOperation, ValueProblem):
-        return None
-    return found
-
-
-@strict
-def try_boolean(text: str) -> bool | None:
-    """True of `true`, `t`, `yes`, `y`, `1`, false of `false`, `f`, `no`, `n`, `0`; else null."""
-    word = text.strip().lower()
-    return True if word in _YES else False if word in _NO else None
-
-
-@strict
-def try_date(text: str, form: str | None = None) -> date | None:
-    """The date that a text is, in ISO 8601 or in a form such as `%d.%m.%Y`; null if it is none."""
-    try:
-        return date.fromisoformat(text) if form is None else _read(text, form).date()
-    except ValueError:
-        return None
-
-
-@strict
-def try_timestamp(text: str, form: str | None = None) -> datetime | None:
-    """The timestamp that a text is, in ISO 8601 or in a form such as `%d.%m.%Y %H:%M`; null if it
-    is none.
-
-    What names no zone is in UTC.
-    """
-    try:
-        found = datetime.fromisoformat(text) if form is None else _read(text, form)
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _read(text: str, form: str) -> datetime:
-    try:
-        return datetime.strptime(text, form)
-    except re.error as problem:
-        raise ValueError(f"{form!r} is no form of times: {problem}") from None
+_FORM = optional(KNOWN_TEXT)
+_DIGITS = optional(KNOWN_WHOLE)
 
 
 # the types of calls
@@ -113,14 +46,6 @@ def _decimal(site: CallSite) -> ExprType:
         cure = "a decimal has 1 to 38 digits, not more of them after the point"
         raise site.problem(f"there is no decimal({precision},{scale})", cure)
     return Decimal(precision, scale)
-
-
-# what is made of constants at most
-
-
-def _form(_: Budget, args: list[Any]) -> None:
-    if any(isinstance(a, str) and len(a) > MOST_FORMAT for a in args):
-        raise LimitError(f"has a format of more than {MOST_FORMAT:,} characters")
 
 
 # Spark's expressions
@@ -158,14 +83,72 @@ def _boolean(F: Any, text: Column) -> tuple[Column, Column]:
     return found, F.lit(True)
 
 
-_FORM = optional(constant(TEXT))
-PARSING_FUNCTIONS: Mapping[str, LibraryFunction] = {
-    "try_int": of_data(try_int, LONG, TEXT, column=_int),
-    "try_float": of_data(try_float, DOUBLE, TEXT),
-    "try_decimal": of_data(
-        try_decimal, _decimal, TEXT, optional(constant(WHOLE)), optional(constant(WHOLE))
-    ),
-    "try_boolean": of_data(try_boolean, BOOLEAN, TEXT, column=_boolean),
-    "try_date": of_data(try_date, DATE, TEXT, _FORM, column=_date, cost=_form),
-    "try_timestamp": of_data(try_timestamp, TIMESTAMP, TEXT, _FORM, cost=_form),
-}
+# what programs call
+
+
+@PARSING.strict(LONG, TEXT, column=_int)
+def try_int(text: str) -> int | None:
+    """The whole number that a text is; null if it is none, or has more than 64 bits."""
+    try:
+        found = int(text)
+    except ValueError:
+        return None
+    return found if LONG_MIN <= found <= LONG_MAX else None
+
+
+@PARSING.strict(DOUBLE, TEXT)
+def try_float(text: str) -> float | None:
+    """The number that a text is; null if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@PARSING.strict(_decimal, TEXT, _DIGITS, _DIGITS)
+def try_decimal(text: str, precision: int = 38, scale: int = 18) -> DecimalValue | None:
+    """The decimal that a text is, rounded half to even; null if it is none, or has more digits."""
+    try:
+        number = DecimalValue(text)
+        fits = number.is_finite() and number.adjusted() < _MOST_DIGITS
+        found: DecimalValue | None = conform(number, Decimal(precision, scale)) if fits else None
+    except (InvalidOperation, ValueProblem):
+        return None
+    return found
+
+
+@PARSING.strict(BOOLEAN, TEXT, column=_boolean)
+def try_boolean(text: str) -> bool | None:
+    """True of `true`, `t`, `yes`, `y`, `1`, false of `false`, `f`, `no`, `n`, `0`; else null."""
+    word = text.strip().lower()
+    return True if word in _YES else False if word in _NO else None
+
+
+@PARSING.strict(DATE, TEXT, _FORM, column=_date, cost=costs.form)
+def try_date(text: str, form: str | None = None) -> date | None:
+    """The date that a text is, in ISO 8601 or in a form such as `%d.%m.%Y`; null if it is none."""
+    try:
+        return date.fromisoformat(text) if form is None else _read(text, form).date()
+    except ValueError:
+        return None
+
+
+@PARSING.strict(TIMESTAMP, TEXT, _FORM, cost=costs.form)
+def try_timestamp(text: str, form: str | None = None) -> datetime | None:
+    """The timestamp that a text is, in ISO 8601 or in a form such as `%d.%m.%Y %H:%M`; null if it
+    is none.
+
+    What names no zone is in UTC.
+    """
+    try:
+        found = datetime.fromisoformat(text) if form is None else _read(text, form)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read(text: str, form: str) -> datetime:
+    try:
+        return datetime.strptime(text, form)
+    except re.error as problem:
+        raise ValueError(f"{form!r} is no form of times: {problem}") from None

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
-from hydro_core.functions.constant_limits import MOST_FORMAT, Budget, LimitError
+from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import ExprType, is_open
+from hydro_core.functions.library import costs
 from hydro_core.functions.library.characters import all_of, characters, young
 from hydro_core.functions.library.entry import (
     ANYTHING,
+    KNOWN_TEXT,
+    KNOWN_WHOLE,
     MANY,
     TEXT,
     TEXTS,
@@ -23,23 +26,21 @@ from hydro_core.functions.library.entry import (
     CallSite,
     Column,
     Expression,
+    Members,
+    Operation,
     Parameter,
-    constant,
-    members,
     method,
-    methods,
     optional,
+    several,
 )
 from hydro_core.types.item import BINARY, BOOLEAN, LONG, STRING, Array, Tuple
 
 _WIDEST = 10_000
 _MOST_PARTS = 2**31 - 1
-_PER_PART = 60
-"""Bytes of a short text, as which parts of another one are held."""
 _LOWER, _UPPER = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _REGEX_SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#")
-_KNOWN = constant(TEXT)
-_MAYBE = optional(constant(TEXT))
+_KINDS = ("alnum", "alpha", "decimal", "digit", "numeric", "space")
+_MAYBE = optional(KNOWN_TEXT)
 _FROM_TO = (optional(WHOLE), optional(WHOLE))
 _BYTES = Parameter("bytes, or a number", lambda kind: kind == BINARY or WHOLE.fits(kind))
 
@@ -47,39 +48,26 @@ _BYTES = Parameter("bytes, or a number", lambda kind: kind == BINARY or WHOLE.fi
 # what is made of a constant at most
 
 
-def check_form(_: Budget, __: Any, args: list[Any]) -> None:
-    """Refuses a long format of times."""
-    if any(isinstance(a, str) and len(a) > MOST_FORMAT for a in args):
-        raise LimitError(f"has a format of more than {MOST_FORMAT:,} characters")
+def _expanded(limits: Budget, args: list[Any]) -> None:
+    tabs = args[0].count("\t") if isinstance(args[0], str) else 1
+    limits.foresee(4 * max(tabs, 1) * max((a for a in args[1:] if isinstance(a, int)), default=8))
 
 
-def _grows(limits: Budget, base: Any, _: list[Any]) -> None:
-    limits.foresee_text(base)
+def _replace_cost(limits: Budget, args: list[Any]) -> None:
+    base, *others = args
+    if isinstance(base, str | bytes) and len(others) > 1:
+        limits.foresee((base.count(others[0]) + 1) * limits.weight(others[1]))
 
 
-def _width(limits: Budget, base: Any, args: list[Any]) -> None:
-    tabs = base.count("\t") if isinstance(base, str) else 1
-    limits.foresee(4 * max(tabs, 1) * max((a for a in args if isinstance(a, int)), default=8))
-
-
-def _split_cost(limits: Budget, base: Any, _: list[Any]) -> None:
-    limits.foresee(_PER_PART * len(base))
-
-
-def _replace_cost(limits: Budget, base: Any, args: list[Any]) -> None:
-    if isinstance(base, str | bytes) and len(args) > 1:
-        limits.foresee((base.count(args[0]) + 1) * limits.weight(args[1]))
-
-
-def _join_cost(limits: Budget, base: Any, args: list[Any]) -> None:
-    if args and isinstance(args[0], list | tuple | set | dict):
-        limits.foresee(len(args[0]) * limits.weight(base))
+def _join_cost(limits: Budget, args: list[Any]) -> None:
+    if len(args) > 1 and isinstance(args[1], list | tuple | set | dict):
+        limits.foresee(len(args[1]) * limits.weight(args[0]))
 
 
 # the types of calls
 
 
-def _joined(_: ExprType, site: CallSite) -> ExprType:
+def _joined(site: CallSite) -> ExprType:
     element = site.elements()
     if not is_open(element) and element != STRING:
         raise site.problem(
@@ -91,9 +79,11 @@ def _joined(_: ExprType, site: CallSite) -> ExprType:
 # Spark's expressions
 
 
-def _kind(test: str, otherwise: str = "+") -> Expression:
+def _kind(test: str, count: str = "+") -> Operation:
     """Whether all characters are of a kind; `+`: and there is one."""
-    return lambda F, text: F.rlike(text, F.lit(f"\\A[{all_of(test)}]{otherwise}\\z"))
+    return method(
+        BOOLEAN, column=lambda F, text: F.rlike(text, F.lit(f"\\A[{all_of(test)}]{count}\\z"))
+    )
 
 
 def _in_ascii(found: Callable[..., Column]) -> Expression:
@@ -103,6 +93,11 @@ def _in_ascii(found: Callable[..., Column]) -> Expression:
         return F.when(F.rlike(text, F.lit("\\A[\\x{0}-\\x{7f}]*\\z")), found(F, text))
 
     return asked
+
+
+def _fits(pattern: str) -> Expression:
+    """Whether a text in ASCII fits a pattern."""
+    return _in_ascii(lambda F, text: F.rlike(text, F.lit(f"\\A{pattern}\\z")))
 
 
 def _cased(case: str) -> Expression:
@@ -126,6 +121,10 @@ def _titled(F: Any, text: Column) -> Column:
 
 def _capital(F: Any, text: Column) -> Column:
     return F.concat(F.upper(F.substring(text, 1, 1)), F.lower(F.substr(text, F.lit(2))))
+
+
+def _swapped(F: Any, text: Column) -> Column:
+    return F.translate(text, _LOWER + _UPPER, _UPPER + _LOWER)
 
 
 def _stripped(trim: str) -> Expression:
@@ -171,11 +170,15 @@ def _replaced(F: Any, text: Column, old: str, new: Column) -> Column | None:
     return F.replace(text, F.lit(old), new) if old else None
 
 
-def _without(F: Any, text: Column, part: str, *, end: bool) -> Column:
-    there = F.endswith(text, F.lit(part)) if end else F.startswith(text, F.lit(part))
-    first, length = (F.lit(1), F.length(text) - len(part)) if end else (F.lit(len(part) + 1), None)
-    rest = F.substr(text, first) if length is None else F.substr(text, first, length)
-    return F.when(there, rest).otherwise(text)
+def _without(*, end: bool) -> Expression:
+    def cut(F: Any, text: Column, part: str) -> Column:
+        if end:
+            there, rest = F.endswith, F.substr(text, F.lit(1), F.length(text) - len(part))
+        else:
+            there, rest = F.startswith, F.substr(text, F.lit(len(part) + 1))
+        return F.when(there(text, F.lit(part)), rest).otherwise(text)
+
+    return cut
 
 
 def _parted(find: Callable[..., Column], *, last: bool) -> Expression:
@@ -246,113 +249,62 @@ def _encoded(F: Any, text: Column, encoding: str = "utf-8") -> Column | None:
     return F.encode(text, "UTF-8") if encoding.lower() in ("utf-8", "utf8") else None
 
 
-_PARTED = Tuple((STRING,) * 3)
-TEXT_MEMBERS = members(
-    method("capitalize", gives=STRING, column=_in_ascii(_capital), may_fail=True, cost=_grows),
-    method(
-        "casefold",
-        gives=STRING,
-        column=_in_ascii(lambda F, text: F.lower(text)),
-        may_fail=True,
-        cost=_grows,
+_changed = partial(method, STRING, may_fail=True, cost=costs.shown)
+_asked = partial(method, BOOLEAN, may_fail=True)
+_split_up = partial(method, Array(STRING), cost=costs.per_character())
+_parted_at = partial(method, Tuple((STRING,) * 3), KNOWN_TEXT)
+_filled = partial(method, STRING, KNOWN_WHOLE, cost=costs.width)
+TEXT_MEMBERS: Members = {
+    "capitalize": _changed(column=_in_ascii(_capital)),
+    "casefold": _changed(column=_in_ascii(lambda F, text: F.lower(text))),
+    "center": _filled(_MAYBE, column=padded("both")),
+    "count": method(LONG, KNOWN_TEXT, *_FROM_TO, column=_counted),
+    "encode": method(BINARY, _MAYBE, _MAYBE, column=_encoded, cost=costs.shown),
+    "endswith": method(BOOLEAN, TEXTS, *_FROM_TO, column=_any_of("endswith")),
+    "expandtabs": method(STRING, optional(WHOLE), cost=_expanded),
+    "find": method(LONG, TEXT, *_FROM_TO, column=_found),
+    "index": method(LONG, TEXT, *_FROM_TO, column=_there(_found), may_fail=True),
+    **{f"is{kind}": _kind(f"is{kind}") for kind in _KINDS},
+    "isascii": _kind("isascii", "*"),
+    "isidentifier": _asked(column=_fits("[A-Za-z_][A-Za-z0-9_]*")),
+    "islower": _asked(column=_fits("[^A-Z]*[a-z][^A-Z]*")),
+    "isprintable": _kind("isprintable", "*"),
+    "istitle": method(BOOLEAN),
+    "isupper": _asked(column=_fits("[^a-z]*[A-Z][^a-z]*")),
+    "join": method(_joined, MANY, column=_glued, may_fail=True, cost=_join_cost),
+    "ljust": _filled(_MAYBE, column=padded("right")),
+    "lower": _changed(column=_cased("lower")),
+    "lstrip": method(STRING, _MAYBE, column=_stripped("ltrim")),
+    "partition": _parted_at(column=_parted(_found, last=False)),
+    "removeprefix": method(STRING, KNOWN_TEXT, column=_without(end=False)),
+    "removesuffix": method(STRING, KNOWN_TEXT, column=_without(end=True)),
+    "replace": method(
+        *(STRING, KNOWN_TEXT, TEXT, optional(WHOLE)), column=_replaced, cost=_replace_cost
     ),
-    method("center", constant(WHOLE), _MAYBE, gives=STRING, column=padded("both"), cost=_width),
-    method("count", _KNOWN, *_FROM_TO, gives=LONG, column=_counted),
-    method("encode", _MAYBE, _MAYBE, gives=BINARY, column=_encoded, cost=_grows),
-    method("endswith", TEXTS, *_FROM_TO, gives=BOOLEAN, column=_any_of("endswith")),
-    method("expandtabs", optional(WHOLE), gives=STRING, cost=_width),
-    method("find", TEXT, *_FROM_TO, gives=LONG, column=_found),
-    method("index", TEXT, *_FROM_TO, gives=LONG, column=_there(_found), may_fail=True),
-    method("isalnum", gives=BOOLEAN, column=_kind("isalnum")),
-    method("isalpha", gives=BOOLEAN, column=_kind("isalpha")),
-    method("isascii", gives=BOOLEAN, column=_kind("isascii", "*")),
-    method("isdecimal", gives=BOOLEAN, column=_kind("isdecimal")),
-    method("isdigit", gives=BOOLEAN, column=_kind("isdigit")),
-    method(
-        "isidentifier",
-        gives=BOOLEAN,
-        column=_in_ascii(lambda F, text: F.rlike(text, F.lit("\\A[A-Za-z_][A-Za-z0-9_]*\\z"))),
-        may_fail=True,
-    ),
-    method(
-        "islower",
-        gives=BOOLEAN,
-        column=_in_ascii(lambda F, text: F.rlike(text, F.lit("\\A[^A-Z]*[a-z][^A-Z]*\\z"))),
-        may_fail=True,
-    ),
-    method("isnumeric", gives=BOOLEAN, column=_kind("isnumeric")),
-    method("isprintable", gives=BOOLEAN, column=_kind("isprintable", "*")),
-    method("isspace", gives=BOOLEAN, column=_kind("isspace")),
-    method("istitle", gives=BOOLEAN),
-    method(
-        "isupper",
-        gives=BOOLEAN,
-        column=_in_ascii(lambda F, text: F.rlike(text, F.lit("\\A[^a-z]*[A-Z][^a-z]*\\z"))),
-        may_fail=True,
-    ),
-    method("join", MANY, gives=_joined, column=_glued, may_fail=True, cost=_join_cost),
-    method("ljust", constant(WHOLE), _MAYBE, gives=STRING, column=padded("right"), cost=_width),
-    method("lower", gives=STRING, column=_cased("lower"), may_fail=True, cost=_grows),
-    method("lstrip", _MAYBE, gives=STRING, column=_stripped("ltrim")),
-    method("partition", _KNOWN, gives=_PARTED, column=_parted(_found, last=False)),
-    method(
-        "removeprefix",
-        _KNOWN,
-        gives=STRING,
-        column=lambda F, text, part: _without(F, text, part, end=False),
-    ),
-    method(
-        "removesuffix",
-        _KNOWN,
-        gives=STRING,
-        column=lambda F, text, part: _without(F, text, part, end=True),
-    ),
-    method(
-        "replace",
-        _KNOWN,
-        TEXT,
-        optional(WHOLE),
-        gives=STRING,
-        column=_replaced,
-        cost=_replace_cost,
-    ),
-    method("rfind", TEXT, *_FROM_TO, gives=LONG, column=_found_last),
-    method("rindex", TEXT, *_FROM_TO, gives=LONG, column=_there(_found_last), may_fail=True),
-    method("rjust", constant(WHOLE), _MAYBE, gives=STRING, column=padded("left"), cost=_width),
-    method("rpartition", _KNOWN, gives=_PARTED, column=_parted(_found_last, last=True)),
-    method("rsplit", _MAYBE, optional(WHOLE), gives=Array(STRING), cost=_split_cost),
-    method("rstrip", _MAYBE, gives=STRING, column=_stripped("rtrim")),
-    method(
-        "split",
-        _MAYBE,
-        optional(constant(WHOLE)),
-        gives=Array(STRING),
-        column=_split,
-        cost=_split_cost,
-    ),
-    method("splitlines", optional(WHOLE), gives=Array(STRING), cost=_split_cost),
-    method("startswith", TEXTS, *_FROM_TO, gives=BOOLEAN, column=_any_of("startswith")),
-    method("strip", _MAYBE, gives=STRING, column=_stripped("btrim")),
-    method(
-        "swapcase",
-        gives=STRING,
-        column=_in_ascii(lambda F, text: F.translate(text, _LOWER + _UPPER, _UPPER + _LOWER)),
-        may_fail=True,
-        cost=_grows,
-    ),
-    method("title", gives=STRING, column=_in_ascii(_titled), may_fail=True, cost=_grows),
-    method("upper", gives=STRING, column=_cased("upper"), may_fail=True, cost=_grows),
-    method("zfill", constant(WHOLE), gives=STRING, column=_zero_filled, cost=_width),
-)
-BYTES_MEMBERS = members(
-    *methods("count find index", _BYTES, *_FROM_TO, gives=LONG),
-    method("decode", optional(TEXT), optional(TEXT), gives=STRING, cost=_grows),
-    *methods("endswith startswith", ANYTHING, *_FROM_TO, gives=BOOLEAN),
-    method(
-        "hex",
-        optional(ANYTHING),
-        optional(WHOLE),
-        gives=STRING,
+    "rfind": method(LONG, TEXT, *_FROM_TO, column=_found_last),
+    "rindex": method(LONG, TEXT, *_FROM_TO, column=_there(_found_last), may_fail=True),
+    "rjust": _filled(_MAYBE, column=padded("left")),
+    "rpartition": _parted_at(column=_parted(_found_last, last=True)),
+    "rsplit": _split_up(_MAYBE, optional(WHOLE)),
+    "rstrip": method(STRING, _MAYBE, column=_stripped("rtrim")),
+    "split": _split_up(_MAYBE, optional(KNOWN_WHOLE), column=_split),
+    "splitlines": _split_up(optional(WHOLE)),
+    "startswith": method(BOOLEAN, TEXTS, *_FROM_TO, column=_any_of("startswith")),
+    "strip": method(STRING, _MAYBE, column=_stripped("btrim")),
+    "swapcase": _changed(column=_in_ascii(_swapped)),
+    "title": _changed(column=_in_ascii(_titled)),
+    "upper": _changed(column=_cased("upper")),
+    "zfill": _filled(column=_zero_filled),
+}
+BYTES_MEMBERS: Members = {
+    **several("count find index", method(LONG, _BYTES, *_FROM_TO)),
+    "decode": method(STRING, optional(TEXT), optional(TEXT), cost=costs.shown),
+    **several("endswith startswith", method(BOOLEAN, ANYTHING, *_FROM_TO)),
+    "hex": method(
+        *(STRING, optional(ANYTHING), optional(WHOLE)),
         column=lambda F, found: F.lower(F.hex(found)),
     ),
-)
+}
+OF_TEXTS: Members = {
+    "str": Operation(STRING, (optional(ANYTHING),) * 3, str, cost=costs.shown, nulls="own")
+}

@@ -1,4 +1,4 @@
-"""The methods and properties of dates, timestamps and timedeltas.
+"""Dates, timestamps and timedeltas: how they are made, their methods and properties.
 
 A timedelta is a long of microseconds to Spark. Timestamps are read in UTC, the zone of every
 session; what names no zone (`timestamp_ntz`) is another type, whose expressions differ where they
@@ -8,40 +8,36 @@ say so by being an entry of their own.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 from hydro_core.functions.kinds import ANY, NULL, TIMEDELTA, ZONE, ExprType
+from hydro_core.functions.library import costs
 from hydro_core.functions.library.entry import (
     ANYTHING,
+    KNOWN_TEXT,
+    REAL,
     TEXT,
+    WHOLE,
     CallSite,
     Column,
-    Expression,
-    Member,
+    Members,
+    Operation,
     Parameter,
     constant,
-    members,
     method,
     optional,
     read,
 )
-from hydro_core.functions.library.texts import check_form
-from hydro_core.types.item import (
-    DATE,
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    Tuple,
-)
+from hydro_core.types.item import DATE, DOUBLE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, Tuple
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 EPOCH_DAY = 719_163
 """`date(1970, 1, 1).toordinal()`."""
 _EXACT = 2**53
-_ZONE = Parameter("a time zone", lambda kind: kind == ZONE, "constant")
+_ZONE = constant(Parameter("a time zone", lambda kind: kind == ZONE))
 _DIRECTIVES = {
     "Y": "yyyy",
     "y": "yy",
@@ -56,25 +52,54 @@ _DIRECTIVES = {
 """Directives whose texts no locale changes, and Spark's patterns for them."""
 
 
-def _replaced(base: ExprType, site: CallSite) -> ExprType:
+def strptime(text: str, form: str) -> datetime:
+    # Python's own imports on its first call, which it does where it is called from: here, where a
+    # program's function has no import to lend.
+    try:
+        return datetime.strptime(text, form)
+    except re.error as problem:
+        raise ValueError(f"{form!r} is no format of times: {problem}") from None
+
+
+# the types of calls
+
+
+def _of_date(site: CallSite) -> ExprType:
+    if len(site.args) + len(site.keywords) != 3:
+        raise site.problem("`date` takes a year, a month and a day")
+    return DATE
+
+
+def _of_datetime(site: CallSite) -> ExprType:
+    zone = site.keywords.get("tzinfo", site.args[7] if len(site.args) > 7 else NULL)
+    return TIMESTAMP_NTZ if zone == NULL else TIMESTAMP if zone == ZONE else ANY
+
+
+def _of_strptime(site: CallSite) -> ExprType:
+    form = site.constant(1)
+    if not isinstance(form, str):
+        return ANY
+    return TIMESTAMP if "%z" in form else TIMESTAMP_NTZ
+
+
+def _of_combine(site: CallSite) -> ExprType:
+    return TIMESTAMP if len(site.args) + len(site.keywords) > 2 else ANY
+
+
+def _replaced(site: CallSite) -> ExprType:
     zone = site.keywords.get("tzinfo")
-    if zone is None or base == DATE:
-        return base
+    if zone is None or site.base == DATE:
+        return site.base
     return TIMESTAMP if zone == ZONE else TIMESTAMP_NTZ if zone == NULL else ANY
 
 
-def _zoned(kind: ExprType) -> Any:
+def _zoneless(site: CallSite) -> ExprType:
     """The machine has a zone for a timestamp that names none: another on each machine."""
+    cure = "`.replace(tzinfo=timezone.utc)` gives it one"
+    raise site.problem(f"a timestamp without a zone has no `{site.name}`", cure)
 
-    def typed(base: ExprType, site: CallSite) -> ExprType:
-        if base == TIMESTAMP_NTZ:
-            raise site.problem(
-                f"a timestamp without a zone has no `{site.name}`",
-                "`.replace(tzinfo=timezone.utc)` gives it one",
-            )
-        return kind
 
-    return typed
+# Spark's expressions
 
 
 def pattern(form: str) -> str | None:
@@ -97,13 +122,12 @@ def formatted(F: Any, moment: Column, form: str) -> Column | None:
 
 
 def microseconds(F: Any, moment: Column) -> Column:
-    """Since 1970."""
     return F.unix_micros(moment.cast("timestamp"))
 
 
 def iso(F: Any, moment: Column, between: str, zone: str) -> Column:
     """`timestamp.isoformat()`, `str(timestamp)`: what is `between` differs."""
-    micros = F.pmod(microseconds(F, moment), F.lit(SECOND))
+    micros = _below(F, microseconds(F, moment), SECOND)
     parts = [
         F.date_format(moment, f"yyyy-MM-dd'{between}'HH:mm:ss"),
         F.when(micros == 0, F.lit("")).otherwise(F.date_format(moment, ".SSSSSS")),
@@ -116,9 +140,25 @@ def _seconds(F: Any, microseconds: Column) -> Column:
     return F.when(within, microseconds.cast("double") / float(SECOND))
 
 
+def _since_1970(F: Any, moment: Column) -> Column:
+    return _seconds(F, microseconds(F, moment))
+
+
+def _div(F: Any, number: Column, by: int) -> Column:
+    return F.call_function("div", number, F.lit(by))
+
+
+def _below(F: Any, number: Column, limit: int) -> Column:
+    """What is left of a number, divided by another: never negative."""
+    return F.pmod(number, F.lit(limit))
+
+
 def _days(F: Any, length: Column) -> Column:
-    down = F.when(length % DAY < 0, 1).otherwise(0)
-    return F.call_function("div", length, F.lit(DAY)) - down
+    return _div(F, length, DAY) - F.when(length % DAY < 0, 1).otherwise(0)
+
+
+def _ordinal(F: Any, day: Column) -> Column:
+    return F.unix_date(day.cast("date")) + EPOCH_DAY
 
 
 def _iso_week(F: Any, moment: Column) -> tuple[Column, ...]:
@@ -131,84 +171,115 @@ def _in_utc(_: Any, moment: Column, zone: Any) -> Column | None:
     return moment if str(zone) == "UTC" else None
 
 
-def _field(of: str) -> Expression:
-    return lambda F, moment: getattr(F, of)(moment)
+def _field(of: str) -> Operation:
+    return read(LONG, lambda F, moment: getattr(F, of)(moment))
 
 
-def _of_dates(*more: Member) -> dict[str, Member]:
-    return members(
-        method("ctime", gives=STRING),
-        method("isocalendar", gives=Tuple((LONG,) * 3), column=_iso_week),
-        method("isoweekday", gives=LONG, column=lambda F, day: F.weekday(day) + 1),
-        method("replace", *(optional(ANYTHING),) * 8, gives=_replaced),
-        method(
-            "strftime",
-            constant(TEXT),
-            gives=STRING,
-            column=formatted,
-            may_fail=True,
-            cost=check_form,
-        ),
-        method(
-            "toordinal",
-            gives=LONG,
-            column=lambda F, day: F.unix_date(day.cast("date")) + EPOCH_DAY,
-        ),
-        method("weekday", gives=LONG, column=_field("weekday")),
-        read("year", LONG, _field("year")),
-        read("month", LONG, _field("month")),
-        read("day", LONG, _field("dayofmonth")),
-        *more,
-    )
+def _day(F: Any, text: Column) -> Column:
+    """A plain date; of other forms Python knows."""
+    plain = F.rlike(text, F.lit("\\A[0-9]{4}-[0-9]{2}-[0-9]{2}\\z"))
+    found = F.when(plain, text.try_cast("date"))
+    return F.when(F.year(found) >= 1, found)
 
 
-def _of_moments(zone: str, *more: Member) -> dict[str, Member]:
-    return _of_dates(
-        method("date", gives=DATE, column=lambda _, moment: moment.cast("date")),
-        method(
-            "isoformat",
-            optional(TEXT),
-            optional(TEXT),
-            gives=STRING,
+def _day_of(F: Any, number: Column) -> Column:
+    held = number.between(date.min.toordinal(), date.max.toordinal())
+    return F.when(held, F.date_from_unix_date((number - EPOCH_DAY).cast("int")))
+
+
+def _moment(F: Any, text: Column, form: str) -> Column | None:
+    """A moment of which every field has its width; of other texts Python knows."""
+    read = re.fullmatch(r"(?:%[YmdHMSf]|[-/:. T_])+", form)
+    fields = re.findall("%(.)", form)
+    if read is None or len(set(fields)) != len(fields) or not {"Y", "m", "d"} <= set(fields):
+        return None
+    widths = {"Y": 4, "f": 6}
+    plain_form = form.replace(".", "[.]")
+    digits = re.sub("%(.)", lambda m: f"[0-9]{{{widths.get(m[1], 2)}}}", plain_form)
+    plain = F.rlike(text, F.lit(f"\\A{digits}\\z"))
+    found = F.try_to_timestamp(F.when(plain, text), F.lit(pattern(form)))
+    return F.when(F.year(found) >= 1, found.cast("timestamp_ntz"))
+
+
+_OF_DATES: Members = {
+    "ctime": method(STRING),
+    "isocalendar": method(Tuple((LONG,) * 3), column=_iso_week),
+    "isoweekday": method(LONG, column=lambda F, day: F.weekday(day) + 1),
+    "replace": method(_replaced, *(optional(ANYTHING),) * 8),
+    "strftime": method(STRING, KNOWN_TEXT, column=formatted, may_fail=True, cost=costs.form),
+    "toordinal": method(LONG, column=_ordinal),
+    "weekday": method(LONG, column=lambda F, day: F.weekday(day)),
+    "year": _field("year"),
+    "month": _field("month"),
+    "day": _field("dayofmonth"),
+}
+
+
+def _of_moments(zone: str) -> Members:
+    return {
+        **_OF_DATES,
+        "date": method(DATE, column=lambda _, moment: moment.cast("date")),
+        "isoformat": method(
+            *(STRING, optional(TEXT), optional(TEXT)),
             column=lambda F, moment: iso(F, moment, "T", zone),
         ),
-        read("hour", LONG, _field("hour")),
-        read("minute", LONG, _field("minute")),
-        read("second", LONG, _field("second")),
-        read("microsecond", LONG, lambda F, moment: F.pmod(microseconds(F, moment), F.lit(SECOND))),
-        read("fold", LONG),
-        read("tzinfo", ZONE),
-        *more,
-    )
+        "hour": _field("hour"),
+        "minute": _field("minute"),
+        "second": _field("second"),
+        "microsecond": read(LONG, lambda F, moment: _below(F, microseconds(F, moment), SECOND)),
+        "fold": read(LONG),
+        "tzinfo": read(ZONE),
+        "utcoffset": method(TIMEDELTA),
+    }
 
 
-DATE_MEMBERS = _of_dates(
-    method("isoformat", gives=STRING, column=lambda _, day: day.cast("string"))
-)
-TIMESTAMP_MEMBERS = _of_moments(
-    "+00:00",
-    method("astimezone", _ZONE, gives=TIMESTAMP, column=_in_utc),
-    method(
-        "timestamp",
-        gives=DOUBLE,
-        column=lambda F, moment: _seconds(F, microseconds(F, moment)),
-        may_fail=True,
+DATE_MEMBERS: Members = {
+    **_OF_DATES,
+    "isoformat": method(STRING, column=lambda _, day: day.cast("string")),
+}
+TIMESTAMP_MEMBERS: Members = {
+    **_of_moments("+00:00"),
+    "astimezone": method(TIMESTAMP, _ZONE, column=_in_utc),
+    "timestamp": method(DOUBLE, column=_since_1970, may_fail=True),
+}
+NTZ_MEMBERS: Members = {
+    **_of_moments(""),
+    "astimezone": method(_zoneless, optional(ANYTHING)),
+    "timestamp": method(_zoneless),
+}
+TIMEDELTA_MEMBERS: Members = {
+    "total_seconds": method(DOUBLE, column=_seconds, may_fail=True),
+    "days": read(LONG, _days),
+    "seconds": read(LONG, lambda F, length: _div(F, _below(F, length, DAY), SECOND)),
+    "microseconds": read(LONG, lambda F, length: _below(F, length, SECOND)),
+}
+OF_TIMES: Mapping[str, Operation] = {
+    "date": Operation(_of_date, None, date),
+    "datetime": Operation(_of_datetime, None, datetime),
+    "timedelta": Operation(TIMEDELTA, (optional(REAL),) * 7, timedelta),
+    "timezone": Operation(ZONE, (ANYTHING, optional(TEXT)), timezone),
+}
+OF_TIME_TYPES: Mapping[str, Operation] = {
+    "date.fromisoformat": Operation(DATE, (TEXT,), date.fromisoformat, _day, may_fail=True),
+    "date.fromordinal": Operation(DATE, (WHOLE,), date.fromordinal, _day_of, may_fail=True),
+    "date.fromisocalendar": Operation(DATE, (WHOLE,) * 3, date.fromisocalendar),
+    # What names no zone is meant in UTC, as it is in data.
+    "datetime.fromisoformat": Operation(TIMESTAMP, (TEXT,), datetime.fromisoformat),
+    "datetime.fromordinal": Operation(TIMESTAMP_NTZ, (WHOLE,), datetime.fromordinal),
+    "datetime.strptime": Operation(
+        *(_of_strptime, (TEXT, KNOWN_TEXT), strptime, _moment), may_fail=True, cost=costs.form
     ),
-    method("utcoffset", gives=TIMEDELTA),
-)
-NTZ_MEMBERS = _of_moments(
-    "",
-    method("astimezone", optional(ANYTHING), gives=_zoned(TIMESTAMP)),
-    method("timestamp", gives=_zoned(DOUBLE)),
-    method("utcoffset", gives=TIMEDELTA),
-)
-TIMEDELTA_MEMBERS = members(
-    method("total_seconds", gives=DOUBLE, column=_seconds, may_fail=True),
-    read("days", LONG, _days),
-    read(
-        "seconds",
-        LONG,
-        lambda F, length: F.call_function("div", F.pmod(length, F.lit(DAY)), F.lit(SECOND)),
+    "datetime.combine": Operation(_of_combine, None, datetime.combine),
+    "datetime.fromtimestamp": Operation(
+        TIMESTAMP, (REAL, optional(ANYTHING)), datetime.fromtimestamp
     ),
-    read("microseconds", LONG, lambda F, length: F.pmod(length, F.lit(SECOND))),
-)
+}
+TIME_CONSTANTS: Mapping[str, Any] = {
+    "date.min": date.min,
+    "date.max": date.max,
+    "datetime.min": datetime.min,
+    "datetime.max": datetime.max,
+    "timezone.utc": UTC,
+    "timedelta.max": timedelta.max,
+    "timedelta.min": timedelta.min,
+}

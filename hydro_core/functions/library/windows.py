@@ -8,33 +8,26 @@ longer than that.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 from hydro_core.functions.kinds import NULL, TIMEDELTA, ExprType, computed_of, is_open, part
-from hydro_core.functions.library.calendars import (
-    TIME,
-    check_zone,
-    from_zone,
-    months_later,
-    to_zone,
-)
+from hydro_core.functions.library.calendars import TIME, add_months, check_zone, from_zone, to_zone
 from hydro_core.functions.library.entry import (
-    TEXT,
+    KNOWN_TEXT,
     CallSite,
     Column,
-    LibraryFunction,
+    Library,
     Parameter,
     constant,
     optional,
 )
-from hydro_core.functions.library.nulls import of_data, strict
 from hydro_core.functions.library.times import DAY, microseconds
-from hydro_core.types.item import DATE, STRING, TIMESTAMP, Array
+from hydro_core.types.item import DATE, STRING, Array
 
+WINDOWS = Library()
 _EPOCH, _MONDAY = datetime(1970, 1, 1), datetime(1970, 1, 5)
 _FIRST_MONDAY = 4
 _MICROSECOND, _WEEK = timedelta(microseconds=1), timedelta(weeks=1)
@@ -43,6 +36,8 @@ _FIXED = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MONTHS = {"mo": 1, "y": 12}
 _MOST = 1_000
 """Windows that a row may be in."""
+_LENGTH = constant(Parameter("a length of time", lambda kind: kind in (STRING, TIMEDELTA)))
+_ZONE = optional(KNOWN_TEXT)
 _LIKE = "a timedelta, or `30s`, `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`"
 
 
@@ -55,7 +50,6 @@ class Length:
 
     @property
     def is_of_days(self) -> bool:
-        """Whether it is made of whole days."""
         return bool(self.months) or not self.fixed % timedelta(days=1)
 
     @property
@@ -78,10 +72,10 @@ class Length:
             return True
 
     def after(self, start: datetime, times: int = 1) -> datetime:
-        """The time so many lengths later."""
         if not self.months:
             return start + self.fixed * times
-        later: datetime = months_later(start, self.months * times)
+        later = add_months(start, self.months * times)
+        assert isinstance(later, datetime)
         return later
 
 
@@ -99,60 +93,6 @@ def length_of(given: str | timedelta) -> Length:
     if unit in _MONTHS:
         return Length(months=count * _MONTHS[unit])
     return Length(timedelta(seconds=count * _FIXED[unit]))
-
-
-@strict
-def window_start(
-    at: Any, size: str | timedelta, slide: str | timedelta | None = None, zone: str | None = None
-) -> Any:
-    """Where the window begins that a time is in; of windows that hop, the last one; null for none.
-
-    A length is a timedelta or a text such as `15m`, `1h`, `1d`, `1w` (from Monday), `1mo`, `1y`.
-    """
-    starts = _starts(at, size, slide or size, zone, most=1)
-    return starts[0] if starts else None
-
-
-@strict
-def hop(
-    at: Any, size: str | timedelta, slide: str | timedelta, zone: str | None = None
-) -> list[Any]:
-    """Where all the windows begin that a time is in: of that size, one every `slide`, in order."""
-    return _starts(at, size, slide, zone, most=_MOST)[::-1]
-
-
-def _starts(
-    at: Any, size: str | timedelta, slide: str | timedelta, zone: str | None, most: int
-) -> list[Any]:
-    """The beginnings of the windows that a time is in, the last one first."""
-    whole, step = length_of(size), length_of(slide)
-    local, found = _clocks(at, zone), list[Any]()
-    start = step.floor(local)
-    while len(found) < most and whole.holds(start, local):
-        found.append(_back(start, at, zone))
-        try:
-            start = step.after(start, -1)
-        except (OverflowError, ValueError):
-            break
-    return found
-
-
-def _clocks(at: Any, zone: str | None) -> datetime:
-    """What the clocks show."""
-    if not isinstance(at, datetime):
-        return datetime(at.year, at.month, at.day)
-    if zone is not None:
-        return to_zone(at, zone) or at
-    return at.replace(tzinfo=None)
-
-
-def _back(start: datetime, at: Any, zone: str | None) -> Any:
-    """A time that the clocks show, as what was given."""
-    if not isinstance(at, datetime):
-        return start.date()
-    if zone is not None:
-        return from_zone(start, zone)
-    return start if at.tzinfo is None else start.replace(tzinfo=UTC)
 
 
 # the types of calls
@@ -182,9 +122,7 @@ def _checked(site: CallSite) -> ExprType:
         raise site.problem(f"a row is in more than {_MOST:,} windows", "let them begin less often")
     in_days = all(length.is_of_days for length in lengths)
     if len(site.args) > 3 and site.args[3] != NULL:
-        check_zone(site, 3)
-        if not is_open(kind) and kind != TIMESTAMP:
-            raise site.problem(f"a zone is for timestamps, not for {kind}", "it is none's already")
+        check_zone(site, 3, kind)
         if not in_days:
             cure = "leave `zone` out: shorter ones begin in UTC"
             raise site.problem("a zone is for windows of whole days, or of months", cure)
@@ -232,13 +170,58 @@ def _start(
     return F.when(start >= (datetime.min - _EPOCH) // _MICROSECOND, F.timestamp_micros(start))
 
 
-_LENGTH = constant(Parameter("a length of time", lambda kind: kind in (STRING, TIMEDELTA)))
-_ZONE = optional(constant(TEXT))
-WINDOW_FUNCTIONS: Mapping[str, LibraryFunction] = {
-    "window_start": of_data(
-        *(window_start, _checked, TIME, _LENGTH, optional(_LENGTH), _ZONE),
-        column=_start,
-        may_fail=True,
-    ),
-    "hop": of_data(hop, _hopped, TIME, _LENGTH, _LENGTH, _ZONE),
-}
+# what programs call
+
+
+@WINDOWS.strict(_checked, TIME, _LENGTH, optional(_LENGTH), _ZONE, column=_start, may_fail=True)
+def window_start(
+    at: Any, size: str | timedelta, slide: str | timedelta | None = None, zone: str | None = None
+) -> Any:
+    """Where the window begins that a time is in; of windows that hop, the last one; null for none.
+
+    A length is a timedelta or a text such as `15m`, `1h`, `1d`, `1w` (from Monday), `1mo`, `1y`.
+    """
+    starts = _starts(at, size, slide or size, zone, most=1)
+    return starts[0] if starts else None
+
+
+@WINDOWS.strict(_hopped, TIME, _LENGTH, _LENGTH, _ZONE)
+def hop(
+    at: Any, size: str | timedelta, slide: str | timedelta, zone: str | None = None
+) -> list[Any]:
+    """Where all the windows begin that a time is in: of that size, one every `slide`, in order."""
+    return _starts(at, size, slide, zone, most=_MOST)[::-1]
+
+
+def _starts(
+    at: Any, size: str | timedelta, slide: str | timedelta, zone: str | None, most: int
+) -> list[Any]:
+    """The beginnings of the windows that a time is in, the last one first."""
+    whole, step = length_of(size), length_of(slide)
+    local, found = _clocks(at, zone), list[Any]()
+    start = step.floor(local)
+    while len(found) < most and whole.holds(start, local):
+        found.append(_back(start, at, zone))
+        try:
+            start = step.after(start, -1)
+        except (OverflowError, ValueError):
+            break
+    return found
+
+
+def _clocks(at: Any, zone: str | None) -> datetime:
+    """What the clocks show."""
+    if not isinstance(at, datetime):
+        return datetime(at.year, at.month, at.day)
+    if zone is not None:
+        return to_zone(at, zone) or at
+    return at.replace(tzinfo=None)
+
+
+def _back(start: datetime, at: Any, zone: str | None) -> Any:
+    """A time that the clocks show, as what was given."""
+    if not isinstance(at, datetime):
+        return start.date()
+    if zone is not None:
+        return from_zone(start, zone)
+    return start if at.tzinfo is None else start.replace(tzinfo=UTC)

@@ -11,19 +11,20 @@ from urllib.parse import parse_qs, urlsplit
 
 from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import ExprType, is_open
+from hydro_core.functions.library import costs
 from hydro_core.functions.library.characters import ranges
 from hydro_core.functions.library.entry import (
+    KNOWN_TEXT,
+    KNOWN_WHOLE,
     TEXT,
-    WHOLE,
     CallSite,
     Column,
-    LibraryFunction,
-    constant,
+    Library,
     optional,
 )
-from hydro_core.functions.library.nulls import of_data, strict
 from hydro_core.types.item import LONG, STRING
 
+WORDING = Library()
 _URL_PARTS = ("scheme", "host", "port", "path", "query", "fragment")
 _SOUNDS: Mapping[str, str] = {
     letter: str(number)
@@ -31,117 +32,7 @@ _SOUNDS: Mapping[str, str] = {
     for letter in letters
 }
 _WIDEST = 10_000
-
-
-@strict
-def url_part(url: str, part: str) -> Any:
-    """`scheme`, `host`, `port`, `path`, `query` or `fragment` of a URL; null where it has none."""
-    try:
-        found = urlsplit(url)
-        value = found.hostname if part == "host" else getattr(found, part)
-    except ValueError:
-        return None
-    return None if value in ("", None) else str(value)
-
-
-@strict
-def url_param(url: str, name: str) -> str | None:
-    """The first value of a parameter in the query of a URL; null where it has none."""
-    try:
-        return parse_qs(urlsplit(url).query, keep_blank_values=True).get(name, [None])[0]
-    except ValueError:
-        return None
-
-
-@strict
-def split_part(text: str, separator: str, number: int) -> str:
-    """A part between separators: 1 is the first, −1 the last; empty where there is none."""
-    if number == 0:
-        raise ValueError("parts are counted from 1, and from −1 backwards")
-    parts = text.split(separator) if separator else [text]
-    at = number - 1 if number > 0 else len(parts) + number
-    return parts[at] if 0 <= at < len(parts) else ""
-
-
-@strict
-def substring_index(text: str, separator: str, count: int) -> str:
-    """What stands before a separator, the `count`-th of them; behind it, counted from the end, if
-    it is negative.
-    """
-    if not separator or count == 0:
-        return ""
-    parts = text.split(separator)
-    return separator.join(parts[:count] if count > 0 else parts[count:])
-
-
-@strict
-def lpad(text: str, width: int, fill: str = " ") -> str:
-    """The text, filled on its left up to a width, and cut off on its right beyond it, as in SQL."""
-    return _filling(text, width, fill) + text[: max(0, width)]
-
-
-@strict
-def rpad(text: str, width: int, fill: str = " ") -> str:
-    """The text, filled on its right up to a width, and cut off beyond it, as in SQL."""
-    return text[: max(0, width)] + _filling(text, width, fill)
-
-
-def _filling(text: str, width: int, fill: str) -> str:
-    lacks = max(0, width - len(text))
-    return (fill * (lacks // len(fill) + 1))[:lacks] if fill else ""
-
-
-@strict
-def initcap(text: str) -> str:
-    """The text with a large letter where a word begins, behind a space, and else small ones."""
-    return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
-
-
-@strict
-def translate(text: str, letters: str, others: str) -> str:
-    """The text with other letters in the place of some; those that have no other go, as in SQL."""
-    pairs: dict[int, str | None] = {}
-    for letter, other in zip_longest(letters, others[: len(letters)]):
-        pairs.setdefault(ord(letter), other)
-    return text.translate(pairs)
-
-
-def concat_ws(separator: str | None, *texts: str | None) -> str | None:
-    """The texts that are not null, joined by a separator; null if that is null."""
-    return None if separator is None else separator.join(t for t in texts if t is not None)
-
-
-@strict
-def levenshtein(a: str, b: str) -> int:
-    """How many characters are put in, left out or replaced, at least, to make one of the other."""
-    if len(a) < len(b):
-        a, b = b, a
-    before = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        row = [i]
-        for j, y in enumerate(b, 1):
-            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (x != y)))
-        before = row
-    return before[-1]
-
-
-@strict
-def soundex(text: str) -> str:
-    """How a word in English sounds: its first letter and three digits, as in the census; a text
-    without a letter of ASCII is the empty text.
-    """
-    letters = [c for c in text.upper() if "A" <= c <= "Z"]
-    if not letters:
-        return ""
-    digits, last = "", _SOUNDS.get(letters[0], "")
-    for letter in letters[1:]:
-        sound = _SOUNDS.get(letter, "")
-        if sound and sound != last:
-            digits += sound
-        # H and W stand between two letters as if they were not there.
-        if letter not in "HW":
-            last = sound
-    return f"{letters[0]}{digits:0<3.3}"
+_NO_PART = "parts are counted from 1, and from −1 backwards"
 
 
 # the types of calls
@@ -156,7 +47,7 @@ def _url_part(site: CallSite) -> ExprType:
 
 def _numbered(site: CallSite) -> ExprType:
     if site.constant(2) == 0:
-        raise site.problem("parts are counted from 1, and from −1 backwards")
+        raise site.problem(_NO_PART)
     return STRING
 
 
@@ -177,22 +68,6 @@ def _distance(limits: Budget, args: list[Any]) -> None:
         limits.charge(60 * len(args[0]) * len(args[1]))
 
 
-def _content(limits: Budget, args: list[Any]) -> None:
-    limits.read(*args)
-
-
-def _parts(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(60 * sum(len(a) for a in args if isinstance(a, str)))
-
-
-def _width(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(4 * max((a for a in args if isinstance(a, int)), default=0))
-
-
-def _grown(limits: Budget, args: list[Any]) -> None:
-    limits.foresee_text(args[0])
-
-
 # Spark's expressions
 
 
@@ -201,7 +76,14 @@ def _split_part(F: Any, text: Column, separator: str, number: int) -> Column | N
 
 
 def _substring_index(F: Any, text: Column, separator: str, count: int) -> Column | None:
-    return F.substring_index(text, separator, count) if separator else None
+    """Spark seeks the next separator within the last one, where it may begin there."""
+    overlaps = any(separator.startswith(separator[i:]) for i in range(1, len(separator)))
+    return F.substring_index(text, separator, count) if separator and not overlaps else None
+
+
+def _translate(F: Any, text: Column, letters: str, others: str) -> Column | None:
+    """To Spark the character 0 is none."""
+    return F.translate(text, letters, others) if "\0" not in others else None
 
 
 def _padded(pad: str) -> Any:
@@ -224,35 +106,124 @@ def _soundex(F: Any, text: Column) -> tuple[Column, Column]:
     return F.soundex(letters), ~F.rlike(text, F.lit(f"[{_large_in_ascii()}]"))
 
 
-_KNOWN, _COUNT = constant(TEXT), constant(WHOLE)
-WORDING_FUNCTIONS: Mapping[str, LibraryFunction] = {
-    "url_part": of_data(url_part, _url_part, TEXT, constant(TEXT), cost=_content),
-    "url_param": of_data(url_param, STRING, TEXT, TEXT, cost=_content),
-    "split_part": of_data(
-        *(split_part, _numbered, TEXT, _KNOWN, _COUNT), column=_split_part, cost=_parts
-    ),
-    "substring_index": of_data(
-        *(substring_index, STRING, TEXT, _KNOWN, _COUNT), column=_substring_index, cost=_parts
-    ),
-    "lpad": of_data(
-        lpad, STRING, TEXT, _COUNT, optional(_KNOWN), column=_padded("lpad"), cost=_width
-    ),
-    "rpad": of_data(
-        rpad, STRING, TEXT, _COUNT, optional(_KNOWN), column=_padded("rpad"), cost=_width
-    ),
-    "initcap": of_data(initcap, STRING, TEXT, cost=_grown),
-    "translate": of_data(
-        translate,
-        *(STRING, TEXT, _KNOWN, _KNOWN),
-        column=lambda F, text, letters, others: F.translate(text, letters, others),
-        cost=_grown,
-    ),
-    "concat_ws": LibraryFunction(concat_ws, _joined, nulls="own"),
-    "levenshtein": of_data(
-        levenshtein,
-        *(LONG, TEXT, TEXT),
-        column=lambda F, a, b: F.levenshtein(a, b),
-        cost=_distance,
-    ),
-    "soundex": of_data(soundex, STRING, TEXT, column=_soundex, cost=_content),
-}
+# what programs call
+
+
+@WORDING.strict(_url_part, TEXT, KNOWN_TEXT, cost=costs.content)
+def url_part(url: str, part: str) -> Any:
+    """`scheme`, `host`, `port`, `path`, `query` or `fragment` of a URL; null where it has none."""
+    try:
+        found = urlsplit(url)
+        value = found.hostname if part == "host" else getattr(found, part)
+    except ValueError:
+        return None
+    return None if value in ("", None) else str(value)
+
+
+@WORDING.strict(STRING, TEXT, TEXT, cost=costs.content)
+def url_param(url: str, name: str) -> str | None:
+    """The first value of a parameter in the query of a URL; null where it has none."""
+    try:
+        return parse_qs(urlsplit(url).query, keep_blank_values=True).get(name, [None])[0]
+    except ValueError:
+        return None
+
+
+@WORDING.strict(
+    _numbered, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_split_part, cost=costs.per_character()
+)
+def split_part(text: str, separator: str, number: int) -> str:
+    """A part between separators: 1 is the first, −1 the last; empty where there is none."""
+    if number == 0:
+        raise ValueError(_NO_PART)
+    parts = text.split(separator) if separator else [text]
+    at = number - 1 if number > 0 else len(parts) + number
+    return parts[at] if 0 <= at < len(parts) else ""
+
+
+@WORDING.strict(
+    STRING, TEXT, KNOWN_TEXT, KNOWN_WHOLE, column=_substring_index, cost=costs.per_character()
+)
+def substring_index(text: str, separator: str, count: int) -> str:
+    """What stands before a separator, the `count`-th of them; behind it, counted from the end, if
+    it is negative.
+    """
+    if not separator or count == 0:
+        return ""
+    parts = text.split(separator)
+    return separator.join(parts[:count] if count > 0 else parts[count:])
+
+
+@WORDING.strict(
+    STRING, TEXT, KNOWN_WHOLE, optional(KNOWN_TEXT), column=_padded("lpad"), cost=costs.width
+)
+def lpad(text: str, width: int, fill: str = " ") -> str:
+    """The text, filled on its left up to a width, and cut off on its right beyond it, as in SQL."""
+    return _filling(text, width, fill) + text[: max(0, width)]
+
+
+@WORDING.strict(
+    STRING, TEXT, KNOWN_WHOLE, optional(KNOWN_TEXT), column=_padded("rpad"), cost=costs.width
+)
+def rpad(text: str, width: int, fill: str = " ") -> str:
+    """The text, filled on its right up to a width, and cut off beyond it, as in SQL."""
+    return text[: max(0, width)] + _filling(text, width, fill)
+
+
+def _filling(text: str, width: int, fill: str) -> str:
+    lacks = max(0, width - len(text))
+    return (fill * (lacks // len(fill) + 1))[:lacks] if fill else ""
+
+
+@WORDING.strict(STRING, TEXT, cost=costs.shown)
+def initcap(text: str) -> str:
+    """The text with a large letter where a word begins, behind a space, and else small ones."""
+    return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
+
+
+@WORDING.strict(STRING, TEXT, KNOWN_TEXT, KNOWN_TEXT, column=_translate, cost=costs.shown)
+def translate(text: str, letters: str, others: str) -> str:
+    """The text with other letters in the place of some; those that have no other go, as in SQL."""
+    pairs: dict[int, str | None] = {}
+    for letter, other in zip_longest(letters, others[: len(letters)]):
+        pairs.setdefault(ord(letter), other)
+    return text.translate(pairs)
+
+
+@WORDING.own(_joined)
+def concat_ws(separator: str | None, *texts: str | None) -> str | None:
+    """The texts that are not null, joined by a separator; null if that is null."""
+    return None if separator is None else separator.join(t for t in texts if t is not None)
+
+
+@WORDING.strict(LONG, TEXT, TEXT, column=lambda F, a, b: F.levenshtein(a, b), cost=_distance)
+def levenshtein(a: str, b: str) -> int:
+    """How many characters are put in, left out or replaced, at least, to make one of the other."""
+    if len(a) < len(b):
+        a, b = b, a
+    before = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (x != y)))
+        before = row
+    return before[-1]
+
+
+@WORDING.strict(STRING, TEXT, column=_soundex, cost=costs.content)
+def soundex(text: str) -> str:
+    """How a word in English sounds: its first letter and three digits, as in the census; a text
+    without a letter of ASCII is the empty text.
+    """
+    letters = [c for c in text.upper() if "A" <= c <= "Z"]
+    if not letters:
+        return ""
+    digits, last = "", _SOUNDS.get(letters[0], "")
+    for letter in letters[1:]:
+        sound = _SOUNDS.get(letter, "")
+        if sound and sound != last:
+            digits += sound
+        # H and W stand between two letters as if they were not there.
+        if letter not in "HW":
+            last = sound
+    return f"{letters[0]}{digits:0<3.3}"

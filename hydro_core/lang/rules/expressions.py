@@ -10,10 +10,10 @@ from typing import Any
 
 from hydro_core.errors import ProgramError, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.functions.check import check_expression
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.python_text import copied
 from hydro_core.functions.read import constant, read_function
+from hydro_core.functions.reading.check import check_expression
 from hydro_core.lang.rules.syntax import RuleExpression
 from hydro_core.lang.source import Source
 from hydro_core.types.values import ValueProblem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -21,10 +21,10 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.variants import Gives, Meets
-from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.forms.normal import normal_tree, path_of
 from hydro_core.functions.from_tree import function_of, is_complete
-from hydro_core.functions.tree import Expr, Make, Op, Param, Part
+from hydro_core.functions.tree import Expr, Make, Op, Param
 from hydro_core.functions.views import ITEM, MISSING, at_path, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.ir.walk import behind
@@ -32,11 +32,10 @@ from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.optimize.totality import Uses, is_total
-from hydro_core.types.item import ItemType, Row, at
+from hydro_core.types.item import ItemType, Row
 
 MAX_FILTERS = 60
 """Filters, the program's and moved ones, that are looked at."""
-ItemPath = tuple[int | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,37 +187,16 @@ def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) ->
 
 def _handed_on(fn: Fn, item: ItemType) -> Expr | None:
     """What a function makes, as far as it only hands on what it gets."""
-    if fn.tree is None:
-        return None
-    if len(fn.params) == 1:
-        return _view_of(fn.tree, item, {fn.params[0]: ()})
-    steps: Sequence[int | str] = item.names if isinstance(item, Row) else range(len(fn.params))
-    paths = {name: (step,) for name, step in zip(fn.params, steps, strict=False)}
-    return _view_of(fn.tree, item, paths)
+    tree = normal_tree(fn, (item,), partly=True)
+    return None if tree is None else _view_of(tree)
 
 
-def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> Expr | None:
-    path = _path(tree, item, params)
+def _view_of(tree: Expr) -> Expr | None:
+    path = path_of(tree)
     if path is not None:
         return at_path(path)
-    match tree:
-        case Make("tuple" | "row", parts) if tree.fields and len(tree.fields) == len(parts):
-            views = (_view_of(value, item, params) for value in tree.fields.values())
-            names = tuple(map(str, tree.fields)) if tree.kind == "row" else ()
-            made = tuple(MISSING if view is None else view for view in views)
-            return Make("row" if names else "tuple", made, names)
-        case _:
-            return None
-
-
-def _path(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> ItemPath | None:
-    """The way to a field of the item, by fields alone; None where it is something else."""
-    match tree:
-        case Param(name):
-            return params.get(name)
-        case Part(base):
-            inner = _path(base, item, params)
-            found = None if inner is None else field_in(at(item, tuple(map(str, inner))), tree)
-            return None if inner is None or found is None else (*inner, found.step)
-        case _:
-            return None
+    if not isinstance(tree, Make) or tree.kind not in ("tuple", "row") or tree.fields is None:
+        return None
+    views = (_view_of(value) or MISSING for value in tree.fields.values())
+    names = tuple(map(str, tree.fields)) if tree.kind == "row" else ()
+    return Make(tree.kind, tuple(views), names)

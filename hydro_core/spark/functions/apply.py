@@ -13,7 +13,6 @@ from hydro_core.spark.functions.columns import (
     NotCompilable,
     predicate_column,
     to_column,
-    truth_column,
 )
 from hydro_core.spark.functions.guards import Noting, noting
 from hydro_core.spark.functions.udf import udf_column, udf_predicate
@@ -35,13 +34,11 @@ def apply(
     """
     wanted = result if result is not None else result_type(fn, (item,), spread=True)
 
-    def compiled() -> Column:
-        return to_column(fn, ((column, item),), result=wanted)
-
-    try:
-        return compiled()
-    except NotCompilable:
-        return udf_column(fn, column, item, wanted, tick, _noting(fn, compiled))
+    return _compiled_or_in_python(
+        fn,
+        lambda: to_column(fn, ((column, item),), result=wanted),
+        lambda noted: udf_column(fn, column, item, wanted, tick, noted),
+    )
 
 
 def is_column(fn: Fn, item: ItemType) -> bool:
@@ -58,24 +55,23 @@ def apply_predicate(
     fn: Fn, column: Column, item: ItemType, *, tick: Column | None = None
 ) -> Column:
     """Whether what `fn` gives for the items of `column` is true as Python sees it: never null."""
+    return _compiled_or_in_python(
+        fn,
+        lambda: predicate_column(fn, ((column, item),)),
+        lambda noted: udf_predicate(fn, column, item, tick, noted),
+    )
 
-    def compiled() -> Column:
-        return predicate_column(fn, ((column, item),))
 
+def _compiled_or_in_python(
+    fn: Fn, compiled: Callable[[], Column], in_python: Callable[[Noting | None], Column]
+) -> Column:
     try:
         return compiled()
     except NotCompilable:
-        return udf_predicate(fn, column, item, tick, _noting(fn, compiled))
-
-
-def _noting(fn: Fn, compiled: Callable[[], Column]) -> Noting | None:
-    """What the function compares with, None where it is no expression of Spark anyway."""
+        pass
     try:
-        return noting(fn, compiled)
+        noted = noting(fn, compiled)
     except NotCompilable:
-        return None
-
-
-def truth(column: Column, item: ItemType) -> Column:
-    """Python's `bool(x)` of the items of a column: never null."""
-    return truth_column(column, item)
+        # It is no expression of Spark anyway: there is nothing to compare with.
+        noted = None
+    return in_python(noted)

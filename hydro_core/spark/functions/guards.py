@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -113,15 +113,6 @@ def in_python_for_good() -> frozenset[str]:
     """The functions that stay in Python, by their keys."""
     with _lock:
         return frozenset(_stays)
-
-
-def reruns() -> Mapping[str, int]:
-    """How often ranges have run again in this process, by the functions' names and lines."""
-    found: Counter[str] = Counter()
-    with _lock:
-        for guard, count in _reruns.items():
-            found[str(guard)] += count
-    return dict(found)
 
 
 def recall(known: Iterable[Rerun], settings: Settings) -> None:

@@ -2,15 +2,16 @@
 
 A function travels to the workers by value, with what it closes over; a module that only the driver
 can import (a flow beside the current directory) travels with it. An error names function, item and
-tick, and fails the job.
+tick, and fails the job. Workers load this module, so it imports little.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import BytesIO
@@ -22,20 +23,23 @@ import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.artifact.functions import ReferenceCall
 from hydro_core.errors import DataError
-from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
 from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import Noting
-from hydro_core.spark.functions.python_columns import python_function
 from hydro_core.spark.session.failures import failure_text
 from hydro_core.types.arrow import from_arrow, to_arrow
-from hydro_core.types.item import BOOLEAN, ItemType
+from hydro_core.types.item import BOOLEAN, Array, ItemType
 from hydro_core.types.values import canonical, conform
 
+Accumulate = Callable[[Fn, Any, Any], Any]
+Choose = Callable[[Iterator[Any]], Any]
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
@@ -94,7 +98,7 @@ def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None
         return to_arrow(results(items, ticks.to_pylist()), result)
 
     if noting is not None:
-        return _recorder(call, results, noting)(column, _known(tick), noting.column)
+        return _recorder(call, results, noting)(column, known(tick), noting.column)
     run = of_items if tick is None else of_ticks
     # The name is what plans and Spark's own drawings show.
     run.__name__ = call.fn.name
@@ -102,7 +106,8 @@ def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None
     return made(column) if tick is None else made(column, tick)
 
 
-def _known(tick: Column | None) -> Column:
+def known(tick: Column | None) -> Column:
+    """The tick, null where none is told."""
     return (F.lit(None) if tick is None else tick).cast("long")
 
 
@@ -212,3 +217,119 @@ def _by_value(modules: Iterator[ModuleType]) -> Iterator[None]:
     finally:
         for module in registered:
             cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def folded_in_python(  # noqa: PLR0913 - what there is to know of a fold
+    fn: Fn,
+    acc: ItemType,
+    item: ItemType,
+    values: Column,
+    start: Column,
+    *,
+    pairwise: bool,
+    tick: Column | None = None,
+) -> Column:
+    """The fold of each array from its start; `pairwise`: the function takes two whole items."""
+    run = _of_arrays(fn, (acc, item, acc), _last, pairwise=pairwise)
+    return run(values, start, known(tick))
+
+
+def scanned_in_python(  # noqa: PLR0913 - what there is to know of a scan
+    fn: Fn,
+    acc: ItemType,
+    item: ItemType,
+    values: Column,
+    start: Column,
+    *,
+    pairwise: bool = False,
+    tick: Column | None = None,
+) -> Column:
+    """The accumulators after each element of each array; `pairwise` as for folds."""
+    run = _of_arrays(fn, (acc, item, Array(acc)), _all_but_first, pairwise=pairwise)
+    return run(values, start.cast(spark_type(acc)), known(tick))
+
+
+def _last(accumulators: Iterator[Any]) -> Any:
+    last = None
+    for last in accumulators:  # noqa: B007 - one at a time: they may be as large as what is folded
+        pass
+    return last
+
+
+def _all_but_first(accumulators: Iterator[Any]) -> list[Any]:
+    return list(accumulators)[1:]
+
+
+def _of_arrays(
+    fn: Fn, types: tuple[ItemType, ItemType, ItemType], choose: Choose, *, pairwise: bool
+) -> Callable[[Column, Column, Column], Column]:
+    acc, item, result = types
+    call: Accumulate = call_pair if pairwise else call_accumulate
+    packed = pack(fn)
+
+    # Spark evaluates these annotations, and at run time an Array takes no parameter.
+    def batch(arrays: pa.Array, starts: pa.Array, ticks: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+        function = unpack(packed)
+        groups = zip(
+            from_arrow(arrays, Array(item)), from_arrow(starts, acc), ticks.to_pylist(), strict=True
+        )
+        found = [
+            choose(_accumulators(function, start, xs or (), (acc, call, tick)))
+            for xs, start, tick in groups
+        ]
+        return to_arrow(found, result)
+
+    # The name is what plans and Spark's own drawings show.
+    batch.__name__ = fn.name
+    return python_function(batch, spark_type(result))
+
+
+def _accumulators(
+    fn: Fn, start: Any, values: Iterable[Any], how: tuple[ItemType, Accumulate, int | None]
+) -> Iterator[Any]:
+    """The start, and the accumulator after each value."""
+    acc, call, tick = how
+    yield start
+    for x in values:
+        start = guarded(fn, tick, lambda a, b: conform(call(fn, a, b), acc), start, x)
+        yield start
+
+
+@dataclass(slots=True)
+class PythonColumns:
+    """The columns that Python computes, as they are made."""
+
+    made: int = 0
+
+
+_counted: ContextVar[PythonColumns | None] = ContextVar("python_columns", default=None)
+
+
+@contextmanager
+def python_columns() -> Iterator[PythonColumns]:
+    """Counts the columns that are made within, those of a block within it, too.
+
+    Behind such a column Spark does not know any more how the rows lie, not even that they are in
+    one partition.
+    """
+    outer, columns = _counted.get(), PythonColumns()
+    token = _counted.set(columns)
+    try:
+        yield columns
+    finally:
+        _counted.reset(token)
+        if outer is not None:
+            outer.made += columns.made
+
+
+def python_function(run: Callable[..., Any], result: spark_types.DataType) -> Callable[..., Column]:
+    """From Arrow arrays to one of them, as a function of columns whose result has this type."""
+    made: Callable[..., Column] = arrow_udf(run, result)
+
+    def column(*arguments: Column) -> Column:
+        recorder = _counted.get()
+        if recorder is not None:
+            recorder.made += 1
+        return made(*arguments)
+
+    return column

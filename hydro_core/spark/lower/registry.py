@@ -23,7 +23,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.functions.python_columns import python_columns
+from hydro_core.spark.functions.udf import python_columns
 from hydro_core.types.item import ItemType
 
 Lowered = Relation | Mapping[str, Relation]

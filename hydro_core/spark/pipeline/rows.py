@@ -5,6 +5,7 @@ The ledger says which files count, whatever the tables' own logs have beyond it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,16 +26,43 @@ from hydro_core.types.json import to_json
 from hydro_core.types.values import RowItem, Struct
 
 STATE = "state/"
+_PIECE = 10_000
+"""Of so many rows the values are there at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsAsOf:
-    """Rows as of a tick: their columns, and as many of them as were asked for."""
+    """Rows as of a tick, as many of them as were asked for; values are made as they are gone
+    through, a piece at a time.
+    """
 
     columns: tuple[str, ...]
-    rows: tuple[dict[str, Any], ...]
     total: int
     """How many there are in all."""
+    _table: pa.Table
+    _spec: TableSpec
+
+    def __len__(self) -> int:
+        rows: int = self._table.num_rows
+        return rows
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, by their columns."""
+        for first in range(0, len(self), _PIECE):
+            piece = self._table.slice(first, _PIECE)
+            values = [
+                [to_json(v, item) for v in from_arrow(piece[n].combine_chunks(), stored(item))]
+                for n, item in self._spec.items
+            ]
+            if _holds_rows(self._spec):
+                yield from (tuple(row.values()) for row in values[0])
+            else:
+                yield from zip(*values, strict=True)
+
+    @property
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows as objects."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self)
 
 
 def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) -> RowsAsOf:
@@ -147,15 +175,12 @@ def _not_kept(spec: TableSpec, why: str) -> DataError:
 
 def _rows(table: pa.Table, spec: TableSpec, limit: int | None) -> RowsAsOf:
     shown = table.slice(0, limit) if limit is not None else table
-    values = {
-        name: [
-            to_json(value, item) for value in from_arrow(shown[name].combine_chunks(), stored(item))
-        ]
-        for name, item in spec.items
-    }
-    if spec.role == "state" and isinstance(spec.item, Row):
-        # The items of a state are in one column; a row's columns are shown as those of an output.
-        (items,) = values.values()
-        return RowsAsOf(spec.item.names, tuple(items), table.num_rows)
-    rows = (dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
-    return RowsAsOf(tuple(values), tuple(rows), table.num_rows)
+    names = tuple(name for name, _ in spec.items)
+    if _holds_rows(spec) and isinstance(spec.item, Row):
+        names = spec.item.names
+    return RowsAsOf(names, table.num_rows, shown, spec)
+
+
+def _holds_rows(spec: TableSpec) -> bool:
+    """Whether the rows of a state are in one column; they are shown as those of an output."""
+    return spec.role == "state" and isinstance(spec.item, Row)

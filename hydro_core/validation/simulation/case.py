@@ -71,7 +71,6 @@ class Case:
         return Case(self.ticks[:count], tuple(ranges), crash)
 
     def without(self, number: int) -> Case:
-        """The case without one of its ticks."""
         ranges, first = list(self.ranges), 0
         for i, length in enumerate(self.ranges):
             if first <= number < first + length:

@@ -25,6 +25,13 @@ SOURCES = 'a = source("k long, v long"); b = source("k long, w long"); n = sourc
         ("x = a -> map(lambda r: {'k': r.k, 'v': r.v}) -> latest(by='k', order='v')", True),
         ("x = a -> map(lambda r: (r.k, r.v)) -> sort() -> limit(1)", True),
         ("x = a -> map(lambda r: r.k)", False),
+        ("x = a -> map(lambda r: 1)", True),
+        ("x = a -> map(lambda r: None)", False),
+        ("x = a -> map(lambda r: r.v == 1)", True),
+        ("x = a -> map(lambda r: (r.k, 1) if r.v else (0, r.v))", True),
+        ("x = a -> map(lambda r: (r.k, 1) if r.v else None)", False),
+        ("x = a -> map(lambda r: r.v and r.k)", False),
+        ("x = a -> map(lambda r: r.v or 0)", True),
         ("x = a -> filter_map(lambda r: r.k)", True),
         ("x = n -> reduce(lambda s, v: s, commutative=True)", False),
         (

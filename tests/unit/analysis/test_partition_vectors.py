@@ -12,10 +12,11 @@ import pytest
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.analysis.partition.locations import locate
 from hydro_core.analysis.partition.steps import steps_of
-from hydro_core.analysis.partition.terms import At, KeyTerm, of_form, rewritten, whole
+from hydro_core.analysis.partition.terms import At, KeyTerm, of_tree, rewritten, whole
 from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, compile_text
-from hydro_core.functions.field_map import field_map
+from hydro_core.functions.fold import children, with_children
+from hydro_core.functions.lineage.field_map import field_map
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType, at
 from tests.unit.shared import or_skipped, vectors
@@ -89,7 +90,7 @@ def _term(path: list[str], item: ItemType, bound: Mapping[str, Any]) -> KeyTerm:
     assert inner is not None
     program = compile_text(f"i -> map(lambda _: {text[1:]}) -> o", {"i": inner}, bindings=bound)
     (function,) = [fn for node in program.graph for fn in functions_of(node.args)]
-    term = of_form(field_map(function, (inner,)).made[()], inner)
+    term = of_tree(field_map(function, (inner,)).made[()], inner)
     assert term is not None
     return _below(term, tuple(around))
 
@@ -97,7 +98,7 @@ def _term(path: list[str], item: ItemType, bound: Mapping[str, Any]) -> KeyTerm:
 def _below(term: KeyTerm, around: tuple[str, ...]) -> KeyTerm:
     if isinstance(term, At):
         return At((*around, *term.path))
-    return tuple(_below(part, around) if isinstance(part, tuple) else part for part in term)
+    return with_children(term, (_below(part, around) for part in children(term)))
 
 
 def _expanded(
@@ -120,7 +121,7 @@ def _expanded(
 def _leaves(term: KeyTerm) -> list[KeyTerm]:
     if isinstance(term, At):
         return [term]
-    return [leaf for part in term if isinstance(part, tuple) for leaf in _leaves(part)]
+    return [leaf for part in children(term) for leaf in _leaves(part)]
 
 
 def _partial(answer: Vector, program: Compiled, bound: Mapping[str, Any]) -> set[Any]:

@@ -177,3 +177,12 @@ def test_a_deployment_of_format_3_is_read() -> None:
     assert said(typed) != said(now.typed)
     # Deployed again, it takes over every table, and says what is required from there on.
     assert difference(found, again, records(found)).is_nothing
+
+
+def test_a_deployment_of_format_7_is_written_as_it_was(tmp_path: Path) -> None:
+    """One of a program with slots, bounds, cycles, views, values and functions of each kind."""
+    stored = Path(__file__).parent / "format_7" / "deployments" / "1"
+    number = write(tmp_path, read(stored.parent.parent, 1))
+    for file in stored.iterdir():
+        again = (tmp_path / "deployments" / str(number) / file.name).read_text("utf-8")
+        assert again == file.read_text("utf-8"), file.name

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from hydro_core.artifact.decode import Decoder
+from hydro_core.artifact.codecs import Read
 from hydro_core.artifact.older import view_of
+from hydro_core.artifact.trees import read_tree
 from hydro_core.functions.kinds import Place
 from tests.support.functions import text
 
@@ -27,7 +28,7 @@ NO_TABLES: dict[str, Any] = {"types": [], "spans": [], "functions": []}
 
 @pytest.mark.parametrize(("source", "record"), TREES, ids=[source for source, _ in TREES])
 def test_a_tree_is_the_one_that_was_written(source: str, record: Any) -> None:
-    written, read = text(source).tree, Decoder(NO_TABLES).tree(record)
+    written, read = text(source).tree, read_tree(Read(NO_TABLES), record)
     assert read == written
     assert _places(read) == _places(written)
 

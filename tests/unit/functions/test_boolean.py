@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 
 import pytest
 
-from hydro_core.functions.boolean import boolean_form
-from hydro_core.functions.normal import NormalForm, normal_form
-from hydro_core.functions.read import read_function
+from hydro_core.functions.forms.plain_tests import known_by
+from hydro_core.functions.forms.stored_form import stored_form
+from hydro_core.functions.read import read_callable, read_function
 from hydro_core.types.ddl import parse_ddl
 
 ROW = parse_ddl("n long, m int, f double, s string, p boolean, d date, tags array<string>")
 
 
-def form_of(text: str) -> NormalForm:
+def form_of(text: str) -> Hashable:
     fn = read_function(ast.parse(f"lambda r: {text}", mode="eval").body, {})
-    return boolean_form(normal_form(fn, (ROW,)), (ROW,))
+    return known_by(fn, (ROW,))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,9 @@ def form_of(text: str) -> NormalForm:
         ("not r.n > 1", "r.n <= 1"),
         ("not r.m < r.n", "r.m >= r.n"),
         ("not r.s < 'a'", "'a' <= r.s"),
+        ("not r.n < len(r.tags)", "len(r.tags) <= r.n"),
+        ("not r.n + 1 < r.m", "r.n + 1 >= r.m"),
+        ("not r.s.upper() < r.tags[0]", "r.s.upper() >= r.tags[0]"),
         ("not r.p < True", "r.p >= True"),
         ("1 < r.n <= 3", "1 < r.n and r.n <= 3"),
         ("not 1 < r.n <= 3", "r.n <= 1 or r.n > 3"),
@@ -64,7 +68,8 @@ def test_tests_in_other_words(one: str, other: str) -> None:
     [
         ("not r.f < 1", "r.f >= 1"),  # NaN
         ("not r.n < r.f", "r.n >= r.f"),
-        ("not r.n < len(r.tags)", "len(r.tags) <= r.n"),  # no type is known of what a call gives
+        ("not r.f < len(r.tags)", "len(r.tags) <= r.f"),
+        ("not r.tags[0] < r.n", "r.tags[0] >= r.n"),
         ("r.n is not None and r.n > 1", "r.n > 1 and r.n is not None"),  # one fails on None
         ("not (r.n or r.s)", "not r.n or not r.s"),
         ("not not r.n", "r.n"),
@@ -82,5 +87,6 @@ def test_tests_that_look_alike(one: str, other: str) -> None:
 
 
 def test_what_cannot_be_read_stays_as_it_is() -> None:
-    source = ("source", "compare", (("and", "or"),), 1, "", 0, 0, 0, 0)
-    assert boolean_form(source, (ROW,)) == source
+    fn = read_callable(eval("lambda r: not not r"))
+    assert known_by(fn, (ROW,)) == stored_form(fn, (ROW,))
+    assert known_by(fn, (ROW,))[:2] == ("source", fn.source)

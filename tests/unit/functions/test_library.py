@@ -8,8 +8,7 @@ import pytest
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.from_tree import text_of
-from hydro_core.functions.library.builtins import BUILTINS, FUNCTIONS
-from hydro_core.functions.library.registry import OF_TYPES
+from hydro_core.functions.library.registry import BUILTINS, FUNCTIONS, OF_TYPES
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Op, Param, Part
 from hydro_core.types.ddl import parse_ddl

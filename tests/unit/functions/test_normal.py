@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.forms.stored_form import stored_form
 from hydro_core.functions.from_tree import function_of, is_complete, text_of
-from hydro_core.functions.normal import normal_form
 from hydro_core.functions.read import read_function
 from hydro_core.functions.tree import Bind, Const, Op, Param, Part
 from hydro_core.types.ddl import parse_ddl
@@ -26,7 +26,7 @@ def _fn(text: str, **bindings: Any) -> Fn:
 
 
 def _form(text: str, *types: str) -> object:
-    return normal_form(_fn(text), tuple(map(parse_ddl, types)))
+    return stored_form(_fn(text), tuple(map(parse_ddl, types)))
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_what_is_declared_counts() -> None:
     said = Fn(
         plain.name, plain.source, plain.params, plain.call, plain.tree, returns=parse_ddl("int")
     )
-    assert normal_form(plain, (parse_ddl(PAIR),)) != normal_form(said, (parse_ddl(PAIR),))
+    assert stored_form(plain, (parse_ddl(PAIR),)) != stored_form(said, (parse_ddl(PAIR),))
 
 
 def test_constants_that_are_closed_over_count() -> None:
     one, other = _fn("lambda x: x[0] + k", k=1), _fn("lambda x: x[0] + k", k=2)
     same = _fn("lambda y: y._1 + limit", limit=1)
     pair = (parse_ddl(PAIR),)
-    assert normal_form(one, pair) != normal_form(other, pair)
-    assert normal_form(one, pair) == normal_form(same, pair)
+    assert stored_form(one, pair) != stored_form(other, pair)
+    assert stored_form(one, pair) == stored_form(same, pair)
 
 
 def test_what_cannot_be_read_is_known_by_its_name() -> None:
@@ -97,9 +97,9 @@ def test_what_cannot_be_read_is_known_by_its_name() -> None:
         return eval("x")
 
     first = live("def f(x):\n    return hidden(x)\n", hidden=one)
-    form = normal_form(first, (parse_ddl(PAIR),))
+    form = stored_form(first, (parse_ddl(PAIR),))
     assert form[0] == "source"
-    assert form != normal_form(live("def f(x):\n    return hidden(x)\n", hidden=len), ())
+    assert form != stored_form(live("def f(x):\n    return hidden(x)\n", hidden=len), ())
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,31 @@ def test_shown_names_do_not_run_into_each_other() -> None:
     loop = Bind("list", ("x.1",), Param("y"), Op("+", (Param("x.1"), Param("x_1"))))
     other = Bind("list", ("x_1",), Param("y"), Op("+", (Param("x_1"), Param("x_1"))))
     assert text_of(loop, ("y", "x_1")) != text_of(other, ("y", "x_1"))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(-1, "-1 + x"), (-1.5, "-1.5 + x"), (float("inf"), "inf + x"), ((-1, [2]), "(-1, [2]) + x")],
+)
+def test_a_constant_is_shown_as_python_writes_it(value: Any, shown: str) -> None:
+    assert function_of(Op("+", (Const(value), Param("x"))), ("x",)).source == f"lambda x: {shown}"
+
+
+def test_a_negative_base_is_shown_in_parentheses() -> None:
+    made = function_of(Op("**", (Const(-2), Param("x"))), ("x",))
+    assert made.source == "lambda x: (-2) ** x"
+    assert made.call(2) == 4
+
+
+def test_constants_are_equal_by_type_and_value() -> None:
+    nan = float("nan")
+    different = [1, 1.0, True, "1", Decimal(1), Decimal("1.0"), 0.0, -0.0, [1], (1,), (True,), None]
+    trees = {Op("[]", (Param("x"), Const(value))) for value in different}
+    assert len(trees) == len(different)
+    assert Const(nan) == Const(float("nan"))
+    assert Const({"a": [1, (nan,)]}) == Const({"a": [1, (nan,)]})
+    assert hash(Const({"a": [1]})) == hash(Const({"a": [1]}))
+    assert Const({"a": 1, "b": 2}) != Const({"b": 2, "a": 1})
 
 
 def test_a_decimal_is_shown_as_it_is_written() -> None:

@@ -11,11 +11,9 @@ from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.library.builtins import FUNCTIONS
 from hydro_core.functions.library.nulls import strictly
-from hydro_core.functions.library.operations import operation
 from hydro_core.functions.library.operators import OPERATORS
-from hydro_core.functions.library.registry import ALL_METHODS
+from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS, operation
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 from hydro_core.types.values import conform

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.functions.normal import normal_form
+from hydro_core.functions.forms.stored_form import stored_form
 from hydro_core.types.ddl import parse_ddl
 from tests.support.functions import text
 
@@ -20,4 +20,4 @@ FORMS = json.loads((Path(__file__).parent / "stored_forms.json").read_text("utf-
 
 @pytest.mark.parametrize(("source", "types", "form"), FORMS, ids=[source for source, *_ in FORMS])
 def test_a_form_is_what_is_stored(source: str, types: list[str], form: str) -> None:
-    assert repr(normal_form(text(source), tuple(map(parse_ddl, types)))) == form
+    assert repr(stored_form(text(source), tuple(map(parse_ddl, types)))) == form

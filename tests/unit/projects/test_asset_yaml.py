@@ -20,7 +20,9 @@ from hydro_core.project.flow_asset import (
     Shards,
     Ticks,
 )
+from hydro_core.project.program import program_of
 from hydrotick.project.programs import plan_as_written
+from tests.support.refused import Refused
 from tests.unit.projects.declared import PROGRAM
 
 WHOLE = """\
@@ -216,7 +218,11 @@ def test_what_is_wrong_by_itself(
         ("owners: {a: b}", 4, "is to be a list of texts"),
         ("sample_keys: -1", 4, "is to be a number, 0 or more"),
         ("on_error: 5", 4, "`on_error` is 5, and is to be how many wrong rows a tick may have"),
-        ("on_error: {quarantine: 0}", 4, "is to be how many wrong rows a tick may have"),
+        (
+            *("on_error: {quarantine: -1}", 4),
+            "`on_error` is `{quarantine: -1}`, and is to be how many wrong rows a tick may have, 1",
+        ),
+        ("on_error: {quarantine: 0}", 4, "is to be how many wrong rows a tick may have, 1 or more"),
         ("on_error: {quarantine: yes}", 4, "is to be how many wrong rows a tick may have"),
         ("on_error: {quarantine: 1, more: 2}", 4, "is to be how many wrong rows a tick may have"),
         ("shards: 0", 4, "there are no 0 shards"),
@@ -255,7 +261,19 @@ def test_what_is_no_flow_is_told(file: Path, text: str) -> None:
         flow_of_yaml(file)
 
 
-def test_what_is_no_text_is_told(file: Path) -> None:
+def test_what_is_no_text_is_told(file: Path, refused: Refused) -> None:
     file.write_bytes(b"program: \xff")
-    with pytest.raises(ProgramError, match="cannot be read"):
+    with refused(ProgramError, "config"):
         flow_of_yaml(file)
+
+
+@pytest.mark.parametrize("program", ["gone.hydro", "gone:flow"])
+def test_a_program_that_is_not_there_is_told_where_it_is_named(file: Path, program: str) -> None:
+    file.write_text(SOUND.replace("program: totals.hydro", f"program: {program}"))
+    with pytest.raises(ProgramError) as caught:
+        program_of(flow_of_yaml(file))
+    (wrong,) = caught.value.diagnostics
+    assert wrong.code == "config"
+    assert wrong.span is not None
+    assert (wrong.span.file, wrong.span.line) == (str(file), 1)
+    assert "gone" in wrong.message

@@ -12,10 +12,10 @@ from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
 from hydro_core.spark.functions.guards import (
     FailedGuards,
+    _reruns,
     exactly_run,
     mark,
     recall,
-    reruns,
     runs_in_python,
 )
 from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
@@ -71,6 +71,6 @@ def test_what_is_known_to_fail_is_asked_of_python_at_once_and_not_counted_again(
         return _asked(fn, failed)
 
     known = exactly_run(run, Settings())
-    before = dict(reruns())
+    before = dict(_reruns)
     assert exactly_run(run, Settings(), known) == known
-    assert (runs, dict(reruns())) == ([0, 1, 1], before)
+    assert (runs, dict(_reruns)) == ([0, 1, 1], before)

@@ -7,5 +7,4 @@ from __future__ import annotations
 
 from hydro_core.spark.functions.columns.compiler import predicate_column as predicate_column
 from hydro_core.spark.functions.columns.compiler import to_column as to_column
-from hydro_core.spark.functions.columns.compiler import truth_column as truth_column
 from hydro_core.spark.functions.columns.value import NotCompilable as NotCompilable

@@ -11,12 +11,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import (
-    ColumnValue,
-    NotCompilable,
-    computed,
-    strict,
-)
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed, strict
 from hydro_core.types.common import common_types
 from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
@@ -30,7 +25,6 @@ _MOST_TIMES = 10_000
 
 
 def make(scope: ColumnScope, parts: Sequence[ColumnValue], *, final: bool = False) -> ColumnValue:
-    """`[a, b]`."""
     types = [p.type for p in parts]
     if not all(isinstance(t, ItemType) for t in types):
         raise NotCompilable("a list of what are no items")
@@ -43,7 +37,6 @@ def make(scope: ColumnScope, parts: Sequence[ColumnValue], *, final: bool = Fals
 
 
 def of_tuple(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The fields of a tuple as an array."""
     return make(scope, structs.fields_of(scope, structs.present(scope, value)))
 
 
@@ -53,19 +46,16 @@ def item(array: ColumnValue, column: Column) -> ColumnValue:
 
 
 def element_type(array: ColumnValue) -> ItemType:
-    """The type of the elements."""
     if not isinstance(array.type, Array):
         raise NotCompilable(f"an element of {array.type}")
     return array.type.element
 
 
 def size(array: ColumnValue) -> Column:
-    """The number of elements."""
     return F.size(array.column)
 
 
 def element(scope: ColumnScope, value: ColumnValue, index: ColumnValue) -> ColumnValue:
-    """`array[i]`."""
     if not integers.is_int(index) or not isinstance(value.type, Array):
         raise NotCompilable(f"{value.type} is indexed by {index.type}")
     array, i = scope.need(value), integers.bound(scope, index)
@@ -92,7 +82,6 @@ def concatenate(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnVal
 
 
 def repeated(scope: ColumnScope, array: ColumnValue, times: ColumnValue) -> ColumnValue:
-    """`array * n`."""
     if not integers.is_int(times):
         raise NotCompilable(f"`*` of {array.type} and {times.type}")
     x, n = scope.need(array), integers.bound(scope, times)
@@ -106,7 +95,11 @@ def sequence(scope: ColumnScope, node: Op) -> ColumnValue:
     """`range(n)`, `range(low, high)`."""
     if node.keywords or len(node.args) not in (1, 2):
         raise NotCompilable("a range with a step")
-    bounds = [integers.bound(scope, _int(scope.compile(a))) for a in node.args]
+    given = [scope.compile(a) for a in node.args]
+    wrong = next((str(v.type) for v in given if not integers.is_int(v)), None)
+    if wrong is not None:
+        raise NotCompilable(f"a range of {wrong}")
+    bounds = [integers.bound(scope, v) for v in given]
     low = integers.constant(0) if len(bounds) == 1 else bounds[0]
     high = bounds[-1]
     count = F.try_subtract(high.column, low.column)
@@ -150,9 +143,3 @@ def _is_odd(item: ItemType, e: Column, *, nulls: bool) -> Column:
     if str(item) not in _COMPARED:
         raise NotCompilable(f"elements of {item} are compared")
     return refused
-
-
-def _int(value: ColumnValue) -> ColumnValue:
-    if not integers.is_int(value):
-        raise NotCompilable(f"a range of {value.type}")
-    return value

@@ -1,11 +1,13 @@
-"""Python's builtins on Spark."""
+"""Calls on Spark: by the library, but for builtins and methods that read more than columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyspark.sql import Column
+
 from hydro_core.functions.failing_constants import constant_value
-from hydro_core.functions.library.builtins import FUNCTIONS
+from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import (
@@ -14,16 +16,15 @@ from hydro_core.spark.functions.columns import (
     compare,
     integers,
     library,
+    lookup,
     loops,
     moments,
     numbers,
-    rounding,
     strings,
     structs,
-    sums,
 )
-from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     NotCompilable,
@@ -32,21 +33,18 @@ from hydro_core.spark.functions.columns.value import (
     long,
     strict,
 )
-from hydro_core.types.item import BOOLEAN, DOUBLE, STRING, Array, Decimal, Row, Tuple
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Row, Tuple
 
 
 def call(scope: ColumnScope, node: Op) -> ColumnValue:
-    """A call of a builtin."""
     folded = _folded(node)
     if folded is not None:
         return folded
-    if node.name not in _BUILTINS and node.name in FUNCTIONS:
-        return library.call_of(scope, FUNCTIONS[node.name], node)
-    if node.name not in _BUILTINS or (
-        node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
-    ):
+    if node.name in _NAMED or (node.name in _BUILTINS and not node.keywords):
+        return _BUILTINS[node.name](scope, node)
+    if node.name in _BUILTINS or node.name not in FUNCTIONS:
         raise NotCompilable(f"`{node.name}` has no column")
-    return _BUILTINS[node.name](scope, node)
+    return library.call_of(scope, FUNCTIONS[node.name], node)
 
 
 def _folded(node: Op) -> ColumnValue | None:
@@ -87,25 +85,17 @@ def _abs(scope: ColumnScope, node: Op) -> ColumnValue:
     return numbers.absolute(value)
 
 
-def _bool(scope: ColumnScope, node: Op) -> ColumnValue:
-    return choices.test(scope, _argument(node))
-
-
-def _str(scope: ColumnScope, node: Op) -> ColumnValue:
-    return strings.text_of(scope, _only(scope, node))
-
-
 def _int(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return strings.whole_number(scope, value)
-    return rounding.truncated(scope, value)
+        return strings.number_of(scope, value, LONG)
+    return numbers.truncated(scope, value)
 
 
 def _float(scope: ColumnScope, node: Op) -> ColumnValue:
     value = _only(scope, node)
     if value.type == STRING:
-        return strings.real_number(scope, value)
+        return strings.number_of(scope, value, DOUBLE)
     if isinstance(value.type, Decimal):
         number = scope.need(value)
         column = number.column.cast("double")
@@ -121,7 +111,7 @@ def _round(scope: ColumnScope, node: Op) -> ColumnValue:
     if not 1 <= len(node.args) <= 2:
         raise NotCompilable(f"`round` of {len(node.args)} arguments")
     value, *digits = (scope.compile(a) for a in node.args)
-    return rounding.rounded(scope, value, digits[0] if digits else None)
+    return numbers.rounded(scope, value, digits[0] if digits else None)
 
 
 def _extreme(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -150,23 +140,28 @@ def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colu
 
 def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
-    function = F.array_min if op == "<" else F.array_max
-    array = loops.set_of(scope, node.args[0]) or loops.array_of(scope, node.args[0])
+    array, given = _in_order(scope, node.args[0], keywords.get("key"), descending=op == ">")
     element = arrays.element_type(array)
-    if "key" in keywords:
-        array = loops.by_key(scope, array, keywords["key"], descending=op == ">")
-        best = function(array.column).getField("_3")
-    else:
-        array = arrays.ordered(scope, array)
-        best = function(array.column)
     if "default" in keywords:
         default = scope.compile(keywords["default"])
         scope.use(default)
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
+    best = given((F.array_min if op == "<" else F.array_max)(array.column))
     column = F.when(F.size(array.column) == 0, empty).otherwise(best)
     return computed(column, element, array, array, nullable=True)
+
+
+def _in_order(
+    scope: ColumnScope, source: Expr, key: Expr | None, *, descending: bool
+) -> tuple[ColumnValue, Callable[[Column], Column]]:
+    """Elements as Spark orders them, and what is given for one: by a key, they are tuples."""
+    array = loops.set_of(scope, source) or loops.array_of(scope, source)
+    if key is None:
+        return arrays.ordered(scope, array), lambda e: e
+    keyed = loops.by_key(scope, array, key, descending=descending)
+    return keyed.with_(type=array.type), lambda entry: entry.getField("_3")
 
 
 def _any_all(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -188,15 +183,10 @@ def _sorted(scope: ColumnScope, node: Op) -> ColumnValue:
         if known is None:
             raise NotCompilable("`sorted` in a computed direction")
         reverse = bool(known[0])
-    argument = _argument(node)
-    array = loops.set_of(scope, argument) or loops.array_of(scope, argument)
-    if "key" in keywords:
-        entries = loops.by_key(scope, array, keywords["key"], descending=reverse)
-        best_first = F.sort_array(entries.column, asc=not reverse)
-        column = F.transform(best_first, lambda entry: entry.getField("_3"))
-        return computed(column, array.type, entries)
-    array = arrays.ordered(scope, array)
-    return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
+    key = keywords.get("key")
+    array, given = _in_order(scope, _argument(node), key, descending=reverse)
+    column = F.sort_array(array.column, asc=not reverse)
+    return computed(column if key is None else F.transform(column, given), array.type, array)
 
 
 def _list(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -205,17 +195,11 @@ def _list(scope: ColumnScope, node: Op) -> ColumnValue:
     return loops.array_of(scope, _argument(node))
 
 
-def _tuple(scope: ColumnScope, node: Op) -> ColumnValue:
+def _as_it_is(scope: ColumnScope, node: Op) -> ColumnValue:
+    """`tuple(x)` of a tuple, `dict(x)` of a row."""
     value = _only(scope, node)
-    if not isinstance(value.type, Tuple):
-        raise NotCompilable(f"`tuple` of {value.type}")
-    return structs.present(scope, value)
-
-
-def _dict(scope: ColumnScope, node: Op) -> ColumnValue:
-    value = _only(scope, node)
-    if not isinstance(value.type, Row):
-        raise NotCompilable(f"`dict` of {value.type}")
+    if not isinstance(value.type, Tuple if node.name == "tuple" else Row):
+        raise NotCompilable(f"`{node.name}` of {value.type}")
     return structs.present(scope, value)
 
 
@@ -238,24 +222,100 @@ def _flatten(scope: ColumnScope, node: Op) -> ColumnValue:
 _BUILTINS: dict[str, Callable[[ColumnScope, Op], ColumnValue]] = {
     "len": _len,
     "abs": _abs,
-    "bool": _bool,
-    "str": _str,
+    "bool": lambda scope, node: choices.test(scope, _argument(node)),
+    "str": lambda scope, node: strings.text_of(scope, _only(scope, node)),
     "int": _int,
     "float": _float,
     "round": _round,
     "min": _extreme,
     "max": _extreme,
-    "coalesce": choices.coalesced,
-    "greatest": choices.extreme,
-    "least": choices.extreme,
-    "sum": sums.total,
+    "coalesce": choices.of_what_is_there,
+    "greatest": choices.of_what_is_there,
+    "least": choices.of_what_is_there,
+    "sum": loops.total,
     "any": _any_all,
     "all": _any_all,
     "sorted": _sorted,
     "list": _list,
-    "tuple": _tuple,
-    "dict": _dict,
+    "tuple": _as_it_is,
+    "dict": _as_it_is,
     "timedelta": moments.duration,
     "(unpack)": _unpack,
     "(flatten)": _flatten,
+}
+_NAMED = ("sum", "min", "max", "sorted", "timedelta")
+"""What takes arguments by their names."""
+
+
+def method(scope: ColumnScope, node: Op) -> ColumnValue:
+    base = scope.compile(node.args[0])
+    if lookup.table_of(base) is not None or isinstance(base.type, Row):
+        return _of_row(scope, base, node)
+    if moments.is_moment(base) and node.name == ".replace":
+        return _replaced(scope, base, node)
+    special = _METHODS.get((type(base.type), node.name))
+    if special is None or node.keywords:
+        return library.method_of(scope, base, node)
+    return special(scope, base, node)
+
+
+def _of_row(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    if node.name == ".copy" and len(node.args) == 1 and isinstance(base.type, Row):
+        return structs.present(scope, base)
+    if node.name != ".get" or node.keywords or len(node.args) not in (2, 3):
+        raise NotCompilable(f"`{node.name}` of a dict")
+    key, *rest = (scope.compile(a) for a in node.args[1:])
+    names = base.type.names if isinstance(base.type, Row) else ()
+    if key.constant is not None and key.constant[0] in names:
+        scope.use(*rest)
+        return structs.field_at(scope, base, names.index(key.constant[0]))
+    table = lookup.table_of(base)
+    if table is None:
+        raise NotCompilable("`.get` of a column that is not there")
+    return lookup.entry(scope, table, key, rest[0] if rest else constant(None))
+
+
+def _replaced(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    named = {name: scope.compile(a).constant for name, a in node.keywords}
+    if len(node.args) > 1 or not named or any(known is None for known in named.values()):
+        raise NotCompilable("`.replace` by what is computed")
+    fields = {name: known[0] for name, known in named.items() if known is not None}
+    if "tzinfo" in fields:
+        base = moments.zoned(scope, base, fields.pop("tzinfo"))
+    return moments.cut(scope, base, fields) if fields else base
+
+
+def _sought(
+    scope: ColumnScope, base: ColumnValue, node: Op
+) -> tuple[ColumnValue, ColumnValue, Callable[[Column], Column]]:
+    if len(node.args) != 2:
+        raise NotCompilable(f"`{node.name}` of a part of a list")
+    return lookup.sought(scope, base, scope.compile(node.args[1]))
+
+
+def _count(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    array, value, is_it = _sought(scope, base, node)
+    return long(F.size(F.filter(array.column, is_it)).cast("long"), array, value, value)
+
+
+def _index(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    array, value, is_it = _sought(scope, base, node)
+    place = F.array_position(F.transform(array.column, is_it), True)
+    return strict(F.when(place > 0, place - 1), LONG, array, value, value, doubtful=True)
+
+
+def _quantized(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
+    known = scope.compile(node.args[1]).constant if len(node.args) == 2 else None
+    if known is None or not hasattr(known[0], "as_tuple"):
+        raise NotCompilable("`.quantize` by a computed exponent, or in another way")
+    exponent = known[0].as_tuple().exponent
+    if not isinstance(exponent, int) or exponent > 0:
+        raise NotCompilable("`.quantize` to tens")
+    return numbers.rounded(scope, base, constant(-exponent))
+
+
+_METHODS: dict[tuple[type, str], Callable[[ColumnScope, ColumnValue, Op], ColumnValue]] = {
+    (Array, ".count"): _count,
+    (Array, ".index"): _index,
+    (Decimal, ".quantize"): _quantized,
 }

@@ -14,6 +14,7 @@ from hydro_core.spark.functions.columns.value import (
     DURATION,
     ColumnValue,
     NotCompilable,
+    ValueType,
     boolean,
     computed,
 )
@@ -32,6 +33,7 @@ from hydro_core.types.item import (
 
 _ORDERED = (BOOLEAN, LONG, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Of these Spark's order is that of the language."""
+_NEGATIONS = {"!=": "==", "not in": "in", "is not": "is"}
 
 
 def test(scope: ColumnScope, node: Expr) -> ColumnValue:
@@ -70,7 +72,6 @@ def bool_op(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def if_else(scope: ColumnScope, node: IfElse) -> ColumnValue:
-    """`then if test else otherwise`."""
     condition = test(scope, node.test)
     then = scope.branch(node.then, where_true(node.test))
     otherwise = scope.branch(node.otherwise, where_false(node.test))
@@ -86,41 +87,45 @@ def choose(
     final: bool = False,
 ) -> ColumnValue:
     """The one value where the condition holds, else the other."""
-    if _is_mixed(then, otherwise):
-        return _mixed(scope, condition, then, otherwise)
+    mixed, to = _is_mixed(then, otherwise), _type_of_choice(then, otherwise)
+    if mixed:
+        then, otherwise = (numbers.as_mixed(scope, v) for v in (then, otherwise))
     nullable = then.nullable or otherwise.nullable
     if nullable:
         then, otherwise = scope.sure(then), scope.sure(otherwise)
     of, doubtful = (condition, then, otherwise), then.doubtful or otherwise.doubtful
-    if then.type == otherwise.type == DURATION:
-        column = F.when(condition.column, then.column).otherwise(otherwise.column)
-        return computed(column, DURATION, *of, safe=True, nullable=nullable, doubtful=doubtful)
-    if not isinstance(then.type, ItemType) or not isinstance(otherwise.type, ItemType):
-        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
-    to = common_types((then.type, otherwise.type))
-    if to is None:
-        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
     if to == UNKNOWN:
         scope.use(*of)
         return ColumnValue(F.lit(None), UNKNOWN)
-    a, b = (
-        structs.cast(scope, v.with_(doubtful=False), to, final=final) for v in (then, otherwise)
-    )
+    a, b = then.column, otherwise.column
+    if isinstance(to, ItemType) and not mixed:
+        sure = (v.with_(doubtful=False) for v in (then, otherwise))
+        a, b = (structs.cast(scope, v, to, final=final) for v in sure)
     column = F.when(condition.column, a).otherwise(b)
-    return computed(column, to, *of, safe=True, nullable=nullable, doubtful=doubtful)
+    more = {"nullable": nullable, "doubtful": doubtful, "mixed": mixed}
+    return computed(column, to, *of, safe=True, **more)
 
 
-def coalesced(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`coalesce(a, b)`: what follows the first that is not null is computed in Python alone."""
+def _type_of_choice(then: ColumnValue, otherwise: ColumnValue) -> ValueType:
+    a, b = then.type, otherwise.type
+    found: ValueType | None = None
+    if _is_mixed(then, otherwise):
+        found = DOUBLE if all(map(_is_real_or_whole, (then, otherwise))) else None
+    elif a == b == DURATION:
+        found = DURATION
+    elif isinstance(a, ItemType) and isinstance(b, ItemType):
+        found = common_types((a, b))
+    if found is None:
+        raise NotCompilable(f"a choice between {a} and {b}")
+    return found
+
+
+def of_what_is_there(scope: ColumnScope, node: Op) -> ColumnValue:
+    """`coalesce`, `greatest` and `least`, of the values that are not null; what follows the first
+    of these is computed in Python alone.
+    """
     values, to, columns = _alike(scope, node)
-    nullable = all(v.nullable for v in values)
-    return computed(F.coalesce(*columns), to, *values, safe=True, nullable=nullable)
-
-
-def extreme(scope: ColumnScope, node: Op) -> ColumnValue:
-    """`greatest(a, b)`, `least(a, b)`: of the values that are not null."""
-    values, to, columns = _alike(scope, node)
-    if len(values) < 2 or to not in _ORDERED:
+    if node.name != "coalesce" and (len(values) < 2 or to not in _ORDERED):
         raise NotCompilable(f"`{node.name}` of {to}")
     nullable = all(v.nullable for v in values)
     column = getattr(F, node.name)(*columns)
@@ -128,7 +133,6 @@ def extreme(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _alike(scope: ColumnScope, node: Op) -> tuple[list[ColumnValue], ItemType, list[Column]]:
-    """The arguments, and their columns of one type."""
     values = [structs.whole(scope, scope.compile(a)) for a in node.args]
     kinds = [v.type for v in values if isinstance(v.type, ItemType) and not v.mixed]
     to = common_types(tuple(kinds))
@@ -163,7 +167,7 @@ def compare_chain(scope: ColumnScope, node: Op) -> ColumnValue:
         compared = branch.guarded(one(branch, following, left, right))
         if left.may_fail and left.size > 50:
             raise NotCompilable("a chain of long comparisons")
-        result = both(scope.sure(result), compared)
+        result = decided("and", scope.sure(result), compared)
     return result
 
 
@@ -171,18 +175,15 @@ def one(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnVa
     """`a op b`."""
     if op in ("in", "not in", "is", "is not"):
         a, b = scope.sure(a), scope.sure(b)
+    if op in _NEGATIONS:
+        return compare.negation(one(scope, _NEGATIONS[op], a, b))
     match op:
         case "==":
             return compare.equal(scope, a, b)
-        case "!=":
-            return compare.negation(compare.equal(scope, a, b))
         case "in":
             return lookup.contains(scope, b, a)
-        case "not in":
-            return compare.negation(lookup.contains(scope, b, a))
-        case "is" | "is not":
-            same = _identical(scope, a, b)
-            return same if op == "is" else compare.negation(same)
+        case "is":
+            return _identical(scope, a, b)
         case _:
             return compare.order(scope, op, a, b)
 
@@ -211,7 +212,7 @@ def _all_tests(scope: ColumnScope, op: str, values: tuple[Expr, ...]) -> ColumnV
         branch = scope.inner(not_null=not_null)
         not_null += _after(op, following)
         other = branch.guarded(_test(branch, following))
-        result = (both if op == "and" else _any)(scope.sure(result), other)
+        result = decided(op, scope.sure(result), other)
     return result
 
 
@@ -220,16 +221,14 @@ def _after(op: str, test: Expr) -> NotNull:
     return where_true(test) if op == "and" else where_false(test)
 
 
-def both(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a and b` of two truth values, `b`, maybe doubtful, evaluated only where `a` holds."""
-    lazily = F.when(a.column, b.column).otherwise(F.lit(False))
-    column = a.column & b.column if b.safe else lazily
-    return boolean(column, a, b).with_(doubtful=b.doubtful)
-
-
-def _any(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    lazily = F.when(a.column, F.lit(True)).otherwise(b.column)
-    column = a.column | b.column if b.safe else lazily
+def decided(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """`a and b`, `a or b` of truth values; `b` is evaluated only where `a` has not decided."""
+    if op == "and":
+        lazily = F.when(a.column, b.column).otherwise(F.lit(False))
+        column = a.column & b.column if b.safe else lazily
+    else:
+        lazily = F.when(a.column, F.lit(True)).otherwise(b.column)
+        column = a.column | b.column if b.safe else lazily
     return boolean(column, a, b).with_(doubtful=b.doubtful)
 
 
@@ -245,26 +244,10 @@ def _chosen_test(scope: ColumnScope, condition: Expr, then: Expr, otherwise: Exp
 
 
 def _is_mixed(a: ColumnValue, b: ColumnValue) -> bool:
-    def real(value: ColumnValue) -> bool:
-        return numbers.is_float(value) or value.mixed
-
-    def whole(value: ColumnValue) -> bool:
-        return integers.is_integer_type(value) and not value.mixed
-
-    return (real(a) and whole(b)) or (whole(a) and real(b)) or a.mixed or b.mixed
+    """Whether one is an int and the other a float, or one is either already."""
+    numbers_met = _is_real_or_whole(a) and _is_real_or_whole(b)
+    return a.mixed or b.mixed or (numbers_met and numbers.is_float(a) != numbers.is_float(b))
 
 
-def _mixed(
-    scope: ColumnScope, condition: ColumnValue, then: ColumnValue, otherwise: ColumnValue
-) -> ColumnValue:
-    for value in (then, otherwise):
-        if not (numbers.is_float(value) or integers.is_integer_type(value) or value.mixed):
-            raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
-    a, b = (numbers.as_mixed(scope, v) for v in (then, otherwise))
-    nullable = a.nullable or b.nullable
-    if nullable:
-        a, b = scope.sure(a), scope.sure(b)
-    column = F.when(condition.column, a.column).otherwise(b.column)
-    doubtful = a.doubtful or b.doubtful
-    more = {"nullable": nullable, "doubtful": doubtful, "mixed": True}
-    return computed(column, DOUBLE, condition, a, b, safe=True, **more)
+def _is_real_or_whole(value: ColumnValue) -> bool:
+    return numbers.is_float(value) or integers.is_integer_type(value) or value.mixed

@@ -7,7 +7,7 @@ and its kin fail on None. An int is compared with a float exactly, not as two fl
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column
@@ -15,13 +15,13 @@ from pyspark.sql import Column
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import structs
-from hydro_core.spark.functions.columns.division import EXACT
-from hydro_core.spark.functions.columns.integers import as_long, is_int
+from hydro_core.spark.functions.columns.integers import EXACT, as_long, is_int
 from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_number
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
     ColumnValue,
+    Duration,
     NotCompilable,
     boolean,
     strict,
@@ -63,23 +63,16 @@ def truth(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a == b`."""
     if is_number(a) and is_number(b):
         return _equal_numbers(scope, a.with_(mixed=False), b.with_(mixed=False))
     a, b = scope.sure(a), scope.sure(b)
     if UNKNOWN in (a.type, b.type):
         scope.use(a, b)
         return boolean(_is_none(a) & _is_none(b), a, b)
-    if (
-        isinstance(a.type, Tuple)
-        and isinstance(b.type, Tuple)
-        and structs.arity(a) == structs.arity(b)
-    ):
-        return _equal_fields(scope, a, b, structs.fields_of(scope, a), structs.fields_of(scope, b))
-    if isinstance(a.type, Row) and isinstance(b.type, Row) and _same_names(a.type, b.type):
-        theirs = dict(zip(b.type.names, structs.fields_of(scope, b), strict=True))
-        pairs = [theirs[name] for name in a.type.names]
-        return _equal_fields(scope, a, b, structs.fields_of(scope, a), pairs)
+    if isinstance(a.type, Tuple | Row) and isinstance(b.type, type(a.type)):
+        mine, theirs = (_named_fields(scope, v) for v in (a, b))
+        if mine.keys() == theirs.keys():
+            return _equal_fields(scope, a, b, [(mine[name], theirs[name]) for name in mine])
     if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
         if isinstance(a.type, Array) and holds_float(a.type):
             a, b = not_nan(scope, a), not_nan(scope, b)
@@ -97,7 +90,6 @@ def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
 
 
 def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a < b` and its kin."""
     if is_number(a) and is_number(b):
         return _order_numbers(scope, op, a.with_(mixed=False), b.with_(mixed=False))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
@@ -122,7 +114,6 @@ def not_nan(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def is_none(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`value is None`."""
     if not value.nullable:
         scope.use(value)
     return boolean(_is_none(value), value)
@@ -139,7 +130,7 @@ def _is_none(value: ColumnValue) -> Column:
     return F.lit(True) if value.type == UNKNOWN else value.column.isNull()
 
 
-def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
+def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: PLR0911 - a closed set of cases
     match value.type:
         case Scalar("boolean"):
             return value.column
@@ -149,7 +140,7 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR
             return value.column != 0.0
         case Scalar(name) if name not in ("date", "timestamp", "timestamp_ntz"):
             return value.column != 0
-        case Decimal():
+        case Decimal() | Duration():
             return value.column != 0
         case Array():
             return F.size(value.column) > 0
@@ -158,8 +149,6 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR
         case Tuple() | Row() if value.parts is not None:
             scope.use(value)
             return F.lit(True)
-        case _ if value.type == DURATION:
-            return value.column != 0
         case _ if isinstance(value.type, ItemType):
             return value.column.isNotNull()
         case _:
@@ -177,8 +166,6 @@ def _equal_numbers(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> Column
         else:
             same = a.column == b.column
     elif is_decimal(a) or is_decimal(b):
-        if is_float(a) or is_float(b):
-            raise NotCompilable("a decimal and a float are compared")
         same = _decimal_of(a) == _decimal_of(b)
     elif is_float(a) or is_float(b):
         number, real = (b, a) if is_float(a) else (a, b)
@@ -200,8 +187,6 @@ def _order_numbers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) 
     if is_int(a) and is_int(b):
         return strict(_OPERATORS[op](as_long(a).column, as_long(b).column), BOOLEAN, a, b)
     if is_decimal(a) or is_decimal(b):
-        if is_float(a) or is_float(b):
-            raise NotCompilable("a decimal and a float are compared")
         return strict(_OPERATORS[op](_decimal_of(a), _decimal_of(b)), BOOLEAN, a, b)
     if is_float(a) and is_float(b):
         return _order_floats(scope, op, a, b)
@@ -246,11 +231,12 @@ def _as(value: ColumnValue, to: ItemType) -> ColumnValue:
 
 
 def may_be_nan(value: ColumnValue) -> bool:
-    """Whether a float may be NaN."""
     return value.constant is None or value.constant[0] != value.constant[0]
 
 
 def _decimal_of(value: ColumnValue) -> Column:
+    if is_float(value):
+        raise NotCompilable("a decimal and a float are compared")
     if isinstance(value.type, Decimal):
         if value.type.precision - value.type.scale > 28 or value.type.scale > 18:
             raise NotCompilable(f"{value.type} is compared")
@@ -258,21 +244,21 @@ def _decimal_of(value: ColumnValue) -> Column:
     return as_long(value).column.cast("decimal(20,0)")
 
 
-def _same_names(a: Row, b: Row) -> bool:
-    return set(a.names) == set(b.names)
+def _named_fields(scope: ColumnScope, value: ColumnValue) -> dict[str, ColumnValue]:
+    names = structs.names_of(value.type) if isinstance(value.type, Tuple | Row) else ()
+    return dict(zip(names, structs.fields_of(scope, value), strict=True))
 
 
 def _equal_fields(
     scope: ColumnScope,
     a: ColumnValue,
     b: ColumnValue,
-    mine: list[ColumnValue],
-    theirs: list[ColumnValue],
+    pairs: Sequence[tuple[ColumnValue, ColumnValue]],
 ) -> ColumnValue:
     if holds_float(a.type) or holds_float(b.type):
         raise NotCompilable("tuples or rows with floats are compared")
     scope.use(*_parts(a, b))
-    fields = [equal(scope, x, y) for x, y in zip(mine, theirs, strict=True)]
+    fields = [equal(scope, x, y) for x, y in pairs]
     same = reduce(lambda x, y: x & y, [f.column for f in fields], F.lit(True))
     both = boolean(same, *fields)
     if not (a.nullable or b.nullable):

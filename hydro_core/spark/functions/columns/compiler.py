@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.fold import Fold
+from hydro_core.functions.fold import Fold, children
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, OpFamily, Param, Part
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -24,15 +24,13 @@ from hydro_core.spark.functions.columns import (
     library,
     lookup,
     loops,
-    methods,
     moments,
     numbers,
     strings,
     structs,
 )
-from hydro_core.spark.functions.columns.constants import constant
-from hydro_core.spark.functions.columns.parts import result_nodes
 from hydro_core.spark.functions.columns.scope import ColumnScope, FunctionSite
+from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, NotCompilable
 from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
@@ -57,13 +55,6 @@ def predicate_column(fn: Fn, args: Sequence[TypedColumn]) -> Column:
     return scope.behind(choices.test(scope, tree).column)
 
 
-def truth_column(column: Column, item: ItemType) -> Column:
-    """Python's `bool(x)` of the items of a column."""
-    nothing = Fn("bool", "bool", ("x",), bool)
-    scope = ColumnScope(FunctionSite(nothing, compile_expression), {})
-    return compare.truth(scope, ColumnValue(column, item)).column
-
-
 def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
     """The value of an expression; where it cannot be exact, the reason names the smallest part."""
     try:
@@ -83,7 +74,7 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
         raise NotCompilable("its source cannot be read")
     if runs_in_python(fn):
         raise NotCompilable("its guard has failed")
-    scope = ColumnScope(FunctionSite(fn, compile_expression, result_nodes(tree)), {})
+    scope = ColumnScope(FunctionSite(fn, compile_expression, _result_nodes(tree)), {})
     *leading, last = (ColumnValue(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
     if len(values) != len(fn.params):
@@ -92,6 +83,37 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
         name: value.with_(path=(name,)) for name, value in zip(fn.params, values, strict=True)
     }
     return scope, tree
+
+
+def _result_nodes(tree: Expr) -> frozenset[int]:
+    """The ids of the nodes whose values are results, or stand in them, and nothing else."""
+    results: set[int] = set()
+    others: set[int] = set()
+    _mark(tree, results, others, is_result=True)
+    return frozenset(results - others)
+
+
+def _mark(node: Expr, results: set[int], others: set[int], *, is_result: bool) -> None:
+    (results if is_result else others).add(id(node))
+    passed_on = frozenset(map(id, _passed_on(node)))
+    for child in children(node):
+        stands = is_result and id(child) in passed_on
+        _mark(child, results, others, is_result=stands)
+
+
+def _passed_on(node: Expr) -> tuple[Expr, ...]:
+    """The direct parts whose values are, or stand in, the value of the node."""
+    match node:
+        case IfElse(_, then, otherwise):
+            return (then, otherwise)
+        case Make():
+            return tuple(children(node))
+        case Bind(body=body):
+            return (body,)
+        case Op("(flatten)", args):
+            return args
+        case _:
+            return ()
 
 
 def _spread(scope: ColumnScope, item: ColumnValue, parameters: int) -> list[ColumnValue]:
@@ -104,8 +126,6 @@ def _spread(scope: ColumnScope, item: ColumnValue, parameters: int) -> list[Colu
 
 
 class _Columns(Fold[ColumnScope, ColumnValue]):
-    """The column of an expression."""
-
     def _const(self, node: Const, around: ColumnScope) -> ColumnValue:
         if isinstance(node.value, list):
             return arrays.make(around, [constant(v) for v in node.value])
@@ -209,7 +229,7 @@ _OPERATIONS: dict[OpFamily, Callable[[ColumnScope, Op], ColumnValue]] = {
     "slice": _slice,
     "text": strings.formatted,
     "format": strings.format_of,
-    "method": methods.method,
+    "method": calls.method,
     "call": calls.call,
     "unread": _unread,
 }

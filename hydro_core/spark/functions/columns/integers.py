@@ -1,4 +1,7 @@
-"""Python's integers on Spark: longs, null where one would pass 64 bits or an operand is None."""
+"""Python's integers on Spark: longs, null where one would pass 64 bits or an operand is None.
+
+Divisions are rounded down, the remainder has the divisor's sign; those of floats are beside them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pyspark.sql import Column
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
-from hydro_core.types.item import BOOLEAN, LONG, ItemType, Scalar, is_integer
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, ItemType, Scalar, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _BITS = {"boolean": 1, "byte": 7, "short": 15, "integer": 31, "long": 63}
@@ -42,33 +45,23 @@ def literal(number: int) -> Column:
 
 
 def add(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a + b`."""
     return _combine(a, b, operator.add, F.try_add, max(_bits(a), _bits(b)) + 1)
 
 
 def subtract(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a - b`."""
     return _combine(a, b, operator.sub, F.try_subtract, max(_bits(a), _bits(b)) + 1)
 
 
 def multiply(a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a * b`."""
     return _combine(a, b, operator.mul, F.try_multiply, _bits(a) + _bits(b))
 
 
-def negate(a: ColumnValue) -> ColumnValue:
-    """`-a`."""
-    return subtract(constant(0), a)
-
-
 def absolute(a: ColumnValue) -> ColumnValue:
-    """`abs(a)`."""
     a = as_long(a)
     return strict(F.when(a.column != LONG_MIN, F.abs(a.column)), LONG, a, a, doubtful=True)
 
 
 def constant(number: int) -> ColumnValue:
-    """A constant."""
     if not LONG_MIN <= number <= LONG_MAX:
         raise NotCompilable("a constant is beyond 64 bits")
     return ColumnValue(literal(number), LONG, nullable=False, constant=(number,))
@@ -123,3 +116,100 @@ def _bits(value: ColumnValue) -> int:
     if value.constant is not None:
         return int(value.constant[0]).bit_length()
     return _BITS[value.type.name] if isinstance(value.type, Scalar) else _BITS["long"]
+
+
+EXACT = 2**53
+"""Integers up to here are floats without a loss, and so is the nearest float to a quotient."""
+
+
+def true_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """`a / b`: of larger integers Spark, which divides floats, would round twice."""
+    x, y = as_long(a), as_long(b)
+    quotient = F.try_divide(x.column.cast("double"), y.column.cast("double"))
+    column = F.when(_within(a, x.column) & _within(b, y.column), quotient)
+    return strict(column, DOUBLE, a, b, doubtful=True).with_(size=2 * (a.size + b.size) + 4)
+
+
+def floor_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    x, y = as_long(a).column, _divisor(b)
+    known, rest = _known(b), x % y
+    off = rest < 0 if known is not None and known > 0 else _is_off(rest, y)
+    column = F.call_function("div", x, y) - F.when(off, literal(1)).otherwise(literal(0))
+    if known in (None, -1):
+        # Only the smallest long by −1 passes 64 bits.
+        column = F.when(y == -1, F.try_subtract(literal(0), x)).otherwise(column)
+    return _divided(column, a, b, doubtful=known in (None, -1))
+
+
+def modulo(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    x, y, known = as_long(a).column, _divisor(b), _known(b)
+    if known is not None and known > 0:
+        return strict(F.pmod(x, y), LONG, a, b)
+    rest = x % y
+    column = rest + F.when(_is_off(rest, y), y).otherwise(literal(0))
+    return _divided(column, a, b, doubtful=known is None)
+
+
+def float_floor_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """`a // b` of floats: the quotient of what the remainder leaves, which is nearly whole."""
+    x, y = a.column, b.column
+    rest = x % y
+    whole = (x - rest) / y
+    whole = F.when((rest != 0.0) & ((rest < 0.0) != (y < 0.0)), whole - 1.0).otherwise(whole)
+    # Of 0 Python gives the sign of the quotient, and never −0 of what is nearly 0.
+    near = F.when(whole == 0.0, x / y * 0.0).otherwise(F.rint(whole) + 0.0)
+    # Beyond 52 bits all are whole; just before, some are halfway.
+    is_certain = (F.abs(whole) < 2.0**51) | (F.abs(whole) >= 2.0**52)
+    column = F.when(y != 0.0, F.when(is_certain, near))
+    return strict(column, DOUBLE, *[a, b] * 20, doubtful=True)
+
+
+def float_modulo(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """`a % b` of floats: with the sign of the divisor, that of zero too."""
+    x, y = a.column, b.column
+    rest = x % y
+    zero = F.when(y < 0.0, F.lit(-0.0)).otherwise(F.lit(0.0))
+    other = F.when((rest < 0.0) != (y < 0.0), rest + y).otherwise(rest)
+    column = F.when(rest == 0.0, zero).otherwise(other)
+    may_be_zero = b.constant is None or b.constant[0] == 0
+    column = F.when(y != 0.0, column) if may_be_zero else column
+    return strict(column, DOUBLE, a, b, a, b, doubtful=may_be_zero)
+
+
+def power(scope: ColumnScope, a: ColumnValue, exponent: ColumnValue) -> ColumnValue:
+    """`a ** n` of an integer by a small constant n: a product."""
+    n = exponent.constant[0] if exponent.constant is not None else None
+    if a.constant is not None and isinstance(n, int) and 0 <= n <= 64:
+        return constant(int(a.constant[0]) ** n)
+    if not isinstance(n, int) or not 0 < n <= 16:
+        raise NotCompilable("`**` by anything but a small constant")
+    value = base = as_long(scope.need(a))
+    for _ in range(n - 1):
+        value = multiply(value, base)
+    return value
+
+
+def _divided(column: Column, a: ColumnValue, b: ColumnValue, *, doubtful: bool) -> ColumnValue:
+    return strict(column, LONG, a, b, doubtful=doubtful).with_(size=2 * (a.size + b.size) + 8)
+
+
+def _known(divisor: ColumnValue) -> int | None:
+    """The divisor, where it is a constant and not 0."""
+    return int(divisor.constant[0]) or None if divisor.constant is not None else None
+
+
+def _divisor(value: ColumnValue) -> Column:
+    """The divisor, null where it is 0."""
+    column = as_long(value).column
+    return column if _known(value) is not None else F.nullif(column, literal(0))
+
+
+def _is_off(rest: Column, divisor: Column) -> Column:
+    """Whether the quotient that Spark rounds towards 0 is rounded down one further."""
+    return (rest != 0) & ((rest < 0) != (divisor < 0))
+
+
+def _within(value: ColumnValue, number: Column) -> Column:
+    if value.constant is not None:
+        return F.lit(abs(value.constant[0]) <= EXACT)
+    return number.between(-EXACT, EXACT)

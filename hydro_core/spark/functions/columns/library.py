@@ -9,12 +9,7 @@ from operator import or_
 from typing import Any
 
 from hydro_core.functions.kinds import TIMEDELTA, ExprType
-from hydro_core.functions.library.entry import (
-    Expression,
-    LibraryFunction,
-    Member,
-    Parameter,
-)
+from hydro_core.functions.library.entry import Expression, Operation, Parameter
 from hydro_core.functions.library.registry import members_of
 from hydro_core.functions.tree import Expr, Op
 from hydro_core.spark.frames.dry import F
@@ -34,7 +29,7 @@ _TIMES_READ = 3
 """How often an expression reads what it is given, about."""
 
 
-def member_of(base: ColumnValue, name: str) -> Member | None:
+def member_of(base: ColumnValue, name: str) -> Operation | None:
     """The entry of a method or property, None where values of that type have none."""
     kind = kind_of(base)
     return None if kind is None or base.mixed else members_of(kind).get(name)
@@ -48,7 +43,6 @@ def kind_of(value: ColumnValue) -> ExprType | None:
 
 
 def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
-    """`base.name`, of a value that is no tuple or row."""
     entry = member_of(base, name)
     if entry is None or entry.takes is not None or entry.column is None:
         raise NotCompilable(f"`.{name}` of {base.type}")
@@ -57,7 +51,6 @@ def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue
 
 
 def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
-    """`base.name(arguments)`, by the entry's expression."""
     name = node.name[1:]
     entry = member_of(base, name)
     if entry is None or entry.column is None or node.keywords:
@@ -68,12 +61,11 @@ def method_of(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     return _computed(node.type, found, (subject, *of), may_fail=entry.may_fail)
 
 
-def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue:
-    """`name(arguments)`, by the entry's expression."""
+def call_of(scope: ColumnScope, entry: Operation, node: Op) -> ColumnValue:
     if entry.column is None or node.keywords:
         raise NotCompilable(f"`{node.name}` has no column")
     plain = _known if entry.nulls == "strict" else _plain
-    given, of = _arguments(scope, entry.takes, node.name, node.args, plain)
+    given, of = _arguments(scope, entry.takes or (), node.name, node.args, plain)
     found = _found(entry.column, given, node.name)
     if entry.nulls == "strict":
         return _strict(scope, entry, node.type, found, of)
@@ -81,7 +73,7 @@ def call_of(scope: ColumnScope, entry: LibraryFunction, node: Op) -> ColumnValue
 
 
 def _strict(
-    scope: ColumnScope, entry: LibraryFunction, gives: ExprType, found: Any, of: list[ColumnValue]
+    scope: ColumnScope, entry: Operation, gives: ExprType, found: Any, of: list[ColumnValue]
 ) -> ColumnValue:
     """What a strict function gives: null where it is given one.
 

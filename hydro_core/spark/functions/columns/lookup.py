@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -13,8 +13,8 @@ from hydro_core.functions.fields import field_in
 from hydro_core.functions.tree import Bind, Const, Expr, Make, Part, Spread
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
-from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     Generator,
@@ -65,7 +65,6 @@ def cut(
     high: ColumnValue | None,
     step: ColumnValue | None,
 ) -> ColumnValue:
-    """`base[low:high:step]`."""
     if isinstance(base.type, Tuple):
         return _cut_tuple(scope, base, (low, high, step))
     if not (isinstance(base.type, Array) or base.type == STRING):
@@ -123,7 +122,6 @@ def entry(
 
 
 def spread(scope: ColumnScope, parts: Sequence[Expr | Spread]) -> list[ColumnValue]:
-    """The parts of a tuple or list, `*x` spread out."""
     values: list[ColumnValue] = []
     for part in parts:
         if not isinstance(part, Spread):
@@ -167,18 +165,11 @@ def container(scope: ColumnScope, node: Expr) -> ColumnValue:
 
 
 def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> ColumnValue:
-    """`value in within`."""
     if within.type == STRING:
         return strings.contains(scope, within, value)
     if isinstance(within.type, Array):
-        array = scope.need(within)
-        scope.use(value)
-        if compare.holds_float(array.type) or compare.holds_float(value.type):
-            value = compare.not_nan(scope, value)
-        found = F.exists(
-            array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
-        )
-        return boolean(found, array, value)
+        array, value, is_it = sought(scope, within, value)
+        return boolean(F.exists(array.column, is_it), array, value)
     if isinstance(within.type, Row):
         raise NotCompilable("`in` a row")
     if isinstance(within.type, Generator) or not isinstance(within.type, Tuple):
@@ -196,6 +187,17 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)
+
+
+def sought(
+    scope: ColumnScope, base: ColumnValue, value: ColumnValue
+) -> tuple[ColumnValue, ColumnValue, Callable[[Column], Column]]:
+    """An array, what is looked for in it, and whether an element is that: a NaN may be itself."""
+    array = scope.need(base)
+    scope.use(value)
+    if compare.holds_float(array.type) or compare.holds_float(value.type):
+        value = compare.not_nan(scope, value)
+    return array, value, lambda e: compare.equal(scope, arrays.item(array, e), value).column
 
 
 def _cut_tuple(
@@ -227,15 +229,8 @@ def _bound(scope: ColumnScope, value: ColumnValue | None, size: Column, default:
 
 
 def _inside(value: ColumnValue, size: Column) -> Column:
-    return _clamped(_as_int(integers.as_long(value).column), size)
-
-
-def _as_int(number: Column) -> Column:
-    """The number within 32 bits; null stays null."""
-    return F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
-
-
-def _clamped(limit: Column, size: Column) -> Column:
+    number = integers.as_long(value).column
+    limit = F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
     return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
 
 

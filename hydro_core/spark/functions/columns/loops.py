@@ -1,4 +1,4 @@
-"""What runs over Python's lists on Spark: comprehensions, and what builtins are given.
+"""What runs over Python's lists on Spark: comprehensions, sums, and what builtins are given.
 
 A tuple whose fields have one type can be looped over as an array. A loop's body fails where
 Python's would, and only for the elements that Python reaches.
@@ -6,6 +6,8 @@ Python's would, and only for the elements that Python reaches.
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,10 +16,16 @@ from pyspark.sql import Column
 from hydro_core.functions.not_null import NotNull, where_true
 from hydro_core.functions.tree import Bind, Expr, Make, Op, is_function
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, choices, strings, structs
+from hydro_core.spark.functions.columns import arrays, choices, integers, numbers, strings, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, boolean, computed
-from hydro_core.types.item import LONG, STRING, Array, ItemType, Scalar, Tuple
+from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
+    NotCompilable,
+    boolean,
+    computed,
+    strict,
+)
+from hydro_core.types.item import DOUBLE, LONG, STRING, Array, ItemType, Scalar, Tuple
 
 NamedColumns = dict[str, ColumnValue]
 INTEGER = Scalar("integer")
@@ -25,23 +33,20 @@ _LARGEST_START = 2**40
 
 
 def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
-    """`[element for targets in source if conditions]`."""
     loop = ComprehensionLoop(scope, node)
     result: list[ColumnValue] = []
 
     def body(column: Column) -> Column:
         inner = scope.inner(loop.names(column), loop.not_null)
         value = structs.whole(inner, inner.compile(node.body), final=scope.is_result(node))
-        if not isinstance(value.type, ItemType) or value.mixed:
-            raise NotCompilable("a list of what are no items")
         result.append(value)
         return inner.behind(value.column)
 
     column = loop.transform(body)
-    element_type = result[0].type
-    if not isinstance(element_type, ItemType):
+    element = result[0].type
+    if not isinstance(element, ItemType) or result[0].mixed:
         raise NotCompilable("a list of what are no items")
-    return computed(column, Array(element_type), loop.array, *result, *loop.tests)
+    return computed(column, Array(element), loop.array, *result, *loop.tests)
 
 
 class ComprehensionLoop:
@@ -55,7 +60,6 @@ class ComprehensionLoop:
         """What is not None of an element that is kept."""
 
     def names(self, column: Column) -> NamedColumns:
-        """The targets' values for an element."""
         targets, value = self.node.names, arrays.item(self.array, column)
         source = self.node.value
         makes_tuples = isinstance(source, Op) and source.name in ("enumerate", "zip")
@@ -71,7 +75,6 @@ class ComprehensionLoop:
         return dict(zip(targets, fields, strict=True))
 
     def transform(self, body: Callable[[Column], Column]) -> Column:
-        """The elements' results."""
         array = self.array.column
         if self.node.conditions:
             array = F.filter(array, lambda e: self.condition(e))  # noqa: PLW0108
@@ -87,7 +90,7 @@ class ComprehensionLoop:
             not_null += where_true(node)
             kept = choices.test(branch, node)
             kept = kept if result is None else branch.guarded(kept)
-            result = kept if result is None else choices.both(result, kept)
+            result = kept if result is None else choices.decided("and", result, kept)
         if result is None:
             return F.lit(True)
         self.tests.append(result)
@@ -171,10 +174,9 @@ def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: boo
     keys = arrays.ordered(scope, computed(column, Array(of), array, *found))
     sign = -1 if descending else 1
 
-    def entry(k: Column, i: Column) -> Column:
-        return F.struct(k.alias("_1"), (i * sign).alias("_2"), F.get(array.column, i).alias("_3"))
-
-    entries = F.transform(keys.column, lambda k, i: entry(k, i))  # noqa: PLW0108
+    entries = F.transform(
+        keys.column, lambda k, i: structs.tuple_of(k, i * sign, F.get(array.column, i))
+    )
     return computed(entries, Array(Tuple((of, INTEGER, element))), keys, array, safe=True)
 
 
@@ -184,9 +186,7 @@ def _numbered(scope: ColumnScope, source: Expr, start: list[Expr]) -> ColumnValu
     if known is None or type(known[0]) is not int or abs(known[0]) > _LARGEST_START:
         raise NotCompilable("`enumerate` from a computed number")
     array, first = array_of(scope, source), known[0]
-    column = F.transform(
-        array.column, lambda e, i: F.struct((i.cast("long") + first).alias("_1"), e.alias("_2"))
-    )
+    column = F.transform(array.column, lambda e, i: structs.tuple_of(i.cast("long") + first, e))
     item = Tuple((LONG, arrays.element_type(array)))
     return computed(column, Array(item), array, array, safe=True)
 
@@ -197,10 +197,66 @@ def _zipped(sources: list[ColumnValue]) -> ColumnValue:
     sizes = [arrays.size(source) for source in sources]
     count = F.least(*sizes) if others else sizes[0]
 
-    def entry(e: Column, i: Column) -> Column:
-        parts = [e, *(F.get(other, i) for other in others)]
-        return F.struct(*(part.alias(f"_{n}") for n, part in enumerate(parts, start=1)))
-
-    column = F.transform(F.slice(first, 1, count), lambda e, i: entry(e, i))  # noqa: PLW0108
+    column = F.transform(
+        F.slice(first, 1, count), lambda e, i: structs.tuple_of(e, *(F.get(o, i) for o in others))
+    )
     item = Tuple(tuple(map(arrays.element_type, sources)))
     return computed(column, Array(item), *sources, *sources, safe=True)
+
+
+_ADDS_PLAINLY = sys.version_info < (3, 12)
+"""From 3.12 on Python carries along what the rounding of each partial sum of floats took away."""
+
+
+def total(scope: ColumnScope, node: Op) -> ColumnValue:
+    """`sum(…)`: of an array, a tuple or a loop."""
+    written = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
+    start = None if written is None else scope.need(scope.compile(written))
+    argument = node.args[0]
+    if not isinstance(argument, Bind) or not argument.is_loop:
+        array = array_of(scope, argument)
+        return _total(array, lambda e: arrays.item(array, e), lambda _: None, start)
+    loop = ComprehensionLoop(scope, argument)
+
+    def element(e: Column) -> ColumnValue:
+        body = scope.inner(loop.names(e), loop.not_null)
+        return body.guarded(body.doubtfully(argument.body))
+
+    kept = loop.condition if argument.conditions else lambda _: None
+    return _total(loop.array, element, kept, start)
+
+
+def _total(
+    array: ColumnValue,
+    element: Callable[[Column], ColumnValue],
+    kept: Callable[[Column], Column | None],
+    start: ColumnValue | None,
+) -> ColumnValue:
+    """The sum; null as soon as a partial sum passes 64 bits or an element is None."""
+    first = element(F.get(array.column, F.lit(0)))
+    if numbers.is_float(first) and _ADDS_PLAINLY:
+        zero, combine = F.lit(0.0), operator.add
+    elif integers.is_int(first):
+        first, zero, combine = integers.as_long(first), integers.literal(0), F.try_add
+    else:
+        raise NotCompilable(f"`sum` of {first.type}")
+    of, parts = first.type, list[ColumnValue]()
+    if start is not None:
+        if not (integers.is_int(start) if of == LONG else numbers.is_float(start)):
+            raise NotCompilable(f"`sum` of {of} from {start.type}")
+        start = integers.as_long(start) if of == LONG else numbers.as_double(start)
+        zero = start.column
+        parts.append(start)
+
+    def step(total: Column, e: Column) -> Column:
+        value = element(e)
+        parts.append(value)
+        value = integers.as_long(value) if of == LONG else numbers.as_double(value)
+        added, test = combine(total, value.column), kept(e)
+        return added if test is None else F.when(test, added).otherwise(total)
+
+    column = F.aggregate(array.column, zero, step)
+    if of == LONG:
+        return strict(column, LONG, array, *parts, doubtful=True)
+    # Of no floats at all it is the int 0.
+    return strict(column, DOUBLE, array, *parts, doubtful=True).with_(mixed=start is None)

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import Column
-
 from hydro_core.functions.library.times import DAY, SECOND, microseconds
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import division, integers
+from hydro_core.spark.functions.columns import integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
@@ -39,13 +37,12 @@ _UNITS = {
     "hours": 3_600 * SECOND,
     "weeks": 7 * DAY,
 }
-_POSITIONS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")
+"""What `timedelta` takes, in this order, in microseconds."""
 _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
 """What fields begin with, from the largest to the smallest; years begin with none."""
 
 
 def is_moment(value: ColumnValue) -> bool:
-    """Whether it is a date or a timestamp."""
     return value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -73,7 +70,6 @@ def cut(scope: ColumnScope, base: ColumnValue, fields: Mapping[str, Any]) -> Col
 
 
 def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a op b` with a date, a timestamp or a timedelta."""
     if op == "+" and a.type == DURATION and is_moment(b):
         a, b = b, a
     if is_moment(a) and b.type == DURATION and op in ("+", "-"):
@@ -94,9 +90,9 @@ def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> C
 _OF_DURATIONS = {
     "+": integers.add,
     "-": integers.subtract,
-    "%": division.modulo,
-    "/": division.true_divide,
-    "//": division.floor_divide,
+    "%": integers.modulo,
+    "/": integers.true_divide,
+    "//": integers.floor_divide,
 }
 """What two timedeltas make, as what their microseconds make."""
 
@@ -111,7 +107,7 @@ def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
     elif op == "*" and (integers.is_int(a) or integers.is_int(b)):
         made = integers.multiply(integers.as_long(x), integers.as_long(y))
     elif op == "//" and a.type == DURATION and integers.is_int(b):
-        return division.floor_divide(x, y).with_(type=DURATION)
+        return integers.floor_divide(x, y).with_(type=DURATION)
     else:
         raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
     # What 64 bits hold of microseconds, Python's timedeltas hold, too.
@@ -119,13 +115,12 @@ def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
 
 
 def negative(value: ColumnValue) -> ColumnValue:
-    """`-timedelta`."""
     return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
 
 
 def duration(scope: ColumnScope, node: Op) -> ColumnValue:
     """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
-    parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
+    parts = [*zip(_UNITS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
     values = []
     for name, expression in parts:
@@ -143,7 +138,7 @@ def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colum
     if a.type == DATE:
         # Python takes the whole days of the timedelta, rounded down.
         down = F.when(d.column % DAY < 0, F.lit(1)).otherwise(F.lit(0))
-        days = _whole(d.column, DAY) - down
+        days = F.call_function("div", d.column, integers.literal(DAY)) - down
         start = F.unix_date(x.column).cast("long")
         moved = start + days if op == "+" else start - days
         low, high = ((end.date() - _EPOCH.date()).days for end in _ENDS)
@@ -156,7 +151,3 @@ def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colum
     stamp = stamp.cast("timestamp_ntz") if a.type == TIMESTAMP_NTZ else stamp
     column = F.when(moved.between(integers.literal(low), integers.literal(high)), stamp)
     return strict(column, a.type, x, d, x, d, doubtful=True)
-
-
-def _whole(a: Column, b: int) -> Column:
-    return F.call_function("div", a, integers.literal(b))

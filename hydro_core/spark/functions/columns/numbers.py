@@ -1,27 +1,36 @@
-"""Arithmetic on Spark: which numbers meet which, floats and decimals as Python computes them.
+"""Numbers on Spark: which meet which, floats and decimals as Python computes and rounds them.
 
 Decimals follow Python's default context of 28 digits: of a result with more digits, which Python
-rounds, Python is asked.
+rounds, Python is asked. Floats are rounded by what they are, not by how they are written.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import division, integers, structs
+from hydro_core.spark.functions.columns import integers, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed, strict
-from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar
+from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
+    NotCompilable,
+    computed,
+    long,
+    strict,
+)
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, Decimal, Scalar
 
 _CONTEXT_DIGITS = 28
 _SPARK_DIGITS = 38
+_MOST_DIGITS = 10
+"""10**10 is the last power of ten with 24 bits once its twos are taken out: see `_excess`."""
 
 
 def is_float(value: ColumnValue) -> bool:
-    """Whether Python sees a float."""
     return (
         isinstance(value.type, Scalar)
         and value.type.name in ("float", "double")
@@ -30,7 +39,6 @@ def is_float(value: ColumnValue) -> bool:
 
 
 def is_decimal(value: ColumnValue) -> bool:
-    """Whether Python sees a Decimal."""
     return isinstance(value.type, Decimal)
 
 
@@ -55,18 +63,17 @@ def as_mixed(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The number as a double that may stand for an int: then it has 53 bits."""
     if value.mixed or is_float(value):
         return as_double(value)
-    if value.constant is not None and abs(value.constant[0]) <= division.EXACT:
+    if value.constant is not None and abs(value.constant[0]) <= integers.EXACT:
         return as_double(value)
     number = scope.sure(value).column
-    held = number.cast("long").between(-division.EXACT, division.EXACT) | number.isNull()
+    held = number.cast("long").between(-integers.EXACT, integers.EXACT) | number.isNull()
     column = F.when(held, number.cast("double")).otherwise(scope.ask())
     return computed(column, DOUBLE, value, value, nullable=value.nullable)
 
 
 def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    """`a op b` of two numbers."""
     if integers.is_int(a) and integers.is_int(b):
-        return _of_integers(scope, op, a, b)
+        return integers.power(scope, a, b) if op == "**" else _OF_INTEGERS[op](a, b)
     if is_decimal(a) or is_decimal(b):
         return _of_decimals(op, a, b)
     if a.mixed or b.mixed:
@@ -75,9 +82,8 @@ def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> C
 
 
 def minus(a: ColumnValue) -> ColumnValue:
-    """`-a`."""
     if integers.is_int(a):
-        return integers.negate(a)
+        return integers.subtract(integers.constant(0), a)
     if a.constant is not None and is_float(a):
         return ColumnValue(
             F.lit(-a.constant[0]), DOUBLE, nullable=False, constant=(-a.constant[0],)
@@ -86,7 +92,6 @@ def minus(a: ColumnValue) -> ColumnValue:
 
 
 def absolute(a: ColumnValue) -> ColumnValue:
-    """`abs(a)`."""
     if integers.is_int(a):
         return integers.absolute(a)
     if a.mixed:
@@ -102,40 +107,35 @@ def _float_or_decimal(a: ColumnValue) -> Scalar | Decimal:
     raise NotCompilable(f"arithmetic of {a.type}")
 
 
+_PLAIN: dict[str, Callable[[Column, Column], Column]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
 _OF_INTEGERS: dict[str, Callable[[ColumnValue, ColumnValue], ColumnValue]] = {
     "+": integers.add,
     "-": integers.subtract,
     "*": integers.multiply,
-    "/": division.true_divide,
-    "//": division.floor_divide,
-    "%": division.modulo,
+    "/": integers.true_divide,
+    "//": integers.floor_divide,
+    "%": integers.modulo,
+    **{op: partial(integers.bitwise, op) for op in ("&", "|", "^")},
+    **{op: partial(integers.shift, op) for op in ("<<", ">>")},
 }
-
-
-def _of_integers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    if op in _OF_INTEGERS:
-        return _OF_INTEGERS[op](a, b)
-    if op == "**":
-        return division.power(scope, a, b)
-    return integers.shift(op, a, b) if op in ("<<", ">>") else integers.bitwise(op, a, b)
 
 
 def _of_floats(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     x, y = a.column, b.column
     may_be_zero = b.constant is None or b.constant[0] == 0
     match op:
-        case "+":
-            return strict(x + y, DOUBLE, a, b)
-        case "-":
-            return strict(x - y, DOUBLE, a, b)
-        case "*":
-            return strict(x * y, DOUBLE, a, b)
+        case "+" | "-" | "*":
+            return strict(_PLAIN[op](x, y), DOUBLE, a, b)
         case "/":
             return strict(F.try_divide(x, y), DOUBLE, a, b, doubtful=may_be_zero)
         case "%":
-            return division.float_modulo(a, b)
+            return integers.float_modulo(a, b)
         case "//":
-            return division.float_floor_divide(a, b)
+            return integers.float_floor_divide(a, b)
         case _:
             raise NotCompilable(f"`{op}` of floats")
 
@@ -148,7 +148,7 @@ def _of_mixed(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Co
     result = _of_floats(op, x, y)
     if op == "/" or is_float(a) or is_float(b):
         return result
-    held = F.abs(result.column) <= float(division.EXACT)
+    held = F.abs(result.column) <= float(integers.EXACT)
     # A float may be −0, an int never.
     held = held & (result.column != 0.0) if op == "*" else held
     column = F.when(held, result.column)
@@ -172,8 +172,7 @@ def _of_decimals(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     ):
         raise NotCompilable("a decimal of more digits than Spark keeps")
     x, y = _as_decimal(a, left), _as_decimal(b, right)
-    column = {"+": x + y, "-": x - y, "*": x * y}[op]
-    column = column.cast(f"decimal({type_.precision},{type_.scale})")
+    column = _PLAIN[op](x, y).cast(f"decimal({type_.precision},{type_.scale})")
     if type_.precision <= _CONTEXT_DIGITS:
         return strict(column, type_, a, b)
     least = F.lit(f"1{'0' * (_CONTEXT_DIGITS - type_.scale)}").cast("decimal(38,0)")
@@ -193,3 +192,87 @@ def _decimal_type(value: ColumnValue) -> Decimal:
     if value.constant is not None:
         return Decimal(len(str(abs(value.constant[0]))), 0)
     return Decimal(structs.DIGITS[str(value.type)], 0)
+
+
+def truncated(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """`int(x)` of a number."""
+    if integers.is_int(value):
+        return scope.need(integers.as_long(value))
+    if is_float(value):
+        return _within_long(scope, value, lambda d: d.cast("long"))
+    if isinstance(value.type, Decimal) and value.type.precision - value.type.scale <= 18:
+        number = scope.need(value)
+        return long(number.column.cast("long"), number, safe=True)
+    raise NotCompilable(f"`int` of {value.type}")
+
+
+def rounded(scope: ColumnScope, value: ColumnValue, digits: ColumnValue | None) -> ColumnValue:
+    """`round(x)`, `round(x, digits)`: halves to the even neighbour."""
+    known = (None,) if digits is None else digits.constant
+    n = known[0] if known is not None else -1
+    if not (n is None or (type(n) is int and n >= 0)):
+        raise NotCompilable("`round` to a computed number of digits, or to tens")
+    if integers.is_int(value):
+        return scope.need(integers.as_long(value))
+    if is_float(value):
+        if n is None:
+            return _within_long(scope, value, lambda d: F.rint(d).cast("long"))
+        return _float_to(scope, value, n)
+    if isinstance(value.type, Decimal) and n is not None:
+        return _decimal_to(value, value.type, n)
+    raise NotCompilable(f"`round` of {value.type}")
+
+
+def _within_long(
+    scope: ColumnScope, value: ColumnValue, convert: Callable[[Column], Column]
+) -> ColumnValue:
+    number = scope.need(as_double(value))
+    d = number.column
+    column = F.when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
+    return strict(column, LONG, number, number, doubtful=True)
+
+
+def units(x: Column, digits: int) -> Column:
+    """The float in units of its last of so many digits, rounded, where `is_told`."""
+    power = F.lit(10.0**digits)
+    # What looks like a half is one, or is just above or below it: then a quarter decides.
+    half = F.abs(x * power % 1.0) == 0.5
+    nearer = F.rint(x * power + F.signum(_excess(x, power)) * 0.25)
+    return F.when(half, nearer).otherwise(F.rint(x * power))
+
+
+def is_certain(x: Column, digits: int) -> Column:
+    """Whether `units` has bits left for halves."""
+    return F.abs(x * 10.0**digits) < 2.0**51
+
+
+def _float_to(scope: ColumnScope, value: ColumnValue, digits: int) -> ColumnValue:
+    if digits > _MOST_DIGITS:
+        raise NotCompilable(f"`round` to more than {_MOST_DIGITS} digits")
+    number = scope.need(as_double(value))
+    x = number.column
+    told = F.when(is_certain(x, digits), units(x, digits) / 10.0**digits)
+    # Beyond 52 bits all floats are whole.
+    return strict(told.when(F.abs(x) >= 2.0**52, x), DOUBLE, *[number] * 11, doubtful=True)
+
+
+def _excess(x: Column, power: Column) -> Column:
+    """`x * power` without a loss, minus the product as a float: what its rounding took away.
+
+    The first 24 bits of x and the other 29, each times a power of 24 bits, are floats; and so is
+    what is left of them when the product is taken away.
+    """
+    first = x.cast("float").cast("double")
+    return (first * power - x * power) + (x - first) * power
+
+
+def _decimal_to(value: ColumnValue, of: Decimal, digits: int) -> ColumnValue:
+    to = Decimal(of.precision - of.scale + digits + 1, digits)
+    if digits > of.scale or to.precision > _CONTEXT_DIGITS:
+        raise NotCompilable(f"`round` of {of} to {digits} digits")
+    x = value.column
+    nearest = F.bround(x, digits).cast(f"decimal({to.precision},{to.scale})")
+    # Python's decimals have a −0, which is what small negative ones become.
+    return strict(
+        F.when((nearest != 0) | (x >= 0), nearest), to, value, value, value, doubtful=True
+    )

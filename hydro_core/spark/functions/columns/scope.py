@@ -26,8 +26,6 @@ Compile = Callable[[Expr, "ColumnScope"], ColumnValue]
 
 @dataclass(frozen=True, slots=True)
 class FunctionSite:
-    """The function that is compiled."""
-
     fn: Fn
     compile: Compile
     """Compiles an expression within it."""
@@ -110,7 +108,6 @@ class ColumnScope:
         return value.with_(column=self.behind(value.column), safe=False, size=size, path=None)
 
     def behind(self, column: Column) -> Column:
-        """The column behind this scope's guards."""
         if not self.guards:
             return column
         return F.when(reduce(lambda a, b: a | b, self.guards.values()), self.ask()).otherwise(

@@ -1,15 +1,21 @@
-"""Python's texts on Spark, their methods aside: by code point, as Python counts them."""
+"""Python's texts on Spark, their methods aside, and how f-strings write values.
+
+Texts are counted by code point, as Python does.
+"""
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import Column
 
-from hydro_core.functions.library.times import iso
+from hydro_core.functions.library import times
+from hydro_core.functions.library.texts import padded
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import formats, integers
-from hydro_core.spark.functions.columns.constants import constant
+from hydro_core.spark.functions.columns import integers, numbers
 from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     NotCompilable,
@@ -17,7 +23,6 @@ from hydro_core.spark.functions.columns.value import (
     computed,
     long,
     strict,
-    string,
 )
 from hydro_core.types.item import (
     BOOLEAN,
@@ -30,13 +35,17 @@ from hydro_core.types.item import (
     UNKNOWN,
     Array,
     Decimal,
+    Scalar,
 )
 
 _INT = 2**31 - 1
+_DIGITS = {
+    LONG: "[0-9]{1,18}",
+    DOUBLE: "(?:[0-9]{1,99}(?:[.][0-9]{0,99})?|[.][0-9]{1,99})(?:[eE][+-]?[0-9]{1,9})?",
+}
 
 
 def length(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`len(text)`."""
     text = scope.need(value)
     return long(F.length(text.column).cast("long"), text, safe=True)
 
@@ -47,7 +56,7 @@ def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> 
         if not a.type == b.type == STRING:
             raise NotCompilable(f"`+` of {a.type} and {b.type}")
         x, y = scope.need(a), scope.need(b)
-        return string(F.concat(x.column, y.column), x, y, safe=True)
+        return computed(F.concat(x.column, y.column), STRING, x, y, safe=True)
     text, times = (a, b) if a.type == STRING else (b, a)
     if not integers.is_int(times):
         raise NotCompilable(f"`*` of {a.type} and {b.type}")
@@ -58,7 +67,6 @@ def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> 
 
 
 def contains(scope: ColumnScope, text: ColumnValue, part: ColumnValue) -> ColumnValue:
-    """`part in text`."""
     if part.type != STRING:
         raise NotCompilable(f"`in` of {part.type} and a text")
     x, y = scope.need(text), scope.need(part)
@@ -66,19 +74,18 @@ def contains(scope: ColumnScope, text: ColumnValue, part: ColumnValue) -> Column
 
 
 def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> ColumnValue:
-    """`text[i]`."""
     if not integers.is_int(index):
         raise NotCompilable(f"a text is indexed by {index.type}")
     x, i = scope.need(text), integers.bound(scope, index)
     known = i.constant[0] if i.constant is not None else None
     if known is not None and abs(known) < _INT:
         found = F.substring(x.column, int(known) + 1 if known >= 0 else int(known), 1)
-        return string(F.when(found == "", scope.ask()).otherwise(found), x, x)
+        return computed(F.when(found == "", scope.ask()).otherwise(found), STRING, x, x)
     size = F.length(x.column)
     inside = (i.column < size) & (i.column >= -size)
     place = F.when(i.column < 0, i.column + size).otherwise(i.column) + 1
     found = F.substr(x.column, place.cast("int"), F.lit(1))
-    return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
+    return computed(F.when(inside, found).otherwise(scope.ask()), STRING, x, i, x, i)
 
 
 def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
@@ -90,11 +97,10 @@ def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def formatted(scope: ColumnScope, node: Op) -> ColumnValue:
-    """An f-string."""
     parts = list(map(scope.compile, node.args))
     if not parts:
         return constant("")
-    return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
+    return computed(F.concat(*(p.column for p in parts)), STRING, *parts, safe=True)
 
 
 def format_of(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -104,7 +110,7 @@ def format_of(scope: ColumnScope, node: Op) -> ColumnValue:
     if shown not in ("", "s"):
         raise NotCompilable("a format specification")
     value = text_of(scope, value) if shown and spec else value
-    return formats.specified(scope, value, spec) if spec else text_of(scope, value)
+    return specified(scope, value, spec) if spec else text_of(scope, value)
 
 
 def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
@@ -116,27 +122,20 @@ def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     ):
         return constant(str(value.constant[0]))
     if value.type == UNKNOWN:
-        return string(F.lit("None"), value, safe=True)
+        return computed(F.lit("None"), STRING, value, safe=True)
     text = _text(value)
     text = F.coalesce(text, F.lit("None")) if value.nullable else text
-    return string(text, value, safe=True)
+    return computed(text, STRING, value, safe=True)
 
 
-def whole_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`int(text)` of plain digits; of underscores and other scripts Python knows."""
+def number_of(scope: ColumnScope, value: ColumnValue, to: Scalar) -> ColumnValue:
+    """`int(text)`, `float(text)` of plain digits; of underscores, other scripts and `nan` Python
+    knows.
+    """
     text = scope.need(value)
-    plain = F.rlike(text.column, F.lit("\\A[ \\t-\\r]*[+-]?[0-9]{1,18}[ \\t-\\r]*\\z"))
-    number = F.when(plain, text.column.cast("bigint"))
-    return strict(number, LONG, text, text, doubtful=True)
-
-
-def real_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`float(text)` of plain digits; of underscores, other scripts and `nan` Python knows."""
-    text = scope.need(value)
-    digits = "(?:[0-9]{1,99}(?:[.][0-9]{0,99})?|[.][0-9]{1,99})(?:[eE][+-]?[0-9]{1,9})?"
-    plain = F.rlike(text.column, F.lit(f"\\A[ \\t-\\r]*[+-]?{digits}[ \\t-\\r]*\\z"))
-    number = F.when(plain, text.column.cast("double"))
-    return strict(number, DOUBLE, text, text, doubtful=True)
+    plain = F.rlike(text.column, F.lit(f"\\A[ \\t-\\r]*[+-]?{_DIGITS[to]}[ \\t-\\r]*\\z"))
+    number = F.when(plain, text.column.cast(str(to)))
+    return strict(number, to, text, text, doubtful=True)
 
 
 def _text(value: ColumnValue) -> Column:
@@ -145,7 +144,7 @@ def _text(value: ColumnValue) -> Column:
         return F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
     if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
         zone = "+00:00" if value.type == TIMESTAMP else ""
-        text: Column = iso(F, value.column, " ", zone)
+        text: Column = times.iso(F, value.column, " ", zone)
         return text
     # What is computed may be −0, or have fewer digits after the point than its type.
     is_certain = (
@@ -154,3 +153,60 @@ def _text(value: ColumnValue) -> Column:
     if is_certain or value.type in (STRING, DATE) or integers.is_integer_type(value):
         return value.column.cast("string")
     raise NotCompilable(f"the text of {value.type}")
+
+
+_WHOLE = re.compile(r"(0?[1-9][0-9]{0,2}|,|)d?")
+_PADDED = re.compile(r"(?:(.)?([<>]))?([1-9][0-9]{0,3})([sd])?", re.DOTALL)
+_REAL = re.compile(r"(,?)\.([0-9]|10)([f%])")
+
+
+def specified(scope: ColumnScope, value: ColumnValue, specification: str) -> ColumnValue:
+    """`f"{value:specification}"`, where there is one."""
+    if value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and "%" in specification:
+        moment = scope.need(value)
+        column = times.formatted(F, moment.column, specification)
+        if column is None:
+            raise NotCompilable("a format specification")
+        return strict(column, STRING, moment, moment, doubtful=True)
+    whole, real = _WHOLE.fullmatch(specification), _REAL.fullmatch(specification)
+    if whole and integers.is_integer_type(value):
+        number = scope.need(integers.as_long(value))
+        column = F.format_string(f"%{whole[1]}d", number.column)
+        return computed(column, STRING, number, safe=True)
+    aligned = _PADDED.fullmatch(specification)
+    if aligned and (value.type == STRING or integers.is_integer_type(value)):
+        return _aligned(scope, value, aligned)
+    if real and numbers.is_float(value):
+        return _fixed(scope.need(numbers.as_double(value)), real[1], int(real[2]), real[3])
+    raise NotCompilable("a format specification")
+
+
+def _aligned(scope: ColumnScope, value: ColumnValue, form: re.Match[str]) -> ColumnValue:
+    """`f"{value:*<10}"`: a text to the left, a number to the right unless it says so."""
+    is_text = value.type == STRING
+    if (form[4] or "s") != "s" if is_text else (form[4] or "d") != "d" or value.mixed:
+        raise NotCompilable("a format specification")
+    whole = scope.need(value)
+    text = whole.column if is_text else whole.column.cast("string")
+    side = "right" if (form[2] or ("<" if is_text else ">")) == "<" else "left"
+    column: Column | None = padded(side)(F, text, int(form[3]), form[1] or " ")
+    if column is None:
+        raise NotCompilable("a wide format")
+    return computed(column, STRING, whole, whole, safe=True)
+
+
+def _fixed(number: ColumnValue, grouped: str, digits: int, kind: str) -> ColumnValue:
+    """`f"{x:.2f}"`: the number in units of its last digit, and the point put in."""
+    x: Column = number.column * 100.0 if kind == "%" else number.column
+    units = numbers.units(x, digits)
+    count = F.abs(units).cast("long")
+    whole = F.call_function("div", count, integers.literal(10**digits))
+    text = F.format_string(f"%{grouped}d", whole)
+    if digits:
+        rest = F.lpad((count % 10**digits).cast("string"), digits, "0")
+        text = F.concat(text, F.lit("."), rest)
+    minus = (x < 0.0) | ((x == 0.0) & (x.cast("string") == "-0.0"))
+    sign = F.when(minus, F.lit("-")).otherwise(F.lit(""))
+    column = F.concat(sign, text, *([F.lit("%")] if kind == "%" else []))
+    column = F.when(numbers.is_certain(x, digits), column)
+    return strict(column, STRING, *[number] * 24, doubtful=True)

@@ -1,17 +1,34 @@
-"""Tuples and rows on Spark: made, read field by field, and brought to a common type."""
+"""Tuples and rows on Spark: made, read field by field, brought to a common type; and constants."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal as DecimalValue
+from typing import Any
 
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.columns import integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed
+from hydro_core.spark.functions.columns.value import (
+    DURATION,
+    ColumnValue,
+    Generator,
+    NotCompilable,
+    computed,
+)
 from hydro_core.types.item import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
     INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     UNKNOWN,
     Array,
     Decimal,
@@ -20,26 +37,46 @@ from hydro_core.types.item import (
     Row,
     Scalar,
     Tuple,
+    children,
     is_integer,
 )
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MAX_MICROSECONDS = 2**63
 DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 """The most digits of an integer."""
 
 
 def make_tuple(parts: Sequence[ColumnValue]) -> ColumnValue:
-    """`(a, b)`."""
     return _made(Tuple(tuple(map(_item, parts))), parts)
 
 
 def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
-    """`{"a": a, "b": b}`."""
     names = tuple(Field(name, _item(value)) for name, value in fields.items())
     return _made(Row(names), list(fields.values()))
 
 
+def names_of(item: Tuple | Row) -> tuple[str, ...]:
+    """What Spark calls the fields."""
+    if isinstance(item, Row):
+        return item.names
+    return tuple(f"_{i}" for i in range(1, len(item.fields) + 1))
+
+
+def struct(columns: Mapping[str, Column]) -> Column:
+    """The columns as one, by their names."""
+    if not columns:
+        return F.from_json(F.lit("{}"), "struct<>")
+    return F.struct(*(column.alias(name) for name, column in columns.items()))
+
+
+def tuple_of(*columns: Column) -> Column:
+    """The columns as one, by their places."""
+    return struct({f"_{i}": column for i, column in enumerate(columns, start=1)})
+
+
 def arity(value: ColumnValue) -> int:
-    """The number of fields."""
     return len(value.type.fields) if isinstance(value.type, Tuple | Row) else 0
 
 
@@ -48,12 +85,9 @@ def field_at(scope: ColumnScope, value: ColumnValue, position: int) -> ColumnVal
     if value.parts is not None:
         scope.use(*(p for i, p in enumerate(value.parts) if i != position))
         return value.parts[position]
-    if isinstance(value.type, Row):
-        name, item = value.type.fields[position].name, value.type.fields[position].type
-    elif isinstance(value.type, Tuple):
-        name, item = f"_{position + 1}", value.type.fields[position]
-    else:
+    if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"a field of {value.type}")
+    name, (_, item) = names_of(value.type)[position], list(children(value.type))[position]
     base = present(scope, value)
     path = (*base.path, name) if base.path is not None else None
     column = base.column.getField(name)
@@ -71,7 +105,6 @@ def present(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 
 def fields_of(scope: ColumnScope, value: ColumnValue) -> list[ColumnValue]:
-    """All fields, in order."""
     if value.parts is not None:
         return list(value.parts)
     return [field_at(scope, value.with_(nullable=False), i) for i in range(arity(value))]
@@ -84,16 +117,7 @@ def whole(scope: ColumnScope, value: ColumnValue, *, final: bool = False) -> Col
     if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"parts of {value.type}")
     parts = [whole(scope, part, final=final) for part in value.parts]
-    names = (
-        value.type.names
-        if isinstance(value.type, Row)
-        else [f"_{i + 1}" for i in range(len(parts))]
-    )
-    column = (
-        F.struct(*(p.column.alias(n) for p, n in zip(parts, names, strict=True)))
-        if parts
-        else _empty()
-    )
+    column = struct(dict(zip(names_of(value.type), (p.column for p in parts), strict=True)))
     if not final and any(p.mixed for p in parts):
         raise NotCompilable("a field is an int for some items and a float for others")
     return computed(column, value.type, *parts, safe=True)
@@ -110,16 +134,13 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
         raise NotCompilable(f"a {value.type} is no item")
     if value.type == to:
         return value.column
-    if value.type == UNKNOWN or fits(value.type, to, final=final):
-        return (
-            value.column.cast(spark_type(to))
-            if _by_position(value.type, to)
-            else _refuse(value, to)
-        )
+    is_of_its_kind = value.type == UNKNOWN or isinstance(to, Row) == isinstance(value.type, Row)
+    if is_of_its_kind and fits(value.type, to, final=final):
+        return value.column.cast(spark_type(to))
     return _refuse(value, to)
 
 
-def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:  # noqa: PLR0911
+def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
     """Whether every item of the one type can be written in the other, as Python would."""
     match item, to:
         case _ if item in (to, UNKNOWN):
@@ -132,18 +153,13 @@ def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:  # noqa:
             return q - t >= p - s and (t == s or (final and t > s))
         case Scalar(), Decimal(q, t):
             return final and is_integer(item) and q - t >= DIGITS[str(item)]
-        case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
-            return all(fits(x, y, final=final) for x, y in zip(xs, ys, strict=True))
-        case Row(xs), Row(ys) if item.names == to.names:
-            return all(fits(x.type, y.type, final=final) for x, y in zip(xs, ys, strict=True))
+        case (Tuple() | Row(), Tuple() | Row()) if names_of(item) == names_of(to):
+            pairs = zip(children(item), children(to), strict=True)
+            return all(fits(x, y, final=final) for (_, x), (_, y) in pairs)
         case Array(x), Array(y):
             return fits(x, y, final=final)
         case _:
             return False
-
-
-def _by_position(item: ItemType, to: ItemType) -> bool:
-    return isinstance(to, Row) == isinstance(item, Row) or item == UNKNOWN
 
 
 def _refuse(value: ColumnValue, to: ItemType) -> Column:
@@ -151,26 +167,11 @@ def _refuse(value: ColumnValue, to: ItemType) -> Column:
 
 
 def _cast_parts(scope: ColumnScope, value: ColumnValue, to: Tuple | Row, *, final: bool) -> Column:
-    parts = list(value.parts or ())
-    if isinstance(to, Row) and isinstance(value.type, Row):
-        by_name = dict(zip(value.type.names, parts, strict=True))
-        if set(by_name) != set(to.names):
-            return _refuse(value, to)
-        columns = [
-            cast(scope, by_name[f.name], f.type, final=final).alias(f.name) for f in to.fields
-        ]
-    elif isinstance(to, Tuple) and isinstance(value.type, Tuple) and len(to.fields) == len(parts):
-        columns = [
-            cast(scope, part, item, final=final).alias(f"_{i}")
-            for i, (part, item) in enumerate(zip(parts, to.fields, strict=True), start=1)
-        ]
-    else:
+    if not isinstance(value.type, type(to)) or set(names_of(value.type)) != set(names_of(to)):
         return _refuse(value, to)
-    return F.struct(*columns) if columns else _empty()
-
-
-def _empty() -> Column:
-    return F.from_json(F.lit("{}"), "struct<>")
+    given = dict(zip(names_of(value.type), value.parts or (), strict=True))
+    wanted = zip(names_of(to), children(to), strict=True)
+    return struct({n: cast(scope, given[n], item, final=final) for n, (_, item) in wanted})
 
 
 def _item(value: ColumnValue) -> ItemType:
@@ -184,3 +185,67 @@ def _made(item: Tuple | Row, parts: Sequence[ColumnValue]) -> ColumnValue:
     safe = all(p.safe for p in parts)
     # The column is made by `whole`, which knows whether this is a result.
     return ColumnValue(F.lit(None), item, nullable=False, safe=safe, size=size, parts=tuple(parts))
+
+
+def constant(value: Any) -> ColumnValue:  # noqa: C901, PLR0911 - a closed set of cases
+    """The value of a constant; sets and dicts are only looked into, lists are for `arrays`."""
+    match value:
+        case None:
+            return ColumnValue(F.lit(None), UNKNOWN, constant=(None,))
+        case bool():
+            return _known(F.lit(value), BOOLEAN, value)
+        case int():
+            return integers.constant(value)
+        case float():
+            return _known(F.lit(value), DOUBLE, value)
+        case str():
+            return _known(F.lit(value), STRING, value)
+        case bytes():
+            return _known(F.lit(value), BINARY, value)
+        case DecimalValue():
+            return _decimal(value)
+        case date() | timedelta():
+            return _moment(value)
+        case tuple():
+            return make_tuple([constant(v) for v in value]).with_(constant=(value,))
+        case dict() if value and all(isinstance(k, str) for k in value):
+            row = make_row({k: constant(v) for k, v in value.items()})
+            return row.with_(constant=(value,))
+        case _:
+            return _known(F.lit(None), Generator(type(value).__name__), value)
+
+
+def moment(value: datetime | date) -> Column:
+    if not isinstance(value, datetime):
+        return F.date_from_unix_date(F.lit((value - _EPOCH.date()).days))
+    zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
+    column = F.timestamp_micros(integers.literal((zoned - _EPOCH) // _MICROSECOND))
+    return column if value.tzinfo else column.cast("timestamp_ntz")
+
+
+def _known(column: Column, item: Any, value: Any) -> ColumnValue:
+    return ColumnValue(column, item, nullable=False, constant=(value,))
+
+
+def _moment(value: datetime | date | timedelta) -> ColumnValue:
+    match value:
+        case timedelta():
+            microseconds = value // _MICROSECOND
+            if abs(microseconds) >= _MAX_MICROSECONDS:
+                raise NotCompilable("a timedelta of more than 64 bits of microseconds")
+            return _known(integers.literal(microseconds), DURATION, value)
+        case datetime():
+            return _known(moment(value), TIMESTAMP if value.tzinfo else TIMESTAMP_NTZ, value)
+        case _:
+            return _known(moment(value), DATE, value)
+
+
+def _decimal(value: DecimalValue) -> ColumnValue:
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or exponent > 0:
+        raise NotCompilable("a decimal constant without a plain form")
+    precision, scale = max(len(digits), -exponent), -exponent
+    if precision > 28:
+        raise NotCompilable("a decimal constant of more than 28 digits")
+    item = Decimal(precision, scale)
+    return _known(F.lit(str(value)).cast(f"decimal({precision},{scale})"), item, value)

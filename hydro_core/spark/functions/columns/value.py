@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.functions.kinds import Place
-from hydro_core.types.item import BOOLEAN, LONG, STRING, ItemType
+from hydro_core.types.item import BOOLEAN, LONG, ItemType
 
 MAX_SIZE = 3_000
 """Beyond so many parts an expression is slower to plan and compile than Python is to run."""
@@ -53,8 +53,6 @@ ValueType = ItemType | Duration | Generator
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """A sub-expression."""
-
     column: Column
     type: ValueType
     nullable: bool = True
@@ -73,11 +71,9 @@ class ColumnValue:
 
     @property
     def may_fail(self) -> bool:
-        """Whether Python may fail where it computes this."""
         return self.doubtful or not self.safe
 
     def with_(self, **changes: Any) -> ColumnValue:
-        """A copy with some fields replaced."""
         return replace(self, **changes)
 
 
@@ -101,15 +97,9 @@ def strict(
 
 
 def boolean(column: Column, *of: ColumnValue, safe: bool = True) -> ColumnValue:
-    """A truth value."""
     return computed(column, BOOLEAN, *of, safe=safe)
 
 
 def long(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
     """An integer that surely has 64 bits."""
     return computed(column, LONG, *of, safe=safe)
-
-
-def string(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
-    """A text."""
-    return computed(column, STRING, *of, safe=safe)

@@ -15,8 +15,8 @@ from hydro_core.plan.kinds import is_in_order
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ORD
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.array_udf import folded_in_python
 from hydro_core.spark.functions.columns import NotCompilable, to_column
+from hydro_core.spark.functions.udf import folded_in_python
 from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
 from hydro_core.spark.lower.items.columns import convert, literal
 from hydro_core.spark.lower.registry import Step

@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.functions.array_udf import scanned_in_python
+from hydro_core.spark.functions.udf import scanned_in_python
 from hydro_core.spark.lower.items.columns import literal
 from hydro_core.spark.lower.items.keyed import ACC, keyed_item
 from hydro_core.spark.lower.registry import Step

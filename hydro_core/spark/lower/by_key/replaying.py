@@ -17,7 +17,7 @@ from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.array_udf import scanned_in_python
+from hydro_core.spark.functions.udf import scanned_in_python
 from hydro_core.spark.lower.aggregates.folds import wrapped
 from hydro_core.spark.lower.by_key.merging import STATE
 from hydro_core.spark.lower.items.columns import convert

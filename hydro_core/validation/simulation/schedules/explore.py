@@ -176,8 +176,6 @@ class Explored:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSearch:
-    """What is explored."""
-
     machine: RuleMachine
     given: ComingIn
     limits: Limits

@@ -41,7 +41,6 @@ def _shown(machine: RuleMachine, fact: GroundFact) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as JSON writes it."""
     return json_text(to_json(value))
 
 

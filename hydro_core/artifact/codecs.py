@@ -1,0 +1,198 @@
+"""A plan as data that JSON can hold, and back: written as the annotations of its classes say.
+
+Types, functions and places are written once, in tables, and referred to by their numbers. What is
+said here is only where a record is not simply the fields of its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.artifact.functions import ReferenceCall, stored_call
+from hydro_core.artifact.older import type_of, view_of
+from hydro_core.artifact.trees import read_syntax, read_tree, write_syntax, write_tree
+from hydro_core.artifact.values import read_value, write_value
+from hydro_core.catalog.forms import Form
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.errors import Span
+from hydro_core.functions.call import TextCall
+from hydro_core.functions.fn import Algebra, Fn, whole
+from hydro_core.functions.from_tree import TreeCall
+from hydro_core.functions.tree import Expr
+from hydro_core.functions.views import ViewedCall
+from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.plan.bound import TimeBound
+from hydro_core.plan.tick_plan import Component
+from hydro_core.types.ddl import stored_ddl
+from hydro_core.types.item import ItemType
+from hydro_core.types.records import Codec, Codecs
+from hydro_core.types.stream import StreamType
+
+_POSITIONAL = frozenset({Algebra, Component, Endpoint, StreamType, TimeBound})
+"""What is written as a list of its fields."""
+_ITEMS, _NODES = get_args(ItemType), get_args(Expr)
+
+
+@dataclass(slots=True)
+class Written:
+    """The tables of what is written."""
+
+    types: dict[str, int] = field(default_factory=dict)
+    """By their text: types are equal that differ in which columns may be null."""
+    spans: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    functions: dict[int, tuple[int, Fn]] = field(default_factory=dict)
+    """By the identity of the object, which is held."""
+    records: list[Any] = field(default_factory=list)
+
+    def tables(self) -> dict[str, Any]:
+        """What the written parts refer to."""
+        spans = [list(span) for span in self.spans]
+        return {"types": list(self.types), "spans": spans, "functions": self.records}
+
+    def type(self, item: ItemType) -> int:
+        """The number of a type."""
+        return self.types.setdefault(stored_ddl(item), len(self.types))
+
+    def span(self, span: Span) -> int:
+        """The number of a place."""
+        # two places are equal whose lines are not
+        parts = (*(getattr(span, f.name) for f in fields(span)),)
+        return self.spans.setdefault(parts, len(self.spans))
+
+    def function(self, fn: Fn) -> int:
+        """The number of a function."""
+        if id(fn) not in self.functions:
+            record = _write_function(self, fn)
+            self.functions[id(fn)] = len(self.records), fn
+            self.records.append(record)
+        return self.functions[id(fn)][0]
+
+
+class Read:
+    """The tables of what is read."""
+
+    def __init__(self, tables: Mapping[str, Any]) -> None:
+        # One by one: what is read of one record is there for the next.
+        self.types: list[ItemType] = []
+        self.types.extend(type_of(record, self.types) for record in tables["types"])
+        self.spans = [Span(*record) for record in tables["spans"]]
+        self.functions: list[Fn] = []
+        self.functions.extend(_read_function(self, record) for record in tables["functions"])
+
+
+def _write_function(tables: Written, fn: Fn) -> dict[str, Any]:
+    # in this order since it is part of deployments' names
+    first = dict.fromkeys(("name", "source", "closed", "params"))
+    made: dict[str, Any] = first | {"call": _write_call(tables, fn)} | _FUNCTION.write(tables, fn)
+    return made
+
+
+def _write_call(tables: Written, fn: Fn) -> dict[str, Any]:
+    match stored_call(fn):
+        case "view", inner, view:
+            return {"viewed": [tables.function(inner), write_tree(tables, view)]}
+        case "syntax", node, bindings:
+            bound = {name: _write_bound(tables, name, value) for name, value in bindings.items()}
+            return {"syntax": write_syntax(tables, node), "bindings": bound}
+        case "reference", module, name:
+            return {"reference": [module, name]}
+        case _:
+            return {"tree": True}
+
+
+def _write_bound(tables: Written, name: str, value: Any) -> Any:
+    if not callable(value):
+        return {"value": write_value(tables, value)}
+    _, module, qualname = stored_call(Fn(name, name, (), value))
+    return {"reference": [module, qualname]}
+
+
+def _read_function(tables: Read, record: Mapping[str, Any]) -> Fn:
+    left = dict(record)
+    call = left.pop("call")
+    given = _FUNCTION.read(tables, left)
+    return Fn(**given, call=_read_call(tables, call, given))
+
+
+def _read_call(
+    tables: Read, record: Mapping[str, Any], given: Mapping[str, Any]
+) -> Callable[..., Any]:
+    match record:
+        case {"viewed": [inner, view]}:
+            return ViewedCall(tables.functions[inner], read_tree(tables, view))
+        case {"view": [inner, view]}:
+            return ViewedCall(tables.functions[inner], view_of(view))
+        case {"syntax": node, "bindings": bindings}:
+            bound = {name: _read_bound(tables, value) for name, value in bindings.items()}
+            return TextCall(read_syntax(tables, node), bound)
+        case {"reference": [module, name]}:
+            source = whole(given["source"], given.get("closed", ()))
+            return ReferenceCall(module, name, source)
+        case _:
+            return TreeCall(given["tree"], given["params"])
+
+
+def _read_bound(tables: Read, record: Any) -> Any:
+    match record:
+        case {"value": value}:
+            return read_value(tables, value)
+        case _:
+            return ReferenceCall(*record["reference"])
+
+
+def _write_arguments(tables: Written, args: Args) -> dict[str, Any]:
+    return {name: write_value(tables, value) for name, value in args.entries}
+
+
+def _read_arguments(tables: Read, record: Mapping[str, Any]) -> Args:
+    return Args(tuple((name, read_value(tables, value)) for name, value in record.items()))
+
+
+def _read_node(tables: Read, record: Any) -> Node:
+    node: Node = _NODE.read(tables, record)
+    # arguments that the operator got since are as if they were not given
+    known = node.op.at(node.args).args
+    since = [(arg.name, arg.default) for arg in known if arg.name not in node.args]
+    return node.with_(args=Args((*node.args.entries, *since))) if since else node
+
+
+def _write_graph(tables: Written, graph: Graph) -> dict[str, Any]:
+    record = _GRAPH.write(tables, graph)
+    return {"name": record["name"], **record, "nodes": list(record["nodes"].values())}
+
+
+def _read_graph(tables: Read, record: Mapping[str, Any]) -> Graph:
+    nodes = {node["id"]: node for node in record["nodes"]}
+    graph: Graph = _GRAPH.read(tables, {**record, "nodes": nodes})
+    return graph
+
+
+def _write_typed(tables: Written, typed: Typed) -> dict[str, Any]:
+    for stream in typed.types.values():  # they come first in the table
+        tables.type(stream.item)
+    record: dict[str, Any] = _TYPED.write(tables, typed)
+    return record
+
+
+_OWN: Mapping[Any, Codec] = {
+    Span: Codec(lambda to, span: to.span(span), lambda of, number: of.spans[number]),
+    Fn: Codec(lambda to, fn: to.function(fn), lambda of, number: of.functions[number]),
+    Form: Codec(lambda _, form: form.stored, lambda _, name: Form.of_stored(name)),
+    OpSpec: Codec(lambda _, op: op.name, lambda _, name: operator(name)),
+    Args: Codec(_write_arguments, _read_arguments),
+    **dict.fromkeys(
+        _ITEMS, Codec(lambda to, item: to.type(item), lambda of, number: of.types[number])
+    ),
+    **dict.fromkeys(_NODES, Codec(write_tree, read_tree)),
+}
+PLAN = Codecs(_OWN, _POSITIONAL)
+"""The codecs of all that a deployment is made of."""
+_NODE, _GRAPH, _TYPED = map(PLAN.fields_of, (Node, Graph, Typed))
+_FUNCTION = PLAN.fields_of(Fn, "call")
+PLAN.declare(Node, Codec(_NODE.write, _read_node))
+PLAN.declare(Graph, Codec(_write_graph, _read_graph))
+PLAN.declare(Typed, Codec(_write_typed, _TYPED.read))

@@ -1,0 +1,1 @@
+"""Syntax becomes trees: what may be written, what names mean, and expressions and statements."""
