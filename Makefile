@@ -73,7 +73,7 @@ test-all: lint ## test, and the long crash, fuzz and soak runs
 	@$(PYTEST) -q tests
 
 golden: $(SETUP) ## rewrites the expected files of tests/golden, and what pages show; read the difference like code
-	@$(PYTEST) -q -m "not spark and not dagster" tests/golden tests/pages --update-golden
+	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests/golden tests/pages tests/unit --update-golden
 
 docs: $(SETUP) ## writes the pages that are generated from the tables
 	@$(PY) tools/docs.py

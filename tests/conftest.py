@@ -16,9 +16,10 @@ from hydro_core.settings import SparkSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.support.refused import Refused
     from tests.support.store_server import StoreServer
 
-pytest.register_assert_rewrite("tests.spark.engines")
+pytest.register_assert_rewrite("tests.spark.engines", "tests.support.refused")
 
 # Spark's JVMs of tests, and of the commands that they start, live for minutes: a fifth of their
 # processor time would go into code that is optimized for hours.
@@ -57,6 +58,17 @@ def pytest_unconfigure() -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether expected files are to be written instead of compared."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def refused(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, update_golden: bool
+) -> Refused:
+    """Judges what is refused in a test: see `tests.support.refused`."""
+    from tests.support.refused import Refused
+
+    temporary = tmp_path_factory.getbasetemp()
+    return Refused(request.node.nodeid, temporary, update=update_golden)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_flow, run_json
 from hydro_core.types.ddl import parse_ddl
+from tests.support.refused import Refused
 
 DECLARED = 'a = source("k string, at timestamp, price decimal(4,2), pair (long, long)")\na -> out'
 
@@ -52,12 +53,12 @@ def test_ticks_are_taken_as_they_come() -> None:
 
 
 @pytest.mark.parametrize("row", [{"w": 1}, {"v": None}, {"v": 1, "q": {"x": None}}])
-def test_a_null_where_none_may_be(row: dict[str, Any]) -> None:
+def test_a_null_where_none_may_be(row: dict[str, Any], refused: Refused) -> None:
     text = 'a = source("v long not null, w long, q struct<x: long not null>")\na -> out'
     assert len(flow(text, {"a": [{"v": 1}, {"v": 1, "q": {"x": 2}}]})) == 1
-    with pytest.raises(HydroError, match=r"null, where the schema says `not null` \(at [vx]\)"):
+    with refused(HydroError, "input"):
         flow(text, {"a": [row]})
-    with pytest.raises(HydroError, match=r"null, where the schema says `not null` \(at [vx]\)"):
+    with refused(HydroError, "input"):
         run_json(parse(text), {}, [{"a": [row]}], Options())
 
 

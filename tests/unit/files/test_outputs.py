@@ -15,6 +15,7 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import LONG, UNKNOWN, Array, Row, Tuple
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import RowItem, Struct
+from tests.support.refused import Refused
 
 
 def written(path: Path, schema: str, items: list[Any], order: Order = Order.NONE) -> pa.Table:
@@ -74,8 +75,10 @@ def test_an_output_of_unknown_items(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "order"), [("tick long", Order.NONE), ("position long, k string", Order.TOTAL)]
 )
-def test_a_column_that_the_files_need(tmp_path: Path, schema: str, order: Order) -> None:
-    with pytest.raises(HydroError, match="of its own") as caught:
+def test_a_column_that_the_files_need(
+    tmp_path: Path, schema: str, order: Order, refused: Refused
+) -> None:
+    with refused(HydroError, "type") as caught:
         written(tmp_path, schema, [], order)
     assert caught.value.code == "type"
 
@@ -93,10 +96,10 @@ def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_others_have_written_is_not_touched(tmp_path: Path) -> None:
+def test_what_others_have_written_is_not_touched(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "out").mkdir()
     pyarrow.parquet.write_table(pa.table({"a": [1]}), tmp_path / "out" / "x.parquet")
-    with pytest.raises(HydroError, match="there already") as caught:
+    with refused(HydroError, "config") as caught:
         written(tmp_path, "long", [1])
     assert caught.value.code == "config"
     assert [p.name for p in tmp_path.rglob("*.parquet")] == ["x.parquet"]
@@ -116,8 +119,8 @@ def test_a_run_that_fails_leaves_nothing_new(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_an_output_whose_name_is_no_file_name(tmp_path: Path) -> None:
-    with pytest.raises(HydroError, match="name of a folder") as caught:
+def test_an_output_whose_name_is_no_file_name(tmp_path: Path, refused: Refused) -> None:
+    with refused(HydroError, "config") as caught:
         OutputFiles(tmp_path, {"../out": StreamType(parse_ddl("long"))})
     assert caught.value.code == "config"
 
@@ -126,8 +129,8 @@ UNFIT = ["a\0b", "a/b", "..", ".hidden", "x" * 256, "ö" * 128, "a\nb"]
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_a_name_that_no_folder_has_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(HydroError, match="that is not the name of a folder") as caught:
+def test_a_name_that_no_folder_has_is_refused(tmp_path: Path, name: str, refused: Refused) -> None:
+    with refused(HydroError, "config") as caught:
         OutputFiles(tmp_path / "out", {"fine": StreamType(LONG), name: StreamType(LONG)})
     assert caught.value.code == "config"
     assert str(caught.value).isprintable() or "\0" not in str(caught.value)
@@ -136,9 +139,9 @@ def test_a_name_that_no_folder_has_is_refused(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("names", [("out", "Out"), ("é", "e\u0301"), ("ss", "ß")])
 def test_names_that_would_share_a_folder_are_refused(
-    tmp_path: Path, names: tuple[str, str]
+    tmp_path: Path, names: tuple[str, str], refused: Refused
 ) -> None:
-    with pytest.raises(HydroError, match="cannot both be written"):
+    with refused(HydroError, "config"):
         OutputFiles(tmp_path / "out", {name: StreamType(LONG) for name in names})
 
 
@@ -174,8 +177,10 @@ def test_a_row_without_columns_is_its_tick_alone(tmp_path: Path) -> None:
     assert pyarrow.parquet.read_table(tmp_path / "out").to_pydict() == {"tick": [0, 0]}
 
 
-def test_rows_without_columns_inside_an_item_have_no_place_in_a_file(tmp_path: Path) -> None:
+def test_rows_without_columns_inside_an_item_have_no_place_in_a_file(
+    tmp_path: Path, refused: Refused
+) -> None:
     stream = StreamType(Tuple((LONG, Array(Row(())))), Order.NONE)
-    with pytest.raises(HydroError, match="the output `out` has rows without columns in `_2`"):
+    with refused(HydroError, "type"):
         OutputFiles(tmp_path, {"out": stream})
     assert not list(tmp_path.iterdir())

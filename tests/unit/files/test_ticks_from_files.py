@@ -21,6 +21,7 @@ from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl, to_ddl
 from hydro_core.types.item import ItemType
+from tests.support.refused import Refused
 
 DAYS = [date(2024, 1, 1), date(2024, 1, 3), date(2024, 1, 1)]
 TABLE = pa.table({"day": DAYS, "k": ["a", "", None], "v": pa.array([1, 2, None], pa.int32())})
@@ -81,8 +82,8 @@ def test_a_start_of_its_own(parquet: str) -> None:
     assert [len(t.batches["o"]) for t in ticks] == [2, 1]
 
 
-def test_a_row_before_the_start(parquet: str) -> None:
-    with pytest.raises(HydroError, match="before the first tick") as caught:
+def test_a_row_before_the_start(parquet: str, refused: Refused) -> None:
+    with refused(HydroError, "input") as caught:
         ticks_of(f"o={parquet}:day", start="2024-01-02")
     assert caught.value.code == "input"
 
@@ -114,8 +115,8 @@ def test_a_row_too_far_away(tmp_path: Path, column: str, last: str, moment: str,
     assert "mend the row" in (caught.value.diagnostics[0].help or "")
 
 
-def test_a_null_in_the_tick_column(parquet: str) -> None:
-    with pytest.raises(HydroError, match="null") as caught:
+def test_a_null_in_the_tick_column(parquet: str, refused: Refused) -> None:
+    with refused(HydroError, "input") as caught:
         ticks_of(f"o={parquet}:v")
     assert caught.value.code == "input"
 
@@ -138,7 +139,7 @@ def test_what_is_wrong_is_an_input_error(
     assert caught.value.code == "input"
 
 
-def test_numbers_of_ticks(tmp_path: Path) -> None:
+def test_numbers_of_ticks(tmp_path: Path, refused: Refused) -> None:
     path = tmp_path / "n.parquet"
     pyarrow.parquet.write_table(pa.table({"t": [2, 0, 2], "item": ["a", "b", "c"]}), path)
     assert batches(ticks_of(f"n={path}:t", schemas={"n": "string"})) == [
@@ -148,21 +149,21 @@ def test_numbers_of_ticks(tmp_path: Path) -> None:
     ]
     # what was written by `--out` is read back as what it was: a scalar's column is `item`
     assert batches(ticks_of(f"n={path}:t"))[0] == {"n": ["b"]}
-    with pytest.raises(HydroError, match="--start"):
+    with refused(HydroError, "input"):
         ticks_of(f"n={path}:t", start="2024-01-01")
 
 
-def test_negative_numbers_of_ticks(tmp_path: Path) -> None:
+def test_negative_numbers_of_ticks(tmp_path: Path, refused: Refused) -> None:
     path = tmp_path / "n.parquet"
     pyarrow.parquet.write_table(pa.table({"t": [-1], "item": ["a"]}), path)
-    with pytest.raises(HydroError, match="numbered from 0"):
+    with refused(HydroError, "input"):
         ticks_of(f"n={path}:t")
 
 
-def test_numbers_and_times_do_not_mix(tmp_path: Path, parquet: str) -> None:
+def test_numbers_and_times_do_not_mix(tmp_path: Path, parquet: str, refused: Refused) -> None:
     path = tmp_path / "n.parquet"
     pyarrow.parquet.write_table(pa.table({"t": [0]}), path)
-    with pytest.raises(HydroError, match="numbers of ticks"):
+    with refused(HydroError, "input"):
         ticks_of(f"n={path}:t", f"o={parquet}:day")
 
 
@@ -254,16 +255,16 @@ def test_folders_globs_and_delta_tables(tmp_path: Path) -> None:
     assert len(ticks_of(f"o={folder}/*=1/*.parquet")[0].batches["o"]) == 3
 
 
-def test_files_of_several_kinds(tmp_path: Path) -> None:
+def test_files_of_several_kinds(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     (tmp_path / "b.jsonl").write_text("{}\n")
-    with pytest.raises(HydroError, match="several kinds"):
+    with refused(HydroError, "input"):
         ticks_of(f"o={tmp_path}")
 
 
 @pytest.mark.parametrize("text", ["o", "o=", "=x", ""])
-def test_an_input_is_name_and_path(text: str) -> None:
-    with pytest.raises(HydroError, match="NAME=PATH") as caught:
+def test_an_input_is_name_and_path(text: str, refused: Refused) -> None:
+    with refused(HydroError, "config") as caught:
         InputFile.parse(text)
     assert caught.value.code == "config"
 
@@ -276,7 +277,7 @@ def test_a_colon_in_a_path(tmp_path: Path) -> None:
     assert InputFile.parse("o=c:/x/y.csv") == InputFile("o", "c:/x/y.csv")
 
 
-def test_what_nobody_wants_is_not_read(tmp_path: Path) -> None:
+def test_what_nobody_wants_is_not_read(tmp_path: Path, refused: Refused) -> None:
     path = tmp_path / "o.csv"
     path.write_text("a,b\n1,x\n")
     pyarrow.parquet.write_table(
@@ -284,35 +285,33 @@ def test_what_nobody_wants_is_not_read(tmp_path: Path) -> None:
     )
     for file in (path, tmp_path / "o.parquet"):
         assert batches(ticks_of(f"o={file}", schemas={"o": "a long"})) == [{"o": [{"a": 1}]}]
-    with pytest.raises(HydroError, match="time64"):
+    with refused(HydroError, "input"):
         ticks_of(f"o={tmp_path / 'o.parquet'}")
 
 
-def test_a_null_where_none_may_be(tmp_path: Path) -> None:
+def test_a_null_where_none_may_be(tmp_path: Path, refused: Refused) -> None:
     path = tmp_path / "o.jsonl"
     path.write_text('{"t": 0, "x": 1}\n{"t": 1}\n')
     assert ticks_of(f"o={path}:t", schemas={"o": "x long"})
-    with pytest.raises(
-        HydroError, match=r"in tick 1, `o.jsonl`: null, .*`not null` \(row 1, column `x`\)"
-    ):
+    with refused(HydroError, "input"):
         ticks_of(f"o={path}:t", schemas={"o": "x long not null"})
 
 
-def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path) -> None:
+def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path, refused: Refused) -> None:
     path = tmp_path / "o.jsonl"
     path.write_text('{"t": 0, "x": 1}\n{"t": 1, "x": "a"}\n')
-    with pytest.raises(HydroError, match=r"in tick 1, .*row 1, column `x`"):
+    with refused(HydroError, "input"):
         ticks_of(f"o={path}:t", schemas={"o": "x long"})
 
 
 @pytest.mark.parametrize("sign", ["[", "]", "|", "^", "\\", "%5B"])
 def test_a_delta_table_where_its_library_cannot_open_it_is_refused(
-    tmp_path: Path, sign: str
+    tmp_path: Path, sign: str, refused: Refused
 ) -> None:
     deltalake.write_deltalake(tmp_path / "table", TABLE)
     (tmp_path / f"a{sign}b").mkdir()
     place = (tmp_path / "table").rename(tmp_path / f"a{sign}b" / "table")
-    with pytest.raises(HydroError, match="there can be no Delta table in") as caught:
+    with refused(HydroError, "config") as caught:
         ticks_of(f"o={place}:day")
     assert f"its path has `{sign[0]}`" in str(caught.value)
     assert caught.value.diagnostics[0].help
@@ -320,13 +319,13 @@ def test_a_delta_table_where_its_library_cannot_open_it_is_refused(
 
 @pytest.mark.parametrize("files", [{"a": (1, "x")}, {"a": (1,), "b": ("x",)}])
 def test_json_lines_whose_values_have_no_type_in_common(
-    tmp_path: Path, files: Mapping[str, Sequence[Any]]
+    tmp_path: Path, files: Mapping[str, Sequence[Any]], refused: Refused
 ) -> None:
     for name, values in files.items():
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(f'{{"v": {json.dumps(v)}}}\n' for v in values)
         )
-    with pytest.raises(HydroError, match="have no common type") as caught:
+    with refused(HydroError, "input") as caught:
         ticks_of(f"o={tmp_path}")
     assert caught.value.code == "input"
     assert "declare its type" in caught.value.diagnostics[0].help

@@ -22,6 +22,7 @@ from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.quarantine import PLACE, REASON, ROW, WRONG, widened
+from tests.support.refused import Refused
 
 ITEM = parse_ddl("user string not null, amount long, due date")
 DAYS = Calendar(datetime(2026, 1, 1, tzinfo=UTC), "1d")
@@ -181,12 +182,12 @@ def test_single_values_and_tuples(tmp_path: Path) -> None:
     assert len(wrong(found)) == 1
 
 
-def test_a_file_that_is_none_is_refused_as_ever(tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_refused_as_ever(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match="cannot be read"):
+    with refused(DataError, "input"):
         read(tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_text("user,day\nann,2026-01-01\n")
-    with pytest.raises(DataError, match="the column `amount` is missing"):
+    with refused(DataError, "input"):
         read(tmp_path / "b.csv")
 
 

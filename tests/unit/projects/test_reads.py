@@ -13,6 +13,7 @@ from hydro_core.errors import ProgramError
 from hydro_core.project.discover import DiscoveredFlows, found_in
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydrotick.project.serving import Deployments
+from tests.support.refused import Refused
 
 DAYS = "{start: 2026-01-01}"
 
@@ -131,10 +132,13 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> tupl
 
 @pytest.mark.parametrize("columns", [None, (), ("n",)])
 def test_a_log_of_changes_is_read_by_who_reads_how_often_a_row_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...] | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: tuple[str, ...] | None,
+    refused: Refused,
 ) -> None:
     deployments, second = deployed(tmp_path, monkeypatch, Form.CHANGES.stored)
-    with pytest.raises(ProgramError, match="the output `y` of `first` takes rows back"):
+    with refused(ProgramError, "config", at="3:14"):
         deployments.output_of(second, "x", columns)
     table = tmp_path / "pipelines" / "first" / "outputs" / "y"
     assert deployments.output_of(second, "x", ("n", "copies")) == (table, 3)

@@ -18,6 +18,7 @@ from hydro_core.shards.exchange import Traffic, _cheapest_first
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
 from hydro_core.shards.together import Together, as_written
+from tests.support.refused import Refused
 
 INPUTS = """
 orders = source("user long, item long, amount long")
@@ -92,13 +93,13 @@ def test_what_is_kept_of_a_stream_is_kept_behind_the_exchange() -> None:
         assert sources == {"of_shard"}
 
 
-def test_a_routing_that_somebody_has_chosen_is_right_or_refused() -> None:
-    with pytest.raises(ProgramError, match="by this choice"):
+def test_a_routing_that_somebody_has_chosen_is_right_or_refused(refused: Refused) -> None:
+    with refused(ProgramError, "config", at="8:24"):
         sharded(compile_text(TWO_KEYS), 2, {"orders": "user"})
 
 
-def test_nothing_helps_where_everything_meets_itself() -> None:
-    with pytest.raises(ProgramError, match="`cross`"):
+def test_nothing_helps_where_everything_meets_itself(refused: Refused) -> None:
+    with refused(ProgramError, "config", at="5:11"):
         sharded(compile_text(INPUTS + "orders -> cross(right=orders) -> out"), 2)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pyarrow as pa
-import pytest
 
 from hydro_core.errors import DataError
 from hydro_core.spark.inputs.miscounted import (
@@ -22,6 +21,7 @@ from hydro_core.spark.store.ledger.standing import (
     reading,
     standing_counts,
 )
+from tests.support.refused import Refused
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -81,20 +81,20 @@ def test_an_input_is_known_as_it_was_read_last() -> None:
     assert last_read_of(COMMITS, "other") is None
 
 
-def test_a_batch_has_the_rows_that_were_counted() -> None:
+def test_a_batch_has_the_rows_that_were_counted(refused: Refused) -> None:
     rows = pa.table({"item": pa.array([1, 2, 3]), "t": pa.array([4, 4, 5])})
     assert refuse_miscounted(InputRead("x", 3), rows, (4, 6)).counts == {4: 2, 5: 1, 6: 0}
-    with pytest.raises(DataError, match=r"`x`: 1 row\(s\) of tick 4 were counted .* 2 would"):
+    with refused(DataError, "state"):
         refuse_miscounted(read(4, 1, 1, 0), rows, (4, 6))
 
 
-def test_ticks_that_are_read_as_before_have_the_rows_of_before() -> None:
+def test_ticks_that_are_read_as_before_have_the_rows_of_before(refused: Refused) -> None:
     refuse_unlike("x", {0: 1, 1: None, 2: 3}, {0: 1, 1: 7, 2: 3})
-    with pytest.raises(DataError, match=r"`x`: 3 row\(s\) of tick 2 are in what serves, and 2"):
+    with refused(DataError, "state"):
         refuse_unlike("x", {0: 1, 2: 3}, {0: 1, 2: 2})
 
 
-def test_a_correction_has_as_many_rows_more_as_came() -> None:
+def test_a_correction_has_as_many_rows_more_as_came(refused: Refused) -> None:
     refuse_gain("x", 5, 7, 2)
-    with pytest.raises(DataError, match=r"have 7 rows after 5, and \+3 have come or gone"):
+    with refused(DataError, "state"):
         refuse_gain("x", 5, 7, 3)

@@ -24,6 +24,7 @@ from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydrotick.copies.note import CopyNote, begin_note, note_in, write_note
+from tests.support.refused import Refused
 from tests.support.store_server import StoreServer, refused_from
 from tests.unit.storage.test_commits_in_a_store import run_out
 from tests.unit.storage.test_corrections_in_a_store import (
@@ -225,7 +226,9 @@ def test_cut_off_at_a_request_it_is_ended_by_the_next(
     assert at > 0
 
 
-def test_who_was_taken_over_from_puts_nothing_back(server: StoreServer, tmp_path: Path) -> None:
+def test_who_was_taken_over_from_puts_nothing_back(
+    server: StoreServer, tmp_path: Path, refused: Refused
+) -> None:
     place = server.at("pipelines/small")
     copy = copied(served(place), tmp_path / "copy")
     same(place)
@@ -237,7 +240,7 @@ def test_who_was_taken_over_from_puts_nothing_back(server: StoreServer, tmp_path
 
     with PutBack(copy, place, other) as work:
         work.prepare()
-        with pytest.raises(TransientError, match="another writer"):
+        with refused(TransientError, "state"):
             work.commit()
     assert Ledger(place).last_tick == LAST + 2
     assert verify(place).problems == ()
@@ -246,12 +249,12 @@ def test_who_was_taken_over_from_puts_nothing_back(server: StoreServer, tmp_path
 NOTED = CopyNote("20260101T000000.000000Z", "2026-01-01", {"small": "2026-01-01"}, (), False, {})
 
 
-def test_of_two_who_copy_to_one_place_one_does(server: StoreServer) -> None:
+def test_of_two_who_copy_to_one_place_one_does(server: StoreServer, refused: Refused) -> None:
     to = server.at("copies/shop")
     first = begin_note(to, "20260101T000000.000000Z")
     assert note_in(to) is None
     second = begin_note(to, "20260101T000001.000000Z")
-    with pytest.raises(TransientError, match="another process copies to"):
+    with refused(TransientError, "state"):
         write_note(to, NOTED, first)
     write_note(to, NOTED, second)
     found = note_in(to)
