@@ -17,9 +17,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
 
+from deltalake import DeltaTable
+
 from hydro_core.cli.main import main
 from hydro_core.errors import HydroError
-from hydro_core.project.flow_asset import FlowAsset, FlowOutput, Landing, Ticks
+from hydro_core.project.flow_asset import (
+    Expect,
+    FlowAsset,
+    FlowOutput,
+    KeptOutput,
+    Landing,
+    Ticks,
+)
 from hydro_core.spark.pipeline.prepared import Prepared
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.rows import rows_at
@@ -37,6 +46,7 @@ from hydrotick.takeover.deploying import before, deploy, roll_back
 from hydrotick.takeover.seams import DeployOptions
 from tests.operating.model import TICKS, ByTick
 from tests.operating.programs import KEY, START, Values, columns_of, outputs_of
+from tests.operating.story import MAIN
 
 _TICKS = Ticks(START, "1d", START + timedelta(days=TICKS))
 _AXIS = _TICKS.calendar
@@ -142,11 +152,14 @@ class Hands:
         home: of the project.
         declared: of each flow its inputs.
         sample_keys: for how many keys ticks are judged by the program.
+        has_tables: whether the outputs of the flow that all is about are tables, too, and have
+            something expected of them.
     """
 
     home: Path
     declared: Mapping[str, Mapping[str, Declared]]
     sample_keys: int = 0
+    has_tables: bool = False
     settings: ProjectSettings = field(init=False)
     shards: dict[str, int] = field(init=False, default_factory=dict)
     """Into how many shards each flow is to be cut."""
@@ -180,8 +193,16 @@ class Hands:
                 if of.fed_by
                 else Landing(f"{name}/{given}", **of.words)
             )
-        shards = self.shards.get(name, 1)
-        return FlowAsset(name, self._program(name), _TICKS, inputs, shards=shards)
+        program, shards = self._program(name), self.shards.get(name, 1)
+        text = program.read_text(encoding="utf-8")
+        names = sorted(outputs_of(text)) if self.has_tables and name == MAIN else ()
+        # What is only shown: of columns that are padded there are nulls.
+        expect = {
+            o: (Expect(columns_of(text, o)[0], not_null=True, severity="warn"),) for o in names
+        }
+        kept = dict.fromkeys(names, KeptOutput("table"))
+        how: Any = {"shards": shards, "expect": expect, "outputs": kept}
+        return FlowAsset(name, program, _TICKS, inputs, **how)
 
     def tick(self, name: str, first: int, last: int, kill: int = 0) -> Done:
         """As `backfill --to`."""
@@ -287,6 +308,17 @@ class Hands:
                 ]
                 for tick in range(done)
             ]
+        return found
+
+    def tables(self, name: str, text: str) -> dict[str, list[Values]]:
+        """The outputs that are tables, as any reader of Delta finds them."""
+        flow, runner = self._opened(name)
+        found = {}
+        for output in flow.tables if self.has_tables else ():
+            place = runner.table_of(flow, output) if output in outputs_of(text) else None
+            if isinstance(place, Path):
+                rows = DeltaTable(place).to_pyarrow_table().to_pylist()
+                found[output] = [tuple(row[c] for c in columns_of(text, output)) for row in rows]
         return found
 
     def done(self, name: str) -> int:

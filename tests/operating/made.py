@@ -40,6 +40,10 @@ _CUT = 0.25
 """How many flows have shards."""
 _FORGOTTEN = 0.08
 """How many operations are followed by one that forgets somebody."""
+_FEED = 0.3
+"""How many deployments and rollbacks are of the flow that feeds."""
+_TABLES = 0.3
+"""How many flows have their outputs as tables; for half of these next to no rows are few."""
 _SEAM = 0.4
 """How many deployments leave some of the past as it is."""
 
@@ -64,9 +68,20 @@ def story_of(seed: int, length: int = 14, families: Mapping[str, Family] = FAMIL
         holds=holds - {name for name, kind in kinds.items() if kind == "flow"},
     )
     more = Random(f"{seed}, more")
-    setting = _with_more(setting, more)
+    setting = _with_tables(_with_more(setting, more), Random(f"{seed}, tables"))
     ops = [_said_how(op, more) for op in _Teller(rng, setting).ops(length)]
+    if "flow" in setting.kinds.values():
+        ops = list(_of_the_feed(ops, Random(f"{seed}, feed")))
     return Story(setting, tuple(_with_forgotten(ops, Random(f"{seed}, forgotten"))))
+
+
+def _of_the_feed(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
+    """The operations, some of them on the flow that feeds, which may forget somebody alone."""
+    for op in ops:
+        of_feed = op.what in {"deploy", "rollback"} and op.how != "now" and rng.random() < _FEED
+        yield replace(op, flow=FEED) if of_feed else op
+        if rng.random() < _FORGOTTEN:
+            yield Op("forget", rng.randrange(len(KEYS)), FEED)
 
 
 def _with_forgotten(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
@@ -88,6 +103,13 @@ def _with_more(setting: Setting, rng: Random) -> Setting:
         rng.choice((1, 2, 2, 3)) if cut and can_be_cut(text) else 1 for text in setting.versions
     )
     return replace(setting, columns=columns, waits=waits, shards=shards if cut else ())
+
+
+def _with_tables(setting: Setting, rng: Random) -> Setting:
+    """The same, and maybe with outputs that are tables."""
+    has_tables = rng.random() < _TABLES
+    held = rng.choice((0, 3)) if has_tables else 0
+    return replace(setting, has_tables=has_tables, held=held)
 
 
 def _said_how(op: Op, rng: Random) -> Op:

@@ -105,10 +105,9 @@ def _accept(world: World, flow: Flow, op: Op) -> Iterator[str]:
 
 
 def _edit(world: World, flow: Flow, op: Op) -> Iterator[str]:
-    versions = world.setting.versions
-    if flow.name == MAIN:
-        flow.written = versions[op.number % len(versions)]
-        world.write(flow)
+    versions = world.setting.versions_of(flow.name)
+    flow.written = versions[op.number % len(versions)]
+    world.write(flow)
     yield from ()
 
 
@@ -190,12 +189,21 @@ def _forget(world: World, flow: Flow, op: Op) -> Iterator[str]:
     """
     flows = [one for one in world.flows.values() if one is flow or flow.name == MAIN]
     of = [place for (name, _), place in world.places.items() if any(f.name == name for f in flows)]
+    value = KEYS[op.number]
+    # Who was forgotten in the other flow before is missed here.
+    others = [
+        row
+        for one in flows
+        for name in one.late
+        for row in one.gone(name)
+        if (one.name, name) in world.places or row[1] != value
+    ]
     # Where nothing lies, nobody can tell whether a path is misspelled.
-    if all(one.is_whole for one in flows) and all(place.there for place in of):
+    if not others and all(place.there for place in of):
         for each in reversed(flows):
             given = _given(world)
-            yield from _forgotten(world, each, KEYS[op.number], op.kill if each is flow else 0)
-            if each.name == FEED and world.setting.feed == IN_ALL:
+            yield from _forgotten(world, each, value, op.kill if each is flow else 0)
+            if each.name == FEED and world.setting.feed == IN_ALL and len(flows) > 1:
                 # Who reads it forgets somebody by what it gives without them.
                 world.flows[MAIN].restate("a", given, _given(world))
 
@@ -242,10 +250,15 @@ def _put_back(world: World, flow: Flow, op: Op) -> Iterator[str]:
         yield from _is_code(world.hands.put_back(flow.name), 0)
         flow.state = world.copies.pop(flow.name)
         flow.withheld = {}
+        world.behind.add(flow.name)
 
 
 def _noted(world: World, flow: Flow, done: Done) -> None:
     """Keeps in mind whether Dagster has records of something that failed."""
+    if done.is_killed:
+        world.behind.add(flow.name)
+    elif done.code == 0:
+        world.behind.discard(flow.name)
     if world.hands.is_recorded:
         (world.troubled.discard if done.code == 0 else world.troubled.add)(flow.name)
 

@@ -157,11 +157,16 @@ FEEDS: Mapping[str, str] = {
 """Programs of flows that feed another one: their output has the columns of the input `a`."""
 IN_ALL = "in all"
 """The name of one whose rows are not those of one key."""
-ALL_FEEDS: Mapping[str, str] = {
-    **FEEDS,
-    IN_ALL: _SOURCES + 'a -> persist() -> aggregate(v=sum("v")) -> delta()'
-    ' -> map(lambda r: {"k": "x", "v": r.v}) -> o\n',
+_LARGE = _SOURCES + "a -> filter(lambda r: r.v >= 2) -> o\n"
+FEED_VERSIONS: Mapping[str, tuple[str, ...]] = {
+    **{name: (text, _LARGE) for name, text in FEEDS.items()},
+    IN_ALL: (
+        _SOURCES + 'a -> persist() -> aggregate(v=sum("v")) -> delta()'
+        ' -> map(lambda r: {"k": "x", "v": r.v}) -> o\n',
+        _LARGE,
+    ),
 }
+"""Each of these programs, and what it is edited to."""
 
 Values = tuple[Any, ...]
 """The columns of a row, without its tick."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.operating.model import Row
+from tests.operating.programs import FEED_VERSIONS
 
 MAIN, FEED = "main", "feed"
 KEYS = "xyz"
@@ -71,6 +72,17 @@ class Setting:
     """The inputs for which a tick waits until a row of a later one has landed."""
     shards: tuple[int, ...] = ()
     """Into how many shards each version is cut; nothing: none is."""
+
+    held: int = 0
+    """So many stored rows a process holds at once, and executors do what is larger; 0: as ever."""
+    has_tables: bool = False
+    """Whether the outputs of the flow are kept as tables, too, and have something expected of
+    them.
+    """
+
+    def versions_of(self, flow: str) -> tuple[str, ...]:
+        """The versions of a flow's program."""
+        return self.versions if flow == MAIN else FEED_VERSIONS[self.feed]
 
     def is_maybe_same(self, one: str, other: str) -> bool:
         """Whether two versions may be one program, in as many shards."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
+from hydro_core.settings import Settings
+from hydrotick.project.settings import ProjectSettings
 from tests.operating.hands import Declared, Hands
 from tests.operating.landing import Place
 from tests.operating.model import TICKS, Flow, Rows, State, UnclearError, of_values
 from tests.operating.operations import LANDINGS, OPERATIONS, THOROUGH
-from tests.operating.programs import ALL_FEEDS, Outputs, outputs_of
+from tests.operating.programs import Outputs, Values, outputs_of
 from tests.operating.story import FEED, MAIN, Op, Setting, Story, WrongError
 
 
@@ -36,7 +40,9 @@ class World:
             }
         }
         declared |= {FEED: {"a": Declared(setting.feed_late)}} if is_fed else {}
-        self.hands = hands(home, declared, setting.sample_keys)
+        self.hands = hands(home, declared, setting.sample_keys, setting.has_tables)
+        self.behind: set[str] = set()
+        """The flows whose tables may be behind: a process was killed, or a copy was put back."""
         self.places = {
             (flow, name): Place(
                 self.hands.landing(flow, name), name, self._kind(flow, name), of.column
@@ -51,7 +57,7 @@ class World:
                 {name: of.late for name, of in inputs.items()},
                 [name for name, of in inputs.items() if of.holds],
                 self._landed(flow),
-                setting.versions[0] if flow == MAIN else ALL_FEEDS[setting.feed],
+                setting.versions_of(flow)[0],
             )
             for flow, inputs in declared.items()
         }
@@ -116,6 +122,8 @@ class World:
                 yield f"`{name}`: {told.arrived(name)} is told to have arrived late, not {arrived}"
         if not flow.state.served[-1].is_unreported:
             yield from _differences(flow, self.hands.outputs(flow.name, flow.text))
+            if flow.name == MAIN and flow.name not in self.behind:
+                yield from _of_tables(flow, self.hands.tables(flow.name, flow.text))
         if thorough:
             yield from self.hands.problems(flow.name)
 
@@ -151,13 +159,36 @@ def _differences(flow: Flow, found: Mapping[str, Sequence[Sequence[object]]]) ->
                 return
 
 
+def _of_tables(flow: Flow, found: Mapping[str, Sequence[Values]]) -> Iterator[str]:
+    """Which outputs that are tables are not what the program gives at the last tick."""
+    wanted = flow.outputs()[-1]
+    for output, rows in found.items():
+        if of_values(rows) != wanted[output]:
+            yield f"the table of `{output}` has {of_values(rows)}, not {wanted[output]}"
+
+
+@contextmanager
+def _holding(rows: int) -> Iterator[None]:
+    """Processes hold so many stored rows at once, within it; 0: as ever."""
+    if not rows:
+        yield
+        return
+    settings = Settings().with_(held_rows=rows)
+    with mock.patch.object(ProjectSettings, "core_with", return_value=settings):
+        yield
+
+
 def run(story: Story, home: Path, hands: type[Hands] = Hands) -> int:
     """Lives through a story, and gives how many of its operations could be judged.
 
     Raises:
         WrongError: something is not as it must be.
     """
-    world = World(story.setting, home, hands)
+    with _holding(story.setting.held):
+        return _lived(story, World(story.setting, home, hands))
+
+
+def _lived(story: Story, world: World) -> int:
     for number, op in enumerate(story.ops):
         try:
             problems = list(world.step(op))
