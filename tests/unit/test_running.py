@@ -65,8 +65,6 @@ def test_a_null_where_none_may_be(row: dict[str, Any], refused: Refused) -> None
 @pytest.mark.parametrize(
     "tick", [{"a": ["x"]}, {"a": 3}, {"b": []}, [], {"a": [2**63]}, {"a": [{1, 2}]}]
 )
-def test_data_that_is_wrong(tick: Any) -> None:
-    with pytest.raises(HydroError) as caught:
+def test_data_that_is_wrong(tick: Any, refused: Refused) -> None:
+    with refused(HydroError, "input"):
         flow("a -> out", tick, a="long")
-    assert caught.value.code == "input"
-    assert "tick 0" in str(caught.value)

@@ -163,9 +163,8 @@ def test_a_changed_file_is_refused(tmp_path: Path, refused: Refused) -> None:
 
 def test_a_deployment_that_is_not_there(tmp_path: Path, refused: Refused) -> None:
     _deployed(compile_text(JOINED), tmp_path)
-    with refused(DataError, "state") as caught:
+    with refused(DataError, "state"):
         read(tmp_path, 7)
-    assert "those that are written: 1" in str(caught.value)
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path, refused: Refused) -> None:

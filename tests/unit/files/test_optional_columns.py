@@ -90,17 +90,15 @@ def test_what_may_be_lacking_is_null(write: Write, tmp_path: Path) -> None:
 @pytest.mark.parametrize("write", KINDS)
 def test_what_may_not_is_refused(write: Write, read: Any, tmp_path: Path, refused: Refused) -> None:
     path = write(tmp_path)
-    with refused(DataError, "input") as caught:
+    with refused(DataError, "input"):
         read(path, OPTIONAL - {"w"})
-    assert caught.value.code == "input"
     item = parse_ddl("k long, v string")
     if write is delta:
         # A Delta table has one schema, which the log tells.
         assert len(read(path, frozenset(), item)[0]) == 2
         return
-    with refused(DataError, "input") as caught:
+    with refused(DataError, "input"):
         read(path, frozenset(), item)
-    assert "`optional: [v]`" in str(caught.value)
 
 
 def test_old_files_of_a_table_are_read_by_themselves(tmp_path: Path) -> None:

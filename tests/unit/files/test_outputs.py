@@ -78,9 +78,8 @@ def test_an_output_of_unknown_items(tmp_path: Path) -> None:
 def test_a_column_that_the_files_need(
     tmp_path: Path, schema: str, order: Order, refused: Refused
 ) -> None:
-    with refused(HydroError, "type") as caught:
+    with refused(HydroError, "type"):
         written(tmp_path, schema, [], order)
-    assert caught.value.code == "type"
 
 
 def test_a_position_of_its_own_where_there_is_no_order(tmp_path: Path) -> None:
@@ -99,9 +98,8 @@ def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
 def test_what_others_have_written_is_not_touched(tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "out").mkdir()
     pyarrow.parquet.write_table(pa.table({"a": [1]}), tmp_path / "out" / "x.parquet")
-    with refused(HydroError, "config") as caught:
+    with refused(HydroError, "config"):
         written(tmp_path, "long", [1])
-    assert caught.value.code == "config"
     assert [p.name for p in tmp_path.rglob("*.parquet")] == ["x.parquet"]
 
 
@@ -120,9 +118,8 @@ def test_a_run_that_fails_leaves_nothing_new(tmp_path: Path) -> None:
 
 
 def test_an_output_whose_name_is_no_file_name(tmp_path: Path, refused: Refused) -> None:
-    with refused(HydroError, "config") as caught:
+    with refused(HydroError, "config"):
         OutputFiles(tmp_path, {"../out": StreamType(parse_ddl("long"))})
-    assert caught.value.code == "config"
 
 
 UNFIT = ["a\0b", "a/b", "..", ".hidden", "x" * 256, "ö" * 128, "a\nb"]
@@ -132,7 +129,6 @@ UNFIT = ["a\0b", "a/b", "..", ".hidden", "x" * 256, "ö" * 128, "a\nb"]
 def test_a_name_that_no_folder_has_is_refused(tmp_path: Path, name: str, refused: Refused) -> None:
     with refused(HydroError, "config") as caught:
         OutputFiles(tmp_path / "out", {"fine": StreamType(LONG), name: StreamType(LONG)})
-    assert caught.value.code == "config"
     assert str(caught.value).isprintable() or "\0" not in str(caught.value)
     assert not (tmp_path / "out").exists()
 

@@ -83,9 +83,8 @@ def test_a_start_of_its_own(parquet: str) -> None:
 
 
 def test_a_row_before_the_start(parquet: str, refused: Refused) -> None:
-    with refused(HydroError, "input") as caught:
+    with refused(HydroError, "input"):
         ticks_of(f"o={parquet}:day", start="2024-01-02")
-    assert caught.value.code == "input"
 
 
 TOO_MANY = "which makes more than 1,000,000 ticks, as those without rows run, too"
@@ -116,9 +115,8 @@ def test_a_row_too_far_away(tmp_path: Path, column: str, last: str, moment: str,
 
 
 def test_a_null_in_the_tick_column(parquet: str, refused: Refused) -> None:
-    with refused(HydroError, "input") as caught:
+    with refused(HydroError, "input"):
         ticks_of(f"o={parquet}:v")
-    assert caught.value.code == "input"
 
 
 @pytest.mark.parametrize(
@@ -264,9 +262,8 @@ def test_files_of_several_kinds(tmp_path: Path, refused: Refused) -> None:
 
 @pytest.mark.parametrize("text", ["o", "o=", "=x", ""])
 def test_an_input_is_name_and_path(text: str, refused: Refused) -> None:
-    with refused(HydroError, "config") as caught:
+    with refused(HydroError, "config"):
         InputFile.parse(text)
-    assert caught.value.code == "config"
 
 
 def test_a_colon_in_a_path(tmp_path: Path) -> None:
@@ -325,7 +322,5 @@ def test_json_lines_whose_values_have_no_type_in_common(
         (tmp_path / f"{name}.jsonl").write_text(
             "".join(f'{{"v": {json.dumps(v)}}}\n' for v in values)
         )
-    with refused(HydroError, "input") as caught:
+    with refused(HydroError, "input"):
         ticks_of(f"o={tmp_path}")
-    assert caught.value.code == "input"
-    assert "declare its type" in caught.value.diagnostics[0].help

@@ -159,9 +159,8 @@ def test_a_link_to_what_is_not_there_is_refused(tmp_path: Path, at: str, refused
     (tmp_path / "_passed_over.jsonl").symlink_to("nowhere")
     link = tmp_path / ("day=1" if at == "day=1" else "") / "more.jsonl"
     link.symlink_to("nowhere.jsonl")
-    with refused(DataError, "input") as caught:
+    with refused(DataError, "input"):
         find(InputFile("rows", str(tmp_path / at)), {})
-    assert caught.value.code == "input"
     link.unlink()
     link.symlink_to(tmp_path / "rows.jsonl")
     assert find(InputFile("rows", str(link)), {}).names

@@ -191,9 +191,8 @@ def test_a_file_system_without_locks_is_told(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with refused(DataError, "config") as caught:
+    with refused(DataError, "config"):
         WriterLock(tmp_path).acquire()
-    assert caught.value.code == "config"
 
 
 @pytest.mark.parametrize("mask", [0o002, 0o077])

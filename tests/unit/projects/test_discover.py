@@ -153,9 +153,8 @@ def test_a_project_elsewhere_is_named(
     shop: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.chdir("/")
-    with refused(HydroError, "config") as caught:
+    with refused(HydroError, "config"):
         project.current()
-    assert "hydrotick init" in str(caught.value)
     monkeypatch.setenv("HYDROTICK_PROJECT", str(shop))
     assert project.current().names == ("totals", "wrong")
     monkeypatch.setenv("HYDROTICK_PROJECT", str(shop / "data"))

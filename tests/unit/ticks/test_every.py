@@ -68,9 +68,8 @@ def test_months_end_on_their_last_day() -> None:
 
 @pytest.mark.parametrize("text", ["", "0d", "1", "1y", "d", "-1d", "1.5h", "1 d"])
 def test_no_length(text: str, refused: Refused) -> None:
-    with refused(HydroError, "config") as caught:
+    with refused(HydroError, "config"):
         Every.parse(text)
-    assert caught.value.code == "config"
 
 
 def test_no_time(refused: Refused) -> None:
