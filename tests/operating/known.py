@@ -87,6 +87,10 @@ STORIES: Mapping[str, Story] = {
             Op("tick", 1),
         ),
     ),
+    "forgotten before the first tick": Story(
+        _setting("next"),
+        (Op("land", rows=_DAYS), Op("forget", 1), Op("tick", 1)),
+    ),
     "forgotten by whom no table has a row": Story(
         _setting("next", FAMILIES["stateless"].versions, "jsonl"),
         (
