@@ -61,6 +61,7 @@ STORIES: Mapping[str, Story] = {
         Op("deploy", 1, FEED),
         Op("tick", 1),
         Op("rollback", flow=FEED),
+        Op("forget", 1, FEED),
     ),
     "tables that executors bring": Story(
         replace(_setting("next"), held=3, has_tables=True),
