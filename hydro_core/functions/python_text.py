@@ -34,7 +34,8 @@ def _unparsed(node: ast.AST) -> str | None:
     try:
         text = ast.unparse(_Escaped(stand_ins).visit(copied(node)) if stand_ins else node)
         for brace, private in stand_ins.items():
-            text = text.replace(f"\\u{ord(private):04x}", f"\\x{ord(brace):02x}")
+            for written in (f"\\u{ord(private):04x}", private):  # before Python 3.12, and since
+                text = text.replace(written, f"\\x{ord(brace):02x}")
         (read,) = ast.parse(text).body
     except (ValueError, SyntaxError):
         return None
@@ -45,7 +46,7 @@ def _unparsed(node: ast.AST) -> str | None:
 def _stand_ins(node: ast.AST) -> dict[str, str]:
     """What stands for the braces of formats while they are written; nothing where there are none.
 
-    Unparsed, a brace of a format opens an expression; an unprintable character becomes an escape.
+    Unparsed, a brace of a format opens an expression.
     """
     texts = [p.value for p in ast.walk(node) if isinstance(p, ast.Constant)]
     used = {c for text in texts if isinstance(text, str) for c in text}
@@ -55,14 +56,14 @@ def _stand_ins(node: ast.AST) -> dict[str, str]:
 
 def copied(node: Any) -> Any:
     """A copy of a syntax tree, which may be changed in place."""
-    copy = type(node)()
+    made: dict[str, Any] = {}
     for name, value in ast.iter_fields(node):
         parts = []
         for part in value if isinstance(value, list) else (value,):
             # one frame a level, no comprehension: expressions nest deep
             parts.append(copied(part) if isinstance(part, ast.AST) else part)  # noqa: PERF401
-        setattr(copy, name, parts if isinstance(value, list) else parts[0])
-    return ast.copy_location(copy, node)
+        made[name] = parts if isinstance(value, list) else parts[0]
+    return ast.copy_location(type(node)(**made), node)
 
 
 class _Escaped(ast.NodeTransformer):

@@ -86,9 +86,10 @@ def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Ma
 
 def _ways(search: _Search, pair: Pair) -> Iterator[Match]:
     one, other = (search.by_kind[cls] for cls in pair)
-    for kind in one.keys() & other.keys():
+    # Not by a set: which way is found first is told, and must not depend on a seed of hashes.
+    for kind in one:
         for a in one[kind]:
-            for b in other[kind]:
+            for b in other.get(kind, ()):
                 yield _match(a, b, b.inputs)
                 if kind == SUM:
                     yield _match(a, b, tuple(reversed(b.inputs)))

@@ -265,7 +265,9 @@ def verify(graph: Graph) -> Graph:
     """The graph itself; `BrokenGraphError` says what is wrong with it."""
     wrong = [f"{node.id}: {problem}" for node in graph for problem in _problems(graph, node)]
     names = [node.args.get("name") for node in graph.named(SOURCE.name)]
-    wrong += [f"two inputs are called {name!r}" for name in set(names) if names.count(name) > 1]
+    wrong += [
+        f"two inputs are called {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1
+    ]
     if wrong:
         raise BrokenGraphError("; ".join(wrong))
     return graph

@@ -183,7 +183,8 @@ def _output(change: Change, name: str, output: ChangedOutput) -> str:
         done = (f"`{c}` {'added' if c in now else 'dropped'}" for c in output.columns)
         says = f"{output.change}: {', '.join(done)}"
     proof = change.difference.proofs.get(name, ())
-    proved = f" (proved: {', '.join(proof)})" if proof else ""
+    # The names of rules, which docs/rules.md lists; what each says is in the JSON.
+    proved = f" (proved: {', '.join(step.partition(':')[0] for step in proof)})" if proof else ""
     parts = [f"{says}{proved}"]
     restated = change.restated(name)
     if restated is not None:

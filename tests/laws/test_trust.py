@@ -81,10 +81,13 @@ def test_a_failure_in_a_plan_names_the_line_of_the_program(text: str, line: int)
 SHOW = """
 import sys
 from random import Random
-from hydro_core.compile import compile_text
+from hydro_core.compile import compile_graph, compile_text
 from hydro_core.ir.convert import to_terms
 from hydro_core.ir.sexpr import show
+from hydro_core.lang.rules.translate import graph_of_rules, read_rules
+from hydro_core.optimize.compare import ComparedStream
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.proved import proofs
 from tests.support.flows import program
 from tests.laws.test_orders import CHAIN
 for text in (CHAIN, *(program(Random(seed), 5) for seed in (1, 4, 9))):
@@ -95,6 +98,17 @@ for text in (CHAIN, *(program(Random(seed), 5) for seed in (1, 4, 9))):
         continue
     print([show(t) for t in to_terms(found.graph).values()], list(found.graph.nodes))
     print(found.cost_after, found.notes, [d.render() for d in found.steps])
+RULES = '''
+.input edge(src: string, dst: string)
+.output reach
+edge(x, y)@next :- edge(x, y).
+reach(x, y) :- edge(x, y).
+reach(x, z) :- reach(x, y), edge(y, z).
+'''
+MORE = RULES.replace("reach\\n", "reach, loop\\n", 1) + "loop(x) :- edge(x, x)."
+programs = [compile_graph(graph_of_rules(read_rules(text))).typed for text in (RULES, MORE)]
+made = [of.graph.sinks["reach"][0].inputs[0] for of in programs]
+print(proofs(programs, {"reach": [tuple(map(ComparedStream, (0, 1), made))]}))
 """
 
 

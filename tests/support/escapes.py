@@ -5,6 +5,7 @@ r"""Functions of text programs that try to reach more than their argument: to im
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from hydro_core.engines import Options
@@ -22,7 +23,7 @@ ESCAPES: dict[str, tuple[str, str | None]] = {
     ),
     "the same in a nested one": (
         rf"""lambda x: f'{{f"{{x:\x7b{MODULE}\x7d}}"}}'""",
-        "syntax",
+        "syntax" if sys.version_info < (3, 12) else "runtime",  # a backslash within braces
     ),
     "the same in a text": (rf"""lambda x: f"\x7b{_IMPORT}\x7d{{x}}\x7b{{{{" """, None),
     "the same in a comprehension": (

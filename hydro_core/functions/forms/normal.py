@@ -71,16 +71,17 @@ def normal_tree(fn: Fn, arguments: Sequence[ItemType], *, partly: bool = False) 
     >>> normal_tree(one, pair) == normal_tree(other, pair) == Part(argument(0), 0)
     True
     """
-    if fn.tree is None or not (partly or is_complete(fn.tree)):
+    known_as = None if fn.tree is None else arguments_of(fn, arguments)
+    if fn.tree is None or known_as is None:
         return None
-    return _normal(SameTree(fn.tree), fn.params, arguments_of(fn, arguments))
+    return _normal(SameTree(fn.tree), fn.params, known_as, partly=partly)
 
 
 @lru_cache(maxsize=4096)
 def _normal(
-    of: SameTree, params: tuple[str, ...], arguments: tuple[BoundParameter, ...] | None
+    of: SameTree, params: tuple[str, ...], arguments: tuple[BoundParameter, ...], *, partly: bool
 ) -> Expr | None:
-    if arguments is None:
+    if not (partly or is_complete(of.tree)):
         return None
     types = tuple(ANY if a.type == NULL else known(part(a.type)) for a in arguments)
     try:

@@ -56,7 +56,7 @@ class KeptReads:
 
     def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
         """Raises where the ticks have other rows than they have in the tables that serve."""
-        for name in {*self.reads, *self.dormant} - self.unreported:
+        for name in sorted({*self.reads, *self.dormant} - self.unreported):
             fewer = (self.without or {}).get(name, {})
             known = {
                 tick: None if rows is None else rows - fewer.get(tick, 0)

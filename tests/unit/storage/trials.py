@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 from hydro_core.artifact.files import write
@@ -175,6 +176,8 @@ class Trials:
 
     server: StoreServer
     work: Work
+    taking: Lock = field(default_factory=Lock)
+    """Held by who takes over."""
 
     def __post_init__(self) -> None:
         assert self.server.memory is not None
@@ -209,6 +212,9 @@ class Trials:
         with self.server.failing(self._fault(place, request, kind, hit)), suppress(HydroError):
             self.work.does(place)
             ended = True
+        # Who has been overtaken may see it while the other is still at work.
+        with self.taking:
+            pass
         # It is looked at as a directory, whose files need no requests; three of four go on there.
         with TemporaryDirectory() as name:
             here = as_directory(self.server, place, Path(name))
@@ -236,9 +242,10 @@ class Trials:
 
     def _fault(self, place: Remote, request: int, kind: str, hit: list[int]) -> Fault:
         def taken() -> None:
-            run_out(self.server, place)
-            with suppress(TransientError):
-                next_tick(place)
+            with self.taking:
+                run_out(self.server, place)
+                with suppress(TransientError):
+                    next_tick(place)
 
         return failing_at(kind, request, hit, taken)
 

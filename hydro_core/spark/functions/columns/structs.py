@@ -87,7 +87,10 @@ def field_at(scope: ColumnScope, value: ColumnValue, position: int) -> ColumnVal
         return value.parts[position]
     if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"a field of {value.type}")
-    name, (_, item) = names_of(value.type)[position], list(children(value.type))[position]
+    found = value.type.fields[position]
+    name, item = (
+        (found.name, found.type) if isinstance(found, Field) else (f"_{position + 1}", found)
+    )
     base = present(scope, value)
     path = (*base.path, name) if base.path is not None else None
     column = base.column.getField(name)
