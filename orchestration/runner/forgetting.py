@@ -84,7 +84,7 @@ def forget(
                 version = one.theirs.delete()
                 _hand_over(runner, found, {name: (at, version)}, others)
                 one.theirs.erase_history(version)
-        if runner.directory(flow).exists():
+        if pipeline.ledger.exists:
             with pipeline.lock.at_work("a deletion of rows"):
                 # A tick that was killed may have left rows in tables that no commit names.
                 pipeline.store.recover(None)

@@ -26,12 +26,13 @@ Deletions = Mapping[str, "list[Deletion]"]
 
 
 def deletions_of(runner: TickRunner, flow: FlowAsset, *, is_by_key: bool) -> Deletions:
-    """When somebody was taken out of the outputs of a flow, by its ledger."""
+    """When somebody was taken out of the tables of a flow, by its ledger; of all of them."""
     from hydro_core.spark.inputs.arrivals.handed_over import Deletion
     from hydro_core.spark.store.ledger.standing import FORGOTTEN
 
     directory, commits = runner.directory(flow), runner.deployments.ledger(flow).commits(since=-1)
-    found: dict[str, list[Deletion]] = {}
+    names = commits[-1].versions if commits else ()
+    found: dict[str, list[Deletion]] = {str(directory / name): [] for name in names}
     for before, after in pairwise(commits):
         for name in after.versions if FORGOTTEN in after.checks and after.ticks else ():
             if name in before.versions:

@@ -61,6 +61,7 @@ STORIES: Mapping[str, Story] = {
         Op("deploy", 1, FEED),
         Op("tick", 1),
         Op("rollback", flow=FEED),
+        Op("forget", 1, FEED),
     ),
     "tables that executors bring": Story(
         replace(_setting("next"), held=3, has_tables=True),
@@ -86,6 +87,10 @@ STORIES: Mapping[str, Story] = {
             Op("forget", 2),
             Op("tick", 1),
         ),
+    ),
+    "forgotten before the first tick": Story(
+        _setting("next"),
+        (Op("land", rows=_DAYS), Op("forget", 1), Op("tick", 1)),
     ),
     "forgotten by whom no table has a row": Story(
         _setting("next", FAMILIES["stateless"].versions, "jsonl"),
