@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
@@ -27,7 +26,6 @@ from hydro_core.project.flow_asset import (
     FlowOutput,
     KeptOutput,
     Landing,
-    Ticks,
 )
 from hydro_core.spark.pipeline.prepared import Prepared
 from hydro_core.spark.pipeline.rework import Rework
@@ -43,97 +41,12 @@ from hydrotick.runner.runner import TickRunner
 from hydrotick.runner.to_forget import to_forget
 from hydrotick.takeover.changes import change_of
 from hydrotick.takeover.deploying import before, deploy, roll_back
-from hydrotick.takeover.seams import DeployOptions
-from tests.operating.model import TICKS, ByTick
-from tests.operating.programs import KEY, START, Values, columns_of, outputs_of
+from tests.operating.asked import AXIS, DAILY, Committed, Declared, Done, How, Told
+from tests.operating.programs import KEY, Values, columns_of, outputs_of
 from tests.operating.story import MAIN
 
-_TICKS = Ticks(START, "1d", START + timedelta(days=TICKS))
-_AXIS = _TICKS.calendar
 _DEEP = 5
 """A lock is not taken more often within itself."""
-
-
-@dataclass(frozen=True)
-class Declared:
-    """What a flow declares of an input: the flow that feeds it, if one does; what becomes of
-    late rows; whether the flow waits while rows are gone, and whether a tick waits for a row of a
-    later one; the column that says of which tick a row is.
-    """
-
-    late: str
-    fed_by: str = ""
-    holds: bool = False
-    waits: bool = False
-    column: str = "tick"
-
-    @property
-    def words(self) -> dict[str, Any]:
-        """What is said of a landing, beside where it lies."""
-        said = {"column": self.column, "late": self.late}
-        said |= {"removed": "hold"} if self.holds else {}
-        return said | ({"wait": "landed"} if self.waits else {})
-
-
-@dataclass(frozen=True)
-class Done:
-    """What came of an operation."""
-
-    code: int = 0
-    said: str = ""
-    is_killed: bool = False
-
-
-@dataclass(frozen=True)
-class How:
-    """How a program is deployed: `from` a tick, `forward` only, from `now`; nothing: as a whole."""
-
-    says: str = ""
-    first: int = 0
-
-    @property
-    def words(self) -> list[str]:
-        """The options of the command."""
-        words = {"from": ["--from", key_of(self.first)], "forward": ["--forward-only"]}
-        return words.get(self.says, ["--from-now"] if self.says == "now" else [])
-
-    @property
-    def options(self) -> DeployOptions:
-        """The same below the command."""
-        first = _AXIS.window(self.first) if self.says == "from" else None
-        return DeployOptions(first, self.says == "forward", self.says == "now")
-
-
-@dataclass(frozen=True)
-class Committed:
-    """A row of the ledger with ticks: the first and last, and late rows by input."""
-
-    first: int
-    last: int
-    late: Mapping[str, ByTick]
-
-
-@dataclass(frozen=True)
-class Told:
-    """What `status` says of a flow."""
-
-    code: int
-    flow: Mapping[str, Any]
-
-    def late(self, name: str) -> ByTick:
-        """The late rows of an input, by ticks."""
-        found = self.flow["late"].get(name, {})
-        return {tick_of(key): rows for key, rows in found.get("ticks", {}).items()}
-
-    def arrived(self, name: str) -> ByTick:
-        """What arrived late with the last commit."""
-        found = self.flow["late"].get(name, {})
-        return {tick_of(key): rows for key, rows in found.get("arrived", {}).items()}
-
-    def changed(self, name: str) -> list[tuple[int, int, int | None]]:
-        """The ticks that are told as changed, and how many rows they lost."""
-        found = self.flow["late"].get(name, {}).get("changed", ())
-        return [(tick_of(c["first"]), tick_of(c["last"]), c["removed"]) for c in found]
 
 
 class NotCommittedError(Exception):
@@ -202,13 +115,13 @@ class Hands:
         }
         kept = dict.fromkeys(names, KeptOutput("table"))
         how: Any = {"shards": shards, "expect": expect, "outputs": kept}
-        return FlowAsset(name, program, _TICKS, inputs, **how)
+        return FlowAsset(name, program, DAILY, inputs, **how)
 
     def tick(self, name: str, first: int, last: int, kill: int = 0) -> Done:
         """As `backfill --to`."""
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
-            windows = [_AXIS.window(tick) for tick in range(first, last + 1)]
+            windows = [AXIS.window(tick) for tick in range(first, last + 1)]
             for report in runner.run(flow, windows, lambda _: None):
                 if not report.committed:
                     raise NotCommittedError(f"tick {report.window.key}: {report.problem}")
@@ -219,7 +132,7 @@ class Hands:
         """As `correct --from`."""
 
         def run(flow: FlowAsset, runner: TickRunner) -> None:
-            plan = planned(runner, flow, _AXIS.window(first).key)
+            plan = planned(runner, flow, AXIS.window(first).key)
             for report in runner.correct(flow, plan.asked, lambda _: None):
                 if not report.committed:
                     raise NotCommittedError(f"tick {report.window.key}: {report.problem}")
@@ -400,13 +313,3 @@ def _dying(runner: TickRunner, flow: FlowAsset, nth: int) -> Iterator[None]:
         raise
     finally:
         Rework.abandon, Prepared.abandon = abandons  # type: ignore[method-assign]
-
-
-def tick_of(key: str) -> int:
-    """The tick of a key."""
-    return _AXIS.window_of(key).tick
-
-
-def key_of(tick: int) -> str:
-    """The key of a tick; also of the one after the last."""
-    return f"{START + timedelta(days=tick):%Y-%m-%d}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.operating.hands import Committed, Done, How, tick_of
+from tests.operating.asked import Committed, Done, How, tick_of
 from tests.operating.landing import Place
 from tests.operating.model import Flow, Past, Rows, Served
 from tests.operating.programs import IN_ALL, NamedRows, named

@@ -14,7 +14,8 @@ from pathlib import Path
 import yaml
 
 from hydrotick.project.settings import ProjectSettings
-from tests.operating.hands import Done, Hands, How, key_of
+from tests.operating.asked import Done, How, key_of
+from tests.operating.hands import Hands
 from tests.operating.model import TICKS
 from tests.operating.programs import KEY
 

@@ -10,7 +10,8 @@ from unittest import mock
 
 from hydro_core.settings import Settings
 from hydrotick.project.settings import ProjectSettings
-from tests.operating.hands import Declared, Hands
+from tests.operating.asked import Declared
+from tests.operating.hands import Hands
 from tests.operating.landing import Place
 from tests.operating.model import TICKS, Flow, Rows, State, UnclearError, of_values
 from tests.operating.operations import LANDINGS, OPERATIONS, THOROUGH
