@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tests.operating.programs import FAMILIES, IN_ALL
+from tests.operating.programs import FAMILIES, FEED_VERSIONS, IN_ALL
 from tests.operating.story import FEED, Op, Setting, Story
 
 OPEN: Mapping[str, tuple[str, str]] = {}
@@ -62,6 +62,14 @@ STORIES: Mapping[str, Story] = {
         Op("tick", 1),
         Op("rollback", flow=FEED),
         Op("forget", 1, FEED),
+    ),
+    "a past that stays, in a table that executors write": Story(
+        replace(_setting("next", FEED_VERSIONS["sums"]), held=3),
+        (
+            Op("land", rows=((1, "x", 4), (2, "y", 1), (1, "z", 5), (0, "x", 2))),
+            Op("tick", 4),
+            Op("deploy", 1, how="forward"),
+        ),
     ),
     "tables that executors bring": Story(
         replace(_setting("next"), held=3, has_tables=True),

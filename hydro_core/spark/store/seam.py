@@ -75,7 +75,8 @@ def _by_executors(tick: int, served: Store, made: Store, name: str, spark: Spark
         table.hold(())
         return
     ends = [file.last for file in table.files()]
-    last = None if None in ends else max((end or 0 for end in ends), default=tick)
+    # The rows that stay are of earlier ticks than `tick`, and maybe of later ones than the others.
+    last = None if None in ends else max([tick, *(end or 0 for end in ends)])
     first = None if last is None else 0
     written = write_files(table, reduce(DataFrame.unionAll, whole), (0, last or tick))
     counted = [(file, opened_parquet(file).metadata.num_rows) for file in written.files]
