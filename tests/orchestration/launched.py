@@ -215,12 +215,12 @@ def _environ(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def until(holds: Callable[[], object]) -> None:
-    """Waits until it holds."""
+def until(holds: Callable[[], object], every: float = 0.25) -> None:
+    """Waits until it holds, which is asked every so many seconds."""
     end = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < end
-        time.sleep(0.25)
+        time.sleep(every)
 
 
 def free_port() -> int:

@@ -51,7 +51,8 @@ def test_the_worker_runs_the_ticks_of_runs_that_others_launch(company: Company) 
         # Killed in the middle, a process fails the run as a machine's fault, and leaves all whole.
         third = launches.launch(DAYS[2])
         running: list[dict[str, int]] = []
-        until(lambda: running.extend(company.status()["running"]) or running)
+        # The tick takes some tenths of a second.
+        until(lambda: running.extend(company.status()["running"]) or running, every=0.01)
         os.kill(running[0]["process"], signal.SIGKILL)
         assert launches.end(third) == "FAILURE"
         assert "the worker's process is gone: it was ended by signal 9" in launches.says(third)
