@@ -40,7 +40,30 @@ def _unparsed(node: ast.AST) -> str | None:
     except (ValueError, SyntaxError):
         return None
     found = read.value if isinstance(read, ast.Expr) else read
-    return text if ast.dump(found) == ast.dump(node) else None
+    same = ast.dump(found) == ast.dump(node) or _dumped(found) == _dumped(node)
+    return text if same else None
+
+
+def _dumped(node: ast.AST) -> str:
+    """What two trees have in common if they are one: Python 3.12 cuts texts in f-strings where they
+    have escapes by name.
+    """
+    return ast.dump(_Joined().visit(copied(node)))
+
+
+class _Joined(ast.NodeTransformer):
+    """Texts that follow each other in an f-string as one."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        self.generic_visit(node)
+        parts: list[ast.expr] = []
+        for part in node.values:
+            last = parts[-1] if parts else None
+            if isinstance(part, ast.Constant) and isinstance(last, ast.Constant):
+                parts[-1] = ast.Constant(str(last.value) + str(part.value))
+            else:
+                parts.append(part)
+        return ast.JoinedStr(parts)
 
 
 def _stand_ins(node: ast.AST) -> dict[str, str]:

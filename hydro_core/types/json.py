@@ -50,6 +50,7 @@ from hydro_core.types.values import (
 
 _FLOATS = (DOUBLE, Scalar("float"))
 _NO_NUMBERS = {text: float(text) for text in ("NaN", "Infinity", "-Infinity")}
+_TOO_DEEP = "it nests too deep: no item has so many levels"
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -63,7 +64,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueProblem("it nests too deep: no item has so many levels") from None
+        raise ValueProblem(_TOO_DEEP) from None
     except json.JSONDecodeError as problem:
         line = f"line {problem.lineno}, " if "\n" in text.strip() else ""
         raise ValueProblem(f"{problem.msg} ({line}column {problem.colno})") from None
@@ -188,6 +189,8 @@ def infer(values: Iterable[Any]) -> ItemType:
         return merge(map(_type_of_json, values))
     except TypeProblem as problem:
         raise ValueProblem(problem.message) from None
+    except RecursionError:  # from Python 3.12 on a parser goes deeper than functions do
+        raise ValueProblem(_TOO_DEEP) from None
 
 
 def _type_of_json(value: Any) -> ItemType:
@@ -212,13 +215,16 @@ def _type_of_json(value: Any) -> ItemType:
 
 
 def _as_it_is(value: Any) -> Any:
-    match value:
-        case list():
-            return Struct(map(_as_it_is, value))
-        case dict():
-            return RowItem((name, _as_it_is(x)) for name, x in value.items())
-        case _:
-            return conform(value, UNKNOWN)
+    try:
+        match value:
+            case list():
+                return Struct(map(_as_it_is, value))
+            case dict():
+                return RowItem((name, _as_it_is(x)) for name, x in value.items())
+            case _:
+                return conform(value, UNKNOWN)
+    except RecursionError:
+        raise ValueProblem(_TOO_DEEP) from None
 
 
 def _column(field: Field, value: Any) -> Any:
