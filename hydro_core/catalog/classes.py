@@ -20,13 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard, assert_never, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, assert_never, final
 
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.variants import Compares, Gives, Meets, Places, Summary
 
 if TYPE_CHECKING:
-    from hydro_core.catalog.spec import Args
     from hydro_core.functions.fn import Fn
 
 
@@ -121,7 +120,7 @@ class PerItem(Linear):
                 return Passes.NONE
 
 
-MadeColumns = Callable[["Args", Sequence[str]], Mapping[str, "str | Fn"]]
+MadeColumns = Callable[[Mapping[str, Any], Sequence[str]], Mapping[str, "str | Fn"]]
 """From the arguments and the row's columns to what stands in each column of the output: the column
 of that name, or what the function gives for the row.
 """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 from dataclasses import replace
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import OpClass, PerItem, Projection
 from hydro_core.catalog.inputs import COMPUTED, LINEAR
-from hydro_core.catalog.spec import Arg, Args, Example, Fails, LineageRule, OpSpec, TypeRule
+from hydro_core.catalog.spec import Arg, Example, Fails, LineageRule, OpSpec, TypeRule
 from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 
@@ -51,20 +52,20 @@ def _rows(program: str, *gives: dict[str, object]) -> Example:
     return Example(program, ({"a": rows},), ({"out": list(gives)},), {"a": "k string, v long"})
 
 
-def _selected(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+def _selected(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str | Fn]:
     return {name: name for name in args["columns"]} | dict(args["computed"])
 
 
-def _with_columns(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+def _with_columns(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str | Fn]:
     return {name: name for name in names} | dict(args["computed"])
 
 
-def _renamed(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+def _renamed(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str | Fn]:
     new = {old: name for name, old in args["renames"]}
     return {new.get(name, name): name for name in names}
 
 
-def _dropped(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+def _dropped(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str | Fn]:
     return {name: name for name in names if name not in args["columns"]}
 
 
