@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from dataclasses import replace
+from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import OpClass, PerItem, Projection
