@@ -117,7 +117,8 @@ def rolled_back(place: DataPlace) -> None:
 
 def compacted(place: DataPlace) -> None:
     """All small files are joined, and what was replaced goes."""
-    serving(place).compact(0)
+    with _told(place):
+        serving(place).compact(0)
 
 
 def many(place: DataPlace) -> None:
@@ -161,8 +162,9 @@ WORKS = {
 
 def next_tick(place: DataPlace) -> None:
     """A further tick by whoever serves."""
-    pipeline = serving(place)
-    tick(pipeline, pipeline.next_tick, "next")
+    with _told(place):
+        pipeline = serving(place)
+        tick(pipeline, pipeline.next_tick, "next")
 
 
 @dataclass
