@@ -17,6 +17,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.local_path import local_path
 from hydro_core.files.transfer import Transfer
 from hydro_core.machine.delta_path import refuse_path
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.machine.locks import lock_at
 from hydro_core.project.flow_asset import FlowAsset, Landing
 from hydro_core.spark.pipeline.copy import copy_into, copy_table
@@ -124,7 +125,8 @@ def _copied(
     for name in names:
         step(name)
         source = settings.pipelines / name
-        flows[name] = copy_into(source, to / PIPELINES / name, put=transfer.put)
+        with faults_as_errors(f"the copy in {to}"):
+            flows[name] = copy_into(source, to / PIPELINES / name, put=transfer.put)
     landed = []
     for path in _landed(found) if whole else ():
         step(str(path))

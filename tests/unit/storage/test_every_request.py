@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from hydro_core.errors import HydroError
+from hydro_core.machine.faults import faults_as_errors
 from hydro_core.spark.pipeline.copy import copy_into
 from hydro_core.spark.pipeline.verify import verify
 from tests.support.store_server import StoreServer
@@ -103,7 +104,8 @@ def copying(server: StoreServer, kind: str, steps: int) -> int:
     while True:
         to = server.at(f"copies/{at}")
         ended, hit = False, list[int]()
-        with server.failing(failing_at(kind, at, hit)), suppress(HydroError):
+        failing = server.failing(failing_at(kind, at, hit))
+        with failing, suppress(HydroError), faults_as_errors(f"the copy in {to}"):
             copy_into(source, to)
             ended = True
         if not ended and at % 4 == 0:
