@@ -136,9 +136,11 @@ def _within(place: Path) -> Iterable[Path]:
 
 
 def _is_file(place: Path) -> bool:
-    if not place.is_file() and place.is_symlink():
+    if place.is_file():
+        return True
+    if place.is_symlink():
         _refuse_link(place)
-    return place.is_file()
+    return False
 
 
 def _refuse_link(place: Path) -> NoReturn:

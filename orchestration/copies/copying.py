@@ -101,7 +101,8 @@ def copy_project(
             remove_tree(left)
         moment.mkdir()
         transfer = Transfer(moment, None if before is None else before.kept(to))
-        done = _copied(found, flows, transfer, step, whole=only is None)
+        with faults_as_errors(f"the copy in {to}"):
+            done = _copied(found, flows, transfer, step, whole=only is None)
         step("written")
         write_note(to, done.note, begun)
         step("named")
@@ -125,8 +126,7 @@ def _copied(
     for name in names:
         step(name)
         source = settings.pipelines / name
-        with faults_as_errors(f"the copy in {to}"):
-            flows[name] = copy_into(source, to / PIPELINES / name, put=transfer.put)
+        flows[name] = copy_into(source, to / PIPELINES / name, put=transfer.put)
     landed = []
     for path in _landed(found) if whole else ():
         step(str(path))
