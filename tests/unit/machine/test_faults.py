@@ -80,7 +80,7 @@ def test_what_is_no_fault_stays_what_it_is() -> None:
         ("Generic S3 error: <Code>SlowDown</Code>", "", "an object store: the store says SlowDown"),
         ("Generic S3 error: <Code>NoSuchBucket</Code>", "", "an object store: there is no bucket"),
         (
-            "Error performing PUT https://s3.example/b/t/0.json?X-Amz-Signature=5 - status code 403",
+            "Error performing PUT https://s3.example/b/t/0.json?X-Amz-Signature=5 - status 403",
             "",
             "https://s3.example/b/t/0.json: these credentials have not the right to write it",
         ),
