@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -382,8 +383,6 @@ def _row_count(table: DeltaTable) -> int:
 
 def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table | None:
     """The rows that are left of some; None where more go than there are."""
-    import numpy as np
-
     both = pa.concat_tables([there, net.rows])
     counts = np.concatenate([np.ones(len(there), np.int64), net.counts])
     left = net_changes(both, counts, columns)
