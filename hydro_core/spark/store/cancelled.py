@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, ITEM
-from hydro_core.spark.store.delta.table import DataFile
+from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.key_hashes import are_hashed, words_of
 from hydro_core.spark.store.lookups.rows_copy import column_of, leaf_of_file
