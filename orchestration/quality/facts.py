@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.outputs.shown_rows import shown_of
 
 from .suites import TableFacts
 
@@ -76,7 +75,7 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
             before_rows, before_keys = known["rows"], int(known["keys"])
         else:
             before_rows, before_keys, _ = measure_all(prepared.read_before(spec.name), spec)
-        batch_rows, batch_keys, _ = measure_all(shown_of(written).pieces(), spec)
+        batch_rows, batch_keys, _ = measure_all(written.pieces(), spec)
         written_rows, written_keys, back = measure_all(prepared.read_back(spec.name), spec)
         facts.append(
             TableFacts(

@@ -19,7 +19,7 @@ from .validate import ROWS, Verdict, added_up, in_words, validate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
     from .library import gx
 
@@ -32,7 +32,7 @@ SuiteOf = Callable[[Sequence[Expect]], "gx.ExpectationSuite"]
 def validate_in_pieces(
     suite_of: SuiteOf,
     expected: Sequence[Expect],
-    shown: ShownRows,
+    shown: WrittenRows,
     session: Callable[[], Any],
 ) -> tuple[Verdict, ...]:
     """The verdicts on rows that executors wrote, as `validate` gives them.
@@ -62,7 +62,7 @@ def validate_in_pieces(
 def _unique(
     suite: gx.ExpectationSuite,
     column: str,
-    shown: ShownRows,
+    shown: WrittenRows,
     session: Callable[[], Any],
     says: str,
 ) -> Verdict:
@@ -75,7 +75,7 @@ def _unique(
     some = [one for one in told.some for _ in range(2)]
     frame = _frame({TICK: [tick for tick, _ in some], column: [value for _, value in some]})
     (verdict,) = validate(suite, frame)
-    counts = {"element_count": shown.count, "unexpected_count": told.rows}
+    counts = {"element_count": shown.rows, "unexpected_count": told.rows}
     seen: Mapping[str, Any] = {**verdict.seen, **counts}
     if ROWS in seen:
         # Each stands there twice.

@@ -23,7 +23,7 @@ from .validate import Verdict, validate, validate_rows
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> t
     return validate_rows(laws_suite(flow.name), laws_frame([facts]), "table")[slot]
 
 
-def _ticks(shown: ShownRows) -> Counter[int]:
+def _ticks(shown: WrittenRows) -> Counter[int]:
     """How many rows each tick has."""
     found = Counter[int]()
     for piece in shown.pieces([TICK]):
@@ -73,7 +73,7 @@ def _ticks(shown: ShownRows) -> Counter[int]:
 
 
 def _judge_output(
-    flow: FlowAsset, output: str, shown: ShownRows, pipeline: Pipeline
+    flow: FlowAsset, output: str, shown: WrittenRows, pipeline: Pipeline
 ) -> list[tuple[str, Verdict]]:
     expected = flow.expect.get(output, ())
     suite_of = partial(output_suite, flow.name, output)

@@ -18,7 +18,7 @@ from .validate import Verdict
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
 NO_WRONG_ROWS = "no_wrong_rows"
 WARNS: Mapping[str, str] = {NO_WRONG_ROWS: "no row of the tick is in quarantine"}
@@ -60,7 +60,7 @@ def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> None
             raise _too_many(flow, (tick, source), (counts[tick, source], allowed), first)
 
 
-def _wrong(flow: FlowAsset, shown: ShownRows) -> Iterator[_Wrong]:
+def _wrong(flow: FlowAsset, shown: WrittenRows) -> Iterator[_Wrong]:
     return (_Wrong(flow, row) for piece in shown.pieces() for row in piece.to_pylist())
 
 
