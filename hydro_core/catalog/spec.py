@@ -140,6 +140,8 @@ ArgKind = Literal[
     "aggregates",  # the open keywords: tuple[tuple[str, Aggregate], ...]
     "over_functions",  # the open keywords: tuple[tuple[str, OverFunction], ...]
     "named_columns",  # the open positionals: tuple[str, ...]
+    "aggregate",  # of a function of `over`: Aggregate
+    "operand",  # of one: a column, or a function of the row
 ]
 
 
