@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import time
 
+import pyarrow as pa
 import pytest
 
+from hydro_core.cli import main
 from hydro_core.errors import InfrastructureError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.storage.delta import created_table
 from hydro_core.storage.patterns import matching
 from hydro_core.storage.places import are_there
 from tests.support.refused import Refused
@@ -127,6 +130,30 @@ def test_a_tick_says_what_is_wrong(
         Small(place).tick(1)
     Small(place).tick(1)
     assert Small(place).ledger.last_tick == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((403, "AccessDenied"), "/landing: these credentials have not the right to read it"),
+        ((403, "RequestTimeTooSkewed"), "/landing: the clock of this machine is not the store's"),
+        ((404, "NoSuchBucket"), "/landing: there is no bucket `landing`"),
+    ],
+)
+def test_a_command_says_what_is_wrong_where_nobody_says_a_place(
+    server: StoreServer,
+    answer: tuple[int, str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    place, columns = server.at("pipelines/small"), pa.schema([("v", pa.int64())])
+    monkeypatch.setattr(main, "run_command", lambda _: created_table(place, columns).version())
+    with server.failing(lambda *_: answer):
+        assert main.main(["restore"]) == 1
+    said = capsys.readouterr().err
+    assert said.splitlines()[0] == f"error[config]: {server.url}{says}"
+    assert "list-type" not in said
 
 
 def test_a_hundred_thousand_files_are_listed(server: StoreServer) -> None:
