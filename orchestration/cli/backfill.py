@@ -15,11 +15,10 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.readiness import Ready
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..project.logs import are_json, log
+from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan, planned
-from ..runner.correction_result import CorrectionResult
 from ..runner.late import correction_due
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers

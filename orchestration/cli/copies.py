@@ -23,8 +23,7 @@ from ..copies.restoring import Restorable, read_again
 from ..copies.restoring import restore as put_back
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.console import Console
+from ..project.console import Console, flow_named
 from ..project.logs import open_logs
 from ..project.project import Project
 from ..runner.runner import TickRunner

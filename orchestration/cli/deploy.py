@@ -12,9 +12,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..project import project
-from ..project.arguments import asked_flow
-from ..project.console import Console
-from ..runner.again import with_another_jvm
+from ..project.console import Console, asked_flow
+from ..runner.ranges import with_another_jvm
 from ..runner.runner import TickRunner
 from ..takeover.changes import Change, change_of, read_by
 from ..takeover.deploying import before, compare, roll_back

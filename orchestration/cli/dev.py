@@ -31,8 +31,8 @@ from hydro_core.machine.processes import host_of
 from ..code_location.next_run import in_words
 from ..code_location.run_process import end_orphans
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
+from ..instance.event_log import KEPT_DAYS, forget_old_logs
 from ..instance.opening import open_instance
-from ..instance.retention import KEPT_DAYS, forget_old_logs
 from ..instance.run_tags import PROCESS_TAG
 from ..project import project
 from ..project.logs import are_json, log, open_logs

@@ -14,11 +14,10 @@ from hydro_core.storage.remote import Remote
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
-from ..code_location.mentions import runs_with
+from ..code_location.records import runs_with
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..runner.forgetting import forget as forget_rows
 from ..runner.forgetting import refuse_files
 from ..runner.runner import TickRunner

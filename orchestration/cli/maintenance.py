@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from hydro_core.cli.command import Asked
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..project.settings import ProjectSettings
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from hydro_core.validation.simulation.schedules.facts import (
 from hydro_core.validation.simulation.schedules.machine import RuleMachine
 from hydro_core.validation.simulation.schedules.smaller import Story, smallest
 
-from .progress_line import ProgressLine
+from ..project.console import ProgressLine
 
 
 def simulate_schedules(options: Asked) -> int:

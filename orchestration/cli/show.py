@@ -10,8 +10,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..runner.runner import TickRunner
 
 WIDEST = 60

@@ -36,8 +36,7 @@ from hydro_core.validation.simulation.simulate import (
 )
 
 from ..project import project
-from ..project.arguments import flow_named
-from .progress_line import ProgressLine
+from ..project.console import ProgressLine, flow_named
 from .schedules import simulate_schedules
 
 _RUNS = {"reference": 200, "spark": 20}

@@ -22,14 +22,12 @@ from hydro_core.ticks.calendar import span
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..code_location.next_run import next_run
-from ..flows.events import LateEvents, kept_events
-from ..flows.flows import Flows
-from ..flows.quarantined import Quarantined, quarantined
+from ..flows.flows import Flows, Quarantined, quarantined
+from ..flows.late_arrivals import LateEvents, kept_events
 from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.began import started_empty
-from ..project.console import Console
+from ..project.console import Console, flow_named
+from ..project.programs import started_empty
 from ..project.serving import Undeployed
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows

@@ -18,8 +18,7 @@ from hydro_core.storage.remote import DataPlace
 
 from ..instance.opening import open_instance
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.console import Console
+from ..project.console import Console, flow_named
 from ..project.settings import ProjectSettings
 
 _NOTHING, _WRONG, _CHANGES = 0, 1, 3

@@ -14,15 +14,15 @@ from hydro_core.machine.locks import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project
-from ..project.logs import log, open_logs
-from ..project.settings import ProjectSettings
-from ..project.worker_settings import (
+from ..project.known_settings import (
     NONE,
     TOKEN,
     host_and_port,
     wrong_address,
     wrong_listening,
 )
+from ..project.logs import log, open_logs
+from ..project.settings import ProjectSettings
 from ..worker.process import NAME
 from ..worker.service import WorkerService, home_of
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of

@@ -18,13 +18,18 @@ from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
-from ..quality.changed import changed
-from .again import with_another_jvm
-from .correction_result import CorrectionResult, RowsRead
+from ..quality.changed import CorrectionResult, RowsRead, changed
 from .late import first_to_correct
-from .ranges import Log, Ranges, is_of_the_tick
+from .ranges import (
+    Log,
+    Ranges,
+    is_of_the_tick,
+    kept_for_checks,
+    parts,
+    run_staged,
+    with_another_jvm,
+)
 from .report import TickReport, report_of_error, tables_of
-from .staging import kept_for_checks, parts, run_staged
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework

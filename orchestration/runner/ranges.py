@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hydro_core.errors import (
     Code,
@@ -25,16 +25,33 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..flows.events import KEPT, as_kept, late_events
+from ..flows.late_arrivals import KEPT, as_kept, late_events
 from ..flows.looking import After
-from .again import with_another_jvm
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.rework import Rework
 
     from ..quality.sample import Sample
+
+
+T = TypeVar("T")
+AGAIN = "Spark's JVM ended in the middle of the work: it begins again, with another one"
+
+
+def with_another_jvm(work: Callable[[], T], say: Callable[[str], None]) -> T:
+    """What the work gives; it is tried a second time, where the process that computes has ended.
+
+    One that ends again is not given a third: it is too small for the work.
+    """
+    try:
+        return work()
+    except EngineEndedError:
+        say(AGAIN)
+        return work()
+
 
 Log = Callable[[str], None]
 
@@ -195,3 +212,41 @@ def _too_early(window: TickWindow, expected: TickWindow) -> TransientError:
     problem = f"it cannot run before {expected.key}, the first that is not committed"
     cure = f"run {expected.key} and those after it first"
     return TransientError.of("state", problem, help=cure)
+
+
+OnComputed = Callable[[Sequence[TickWindow]], None]
+"""Called with ticks that have been computed."""
+
+
+def run_staged(
+    rework: Rework, ranges: Ranges, together: int, computed: OnComputed
+) -> list[TickReport]:
+    """The reports of all ticks of a rework; or the one of the tick that fails, and none after it.
+
+    Args:
+        together: how many make one range.
+        computed: told of each range that is done.
+    """
+    reports: list[TickReport] = []
+    for ticks in parts(rework, together):
+        windows = [ranges.flow.ticks.calendar.window(tick) for tick in ticks]
+        for report in ranges.run(windows):
+            if not report.committed:
+                return [report]
+            reports.append(report)
+        computed(windows)
+    return reports
+
+
+def parts(rework: Rework, together: int) -> Iterator[range]:
+    """The ticks of a rework, so many at a time."""
+    for tick in range(rework.first, rework.last + 1, together):
+        yield range(tick, min(tick + together, rework.last + 1))
+
+
+def kept_for_checks(rework: Rework) -> Mapping[str, Any]:
+    """What the ledger keeps for the checks of ticks that have run beside."""
+    from ..quality.facts import kept_of_all
+
+    made = rework.staging.ledger.commits(since=rework.first)
+    return {**made[-1].checks, "tables": kept_of_all(made)}

@@ -16,12 +16,11 @@ from hydro_core.spark.store.outputs.shown_rows import shown_of
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
-from ..flows.events import LateEvents, kept_events
-from ..flows.late_arrivals import LateArrivals, noticed_at
+from ..flows.late_arrivals import LateArrivals, LateEvents, kept_events, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
+from ..quality.changed import CorrectionResult
 from ..quality.suites import LAW_CHECKS, declared_checks
 from ..quality.validate import CURE, ROWS, Verdict
-from .correction_result import CorrectionResult
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch

@@ -20,14 +20,13 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.flows import Flows
-from ..flows.held import refuse_held
 from ..flows.looking import LandingReads, look
-from ..flows.readiness import Ready
+from ..flows.readiness import Ready, refuse_held
 from ..openlineage.events import Parent
 from ..openlineage.telling import lineage_run, with_lineage
-from ..project.began import started_empty
+from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
-from ..quality.landed import landed_verdicts
+from ..quality.declared import landed_verdicts
 from ..quality.quarantine import quarantine_verdicts
 from .correction import correct
 from .late import first_to_correct, forget_lists, says, seen_again

@@ -10,9 +10,8 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.landed_past import refuse_gone
 from ..flows.looking import LandingReads, look
-from .ranges import Log, Ranges, is_of_the_tick
+from .ranges import Log, Ranges, is_of_the_tick, kept_for_checks, run_staged
 from .report import TickReport, report_of_error
-from .staging import kept_for_checks, run_staged
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView

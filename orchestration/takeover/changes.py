@@ -18,8 +18,13 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
-from ..project.began import STARTED_EMPTY, started_empty
-from ..project.programs import deployment_for, known_data, said_instead
+from ..project.programs import (
+    STARTED_EMPTY,
+    deployment_for,
+    known_data,
+    said_instead,
+    started_empty,
+)
 from .seams import DeployOptions, seams
 
 if TYPE_CHECKING:

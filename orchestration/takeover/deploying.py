@@ -19,8 +19,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import as_arrived, refuse_gone
-from ..runner.ranges import Ranges, ReadBatches
-from ..runner.staging import OnComputed, kept_for_checks, run_staged
+from ..runner.ranges import OnComputed, Ranges, ReadBatches, kept_for_checks, run_staged
 from .changes import Change, Work
 
 if TYPE_CHECKING:
