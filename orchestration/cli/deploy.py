@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import print_error
@@ -13,12 +15,11 @@ from hydro_core.ticks.calendar import TickWindow, span
 
 from ..project import project
 from ..project.console import Console, asked_flow
-from ..runner.ranges import with_another_jvm
+from ..runner.ranges import OnComputed, with_another_jvm
 from ..runner.runner import TickRunner
-from ..takeover.changes import Change, change_of, read_by
+from ..takeover.changes import Change, DeployOptions, change_of, read_by
 from ..takeover.deploying import before, compare, roll_back
 from ..takeover.deploying import deploy as take_over
-from ..takeover.seams import DeployOptions
 from .plan_shown import (
     as_json,
     as_text,
@@ -26,6 +27,9 @@ from .plan_shown import (
     first_as_text,
     nothing_as_json,
 )
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.ledger.commit import Commit
 
 NOTHING, CHANGES = 0, 3
 """Exit codes of `plan`; 1 says that the program cannot be deployed."""
@@ -62,12 +66,8 @@ def deploy(options: Asked) -> int:
     console.say(as_text(found, runner).rstrip())
     if not console.agreed():
         return 1
-    began = time.monotonic()
-    progress = _progress(flow, runner, began, console.say)
-    commit = with_another_jvm(lambda: take_over(found, runner, progress), console.say)
-    _record(flow, runner)
+    commit, spent = _done(flow, runner, console, partial(take_over, found, runner))
     number = runner.deployments.prepared(flow).number
-    spent = time.monotonic() - began
     said = f"{flow.name}: deployment {number} serves after {spent:.1f} s"
     console.say(f"{said} (commit {commit.sequence})")
     console.say("  Reload the code location in the Dagster UI to see its assets.")
@@ -92,11 +92,7 @@ def rollback(options: Asked) -> int:
         )
     if not console.agreed():
         return 1
-    began = time.monotonic()
-    progress = _progress(flow, runner, began, console.say)
-    commit = with_another_jvm(lambda: roll_back(flow, runner, to, progress), console.say)
-    _record(flow, runner)
-    spent = time.monotonic() - began
+    commit, spent = _done(flow, runner, console, partial(roll_back, flow, runner, to))
     serves = f"deployment {to.target.number} serves again after {spent:.1f} s"
     console.say(f"{flow.name}: {serves} (commit {commit.sequence})")
     undeployed = runner.deployments.undeployed(flow).says
@@ -114,11 +110,18 @@ def rollback(options: Asked) -> int:
     return 0
 
 
-def _record(flow: FlowAsset, runner: TickRunner) -> None:
+def _done(
+    flow: FlowAsset, runner: TickRunner, console: Console, work: Callable[[OnComputed], Commit]
+) -> tuple[Commit, float]:
+    """Has another deployment serve; gives the commit that did it, and the seconds that it took."""
     # Imported here: `plan` does without the second that Dagster takes.
     from .ticking import record_deployed
 
+    began = time.monotonic()
+    progress = _progress(flow, runner, began, console.say)
+    commit = with_another_jvm(lambda: work(progress), console.say)
     record_deployed(flow, runner)
+    return commit, time.monotonic() - began
 
 
 def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | None:
@@ -140,7 +143,7 @@ def _nothing(flow: FlowAsset) -> str:
 
 def _progress(
     flow: FlowAsset, runner: TickRunner, began: float, say: Callable[[str], None]
-) -> Callable[[Sequence[TickWindow]], None]:
+) -> OnComputed:
     total = runner.next_tick(flow)
 
     def computed(windows: Sequence[TickWindow]) -> None:

@@ -41,14 +41,14 @@ def forget(options: Asked) -> int:
             {**told, "commit": None, "runs": []}, "\n".join(_lines(found, options.where, readers))
         )
         return _NOTHING if found.is_nothing else _THERE
-    refuse_files(runner, found)
+    refuse_files(found)
     for line in _lines(found, options.where, readers):
         console.say(line)
     console.say("There is no way back: earlier versions of its tables go, and what rollback needs.")
     if not console.agreed():
         return _REFUSED
     began = time.monotonic()
-    commit = forget_rows(runner, found, console.say, project.current().flows)
+    commit = forget_rows(found, console.say, project.current().flows)
     if commit is not None:
         record_deployed(flow, runner)
     console.say(f"{flow.name}: forgotten in {time.monotonic() - began:.1f} s")

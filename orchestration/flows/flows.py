@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.types.item import ItemType
 
 
@@ -127,6 +128,10 @@ class Flows:
             # What is wrong with a landing is told by what runs next.
             return None
         return held_by(flow, seen, tick)
+
+    def reads(self, flow: FlowAsset) -> Mapping[str, InputRead]:
+        """What the last ticks that are committed have read of the inputs."""
+        return {read.name: read for read in self.deployments.ledger(flow).last_reads()}
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""

@@ -7,6 +7,7 @@ committed, and it is the one that is named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,8 +77,16 @@ class EndedError(NotRunError, EngineEndedError):
     """Ticks that were not committed: what computes them ended, of a single tick twice."""
 
 
-def _allowed(_: TickWindow) -> None:
-    """Every tick may run."""
+@contextmanager
+def faults_of(pipeline: Pipeline) -> Iterator[None]:
+    """Within it, what fails in a pipeline's directory or in Spark is an error for people."""
+    from hydro_core.spark.executor.failed_job import failures_as_errors
+
+    with (
+        faults_as_errors(f"the pipeline in {pipeline.directory}"),
+        failures_as_errors(directory=pipeline.directory),
+    ):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +97,7 @@ class Ranges:
     pipeline: Pipeline
     read: ReadBatches
     log: Log
-    refuse: Callable[[TickWindow], None] = _allowed
+    refuse: Callable[[TickWindow], None] = lambda _: None
     """Raises for a tick that may not run."""
     after: After | None = None
     """What is read fits this state of the ledger; None: nobody else can commit."""
@@ -150,7 +159,10 @@ class Ranges:
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
         if first > pipeline.next_tick:
-            raise _too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))
+            expected = self.flow.ticks.calendar.window(pipeline.next_tick).key
+            problem = f"it cannot run before {expected}, the first that is not committed"
+            cure = f"run {expected} and those after it first"
+            raise TransientError.of("state", problem, help=cure)
         pipeline.refuse_unless_next(first)
         self.refuse(windows[-1])
         with faults_as_errors(f"the landings of `{self.flow.name}`", vanished=True):
@@ -206,12 +218,6 @@ def is_of_the_tick(error: HydroError) -> bool:
     the program, the data, the stored state, or what the flow's asset says is at fault.
     """
     return not isinstance(error, TransientError)
-
-
-def _too_early(window: TickWindow, expected: TickWindow) -> TransientError:
-    problem = f"it cannot run before {expected.key}, the first that is not committed"
-    cure = f"run {expected.key} and those after it first"
-    return TransientError.of("state", problem, help=cure)
 
 
 OnComputed = Callable[[Sequence[TickWindow]], None]
