@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow, span
 
 from ..project import project
-from ..project.console import Console, asked_flow
+from ..project.console import Console, asked_flow, telling_computed
 from ..runner.ranges import OnComputed, with_another_jvm
 from ..runner.runner import TickRunner
 from ..takeover.changes import Change, DeployOptions, change_of, read_by
@@ -118,7 +117,7 @@ def _done(
     from .ticking import record_deployed
 
     began = time.monotonic()
-    progress = _progress(flow, runner, began, console.say)
+    progress = telling_computed(console.say, runner.next_tick(flow))
     commit = with_another_jvm(lambda: work(progress), console.say)
     record_deployed(flow, runner)
     return commit, time.monotonic() - began
@@ -131,7 +130,7 @@ def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | No
         found = replace(found, read_by=read_by(found, project.current().flows))
     if found is None or options.compare is None:
         return found
-    progress = _progress(flow, runner, time.monotonic(), print_error)
+    progress = telling_computed(print_error, runner.next_tick(flow))
     ticks: int = options.compare
     compared = with_another_jvm(lambda: compare(found, runner, ticks, progress), print_error)
     return replace(found, compared=compared)
@@ -139,16 +138,3 @@ def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | No
 
 def _nothing(flow: FlowAsset) -> str:
     return f"{flow.name}: nothing to deploy: the program is the one that serves\n"
-
-
-def _progress(
-    flow: FlowAsset, runner: TickRunner, began: float, say: Callable[[str], None]
-) -> OnComputed:
-    total = runner.next_tick(flow)
-
-    def computed(windows: Sequence[TickWindow]) -> None:
-        spent = time.monotonic() - began
-        done = f"{windows[-1].tick + 1:,} of {total:,}"
-        say(f"{span(w.key for w in windows)}: computed; {done} after {spent:.1f} s")
-
-    return computed

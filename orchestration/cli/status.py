@@ -94,7 +94,7 @@ class FlowStatus:
     reruns: tuple[RanAgain, ...]
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
-    """The settings of Spark's own that its ticks run with."""
+    """The settings of Spark's own that its ticks run with, and where if not on this machine."""
     quarantine: Quarantined | None = None
     """How many rows are in quarantine; None: the flow has no such output."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def status(options: Asked) -> int:
     if options.verify:
         return 0 if verified(asked, flows, Console(options)) else 1
     with ExitStack() as opened:
-        instance = cache(lambda: opened.enter_context(_records(flows)))
+        instance = cache(lambda: opened.enter_context(records_of(flows)))
         found = [
             status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
             for flow in asked
@@ -145,6 +145,8 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
     following = next_run(flow, flows, instance)
     running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
     serving = _serving(flow, flows)
+    spark = flows.settings_for(flow).spark
+    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
     undeployed = Undeployed() if serving is None else flows.deployments.undeployed(flow)
     return FlowStatus(
         flow=flow.name,
@@ -168,16 +170,9 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
-        spark_conf=_spark_of(flow, flows),
+        spark_conf={**where, **dict(spark.extra)},
         behind=flows.behind(flow),
     )
-
-
-def _spark_of(flow: FlowAsset, flows: Flows) -> dict[str, str]:
-    """The settings of Spark that a flow runs with, and where that is if not on this machine."""
-    spark = flows.settings_for(flow).spark
-    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
-    return {**where, **dict(spark.extra)}
 
 
 def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
@@ -195,7 +190,7 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
     )
 
 
-def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
+def records_of(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
     from ..instance.opening import read_instance
 
     return read_instance(flows.project.dagster_home)

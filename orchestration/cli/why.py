@@ -9,6 +9,7 @@ from typing import Any
 from hydro_core.analysis.slice_wording import column_of, in_words
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.cli.command import Asked
+from hydro_core.compile import planned
 from hydro_core.printing.table import table_lines
 from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.spark.store.schema import flattened
@@ -22,7 +23,7 @@ from hydro_core.validation.same_items import same_items
 from hydro_core.validation.shrink import Shrunk, shrink
 from hydro_core.validation.sliced import SlicedRun
 
-from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
+from ..flows.slices import FlowSlices, Where, rows_where
 from ..project.console import Console, asked_flow
 from ..runner.runner import TickRunner
 from .show import WIDEST, committed_window
@@ -39,10 +40,14 @@ def why(options: Asked) -> int:
     window = committed_window(flow, done, options.tick, next_too=True)
     ledger, most = runner.pipeline(flow).ledger, ReadLimits(runner.project.why_rows)
     program = runner.deployments.naive(flow)
-    inputs = inputs_of(flow, program, runner.inputs)
+    # The plan that runs may leave inputs out.
+    inputs = runner.inputs(flow, planned(program))
     slices = FlowSlices(flow, program, inputs, ledger, most)
     where = _where(slices, options.output, options.where)
-    stored = _stored(runner, slices, options.output, where, window) if window.tick < done else None
+    stored = None
+    if window.tick < done:
+        table = runner.pipeline(flow).output(options.output, window.tick)
+        stored = rows_where(table, program.typed.outputs[options.output].item, where)
     found = explain(slices, (options.output, where), window, stored, options.seconds)
     Console(options).give(as_json(found), as_text(found, options.limit))
     return 0 if found.agrees else 1
@@ -120,22 +125,11 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
         try:
             if not equals:
                 raise ValueProblem("there is no `=`")
-            found[path] = Known.of(column, [_value(value, item)])
+            found[path] = Known.of(column, [None if value == "null" else value_in(value, item)])
         except ValueProblem as problem:
             cure = f"write `--where {column}=VALUE`; the column is {item}"
             raise wrong_where(text, str(problem), cure) from problem
     return found
-
-
-def _value(text: str, item: ItemType) -> Any:
-    return None if text == "null" else value_in(text, item)
-
-
-def _stored(
-    runner: TickRunner, slices: FlowSlices, output: str, where: Where, window: TickWindow
-) -> Sequence[Any]:
-    table = runner.pipeline(slices.flow).output(output, window.tick)
-    return rows_where(table, slices.program.typed.outputs[output].item, where)
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,7 @@ class Why:
 
 
 def as_json(found: Why) -> dict[str, Any]:
-    run, shrunk = found.run, found.shrunk
+    run, shrunk, inputs = found.run, found.shrunk, found.slices.program.typed.inputs
     return {
         "flow": found.slices.flow.name,
         "output": run.slice.output,
@@ -178,21 +172,19 @@ def as_json(found: Why) -> dict[str, Any]:
         "stored": None if found.stored is None else _rows_as_json(found, found.stored),
         "agrees": found.agrees,
         "least": None if shrunk is None else shrunk.is_least,
-        "inputs": {name: _input_as_json(found, name) for name in run.slice.inputs},
+        "inputs": {
+            name: {
+                "rows": [
+                    {"tick": found.slices.window(tick).key, "row": to_json(row, inputs[name].item)}
+                    for tick, row in _landed(found, name)
+                ],
+                "can_matter": None if name in run.too_many else _count(run.rows.get(name, {})),
+                "which": in_words(run.slice, name),
+            }
+            for name in run.slice.inputs
+        },
         "there": [window.key for window in found.there],
         "ran_again": [str(one.function) for one in found.ran_again],
-    }
-
-
-def _input_as_json(found: Why, name: str) -> dict[str, Any]:
-    item = _item_of(found, name)
-    return {
-        "rows": [
-            {"tick": found.slices.window(tick).key, "row": to_json(row, item)}
-            for tick, row in _landed(found, name)
-        ],
-        "can_matter": None if name in found.run.too_many else _count(found.run.rows.get(name, {})),
-        "which": in_words(found.run.slice, name),
     }
 
 
@@ -287,7 +279,8 @@ def _landed(found: Why, name: str) -> list[tuple[int, Any]]:
 
 
 def _landed_as_text(found: Why, name: str, rows: Sequence[tuple[int, Any]], limit: int) -> str:
-    columns, values = _columns(_item_of(found, name), [row for _, row in rows[:limit]])
+    item = found.slices.program.typed.inputs[name].item
+    columns, values = _columns(item, [row for _, row in rows[:limit]])
     keys = [found.slices.window(tick).key for tick, _ in rows[:limit]]
     head = "tick" if "tick" not in columns else "(tick)"
     lines = [[key, *row] for key, row in zip(keys, values, strict=True)]
@@ -324,10 +317,6 @@ def _parts(value: Any, row: Any) -> Iterable[Any]:
 def _rows_as_json(found: Why, rows: Sequence[Any]) -> list[Any]:
     item = found.slices.program.typed.outputs[found.run.slice.output].item
     return [to_json(row, item) for row in rows]
-
-
-def _item_of(found: Why, name: str) -> ItemType:
-    return found.slices.program.typed.inputs[name].item
 
 
 def _count(rows: Mapping[int, Sequence[Any]]) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hydro_core.cli import output
@@ -10,6 +12,7 @@ from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow, span
 from hydro_core.types.json import json_text
 
 from . import project
@@ -102,6 +105,22 @@ def flow_named(name: str, found: Project) -> FlowAsset:
     near = did_you_mean(name, found.names)
     near = f": {near}" if near else ""
     raise MisuseError(f"there is no flow `{name}`{near} (flows: {there})")
+
+
+def telling_computed(
+    say: Callable[[str], None], total: int, first: int = 0
+) -> Callable[[Sequence[TickWindow]], None]:
+    """What is called with ticks that have been computed: says how many of all that is, and after
+    which time. The ticks begin with `first`.
+    """
+    began = time.monotonic()
+
+    def computed(windows: Sequence[TickWindow]) -> None:
+        done, spent = windows[-1].tick + 1 - first, time.monotonic() - began
+        ticks = span(window.key for window in windows)
+        say(f"{ticks}: computed; {done:,} of {total:,} after {spent:.1f} s")
+
+    return computed
 
 
 class ProgressLine:
