@@ -47,6 +47,20 @@ def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
 
 
 @contextmanager
+def open_existing(directory: Path) -> Iterator[dg.DagsterInstance | None]:
+    """The project's Dagster instance, if there is one: to look makes none.
+
+    Raises:
+        HydroError: it cannot be opened.
+    """
+    if not directory.exists():
+        yield None
+        return
+    with open_instance(directory) as instance:
+        yield instance
+
+
+@contextmanager
 def read_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
     """The project's Dagster instance, to be asked only: nothing is written where it is.
 

@@ -26,9 +26,8 @@ from hydrotick.code_location.next_run import next_run
 from hydrotick.code_location.records import corrections_tried
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG, FLOW_TAG, JUDGED_TAG, range_tags
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.changes import DeployOptions, change_of
 from hydrotick.takeover.deploying import compare
-from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.changing import DOUBLED, rewrite
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late
 from tests.orchestration.small import BATCHES, Run, contents, land, serve

@@ -24,9 +24,8 @@ from hydrotick.code_location.factory import asset_key, project_definitions
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.changes import DeployOptions, change_of
 from hydrotick.takeover.deploying import deploy as take_over
-from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,

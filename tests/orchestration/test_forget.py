@@ -61,7 +61,7 @@ def test_it_is_as_if_the_rows_had_never_landed(
     assert having(story.mine.runner.directory(story.mine.flow), PERSON)
     if kind == "parquet":
         with refused(DataError, "input"):
-            forget(story.mine.runner, story.found(), lambda _: None)
+            forget(story.found(), lambda _: None)
         clean(story.mine.place, PERSON)
     found = story.found()
     assert found.is_by_key == (program == "by key")
@@ -126,7 +126,7 @@ def test_who_reads_the_same_table_notices_what_came_before(tmp_path: Path) -> No
     windows = [twin.ticks.calendar.window(tick) for tick in range(5)]
     assert all(one.committed for one in mine.runner.run(twin, windows[:4], lambda _: None))
     story.land(LATE)
-    forget(mine.runner, story.found(), lambda _: None, [mine.flow, twin])
+    forget(story.found(), lambda _: None, [mine.flow, twin])
     mine.open()
     late = missing(twin, look(mine.runner, twin))["payments"]
     assert late.says_late == "1 row(s) of 2026-01-03"
@@ -134,7 +134,7 @@ def test_who_reads_the_same_table_notices_what_came_before(tmp_path: Path) -> No
     both = "2026-01-01 to 2026-01-02 (2 removed, 1 added), 2026-01-04 (2 removed)"
     assert late.says_changed == both
     found = to_forget(mine.runner, twin, {"payments": ("user", PERSON)})
-    forget(mine.runner, found, lambda _: None, [mine.flow, twin])
+    forget(found, lambda _: None, [mine.flow, twin])
     mine.open()
     assert missing(twin, look(mine.runner, twin))["payments"].metadata == {
         "late rows": 2,
@@ -215,7 +215,7 @@ def test_killed_it_is_ended_by_the_next(tmp_path: Path, moment: str) -> None:
     assert contents(flow, runner) == (after if moment in {"ledger", "erased", "noted"} else before)
     found = to_forget(runner, flow, {"payments": ("user", "ann")})
     assert not found.is_nothing
-    forget(runner, found, lambda _: None)
+    forget(found, lambda _: None)
     assert contents(flow, runner) == after
     assert verify(runner.directory(flow), measure).problems == ()
 
@@ -307,7 +307,7 @@ def test_what_a_killed_tick_has_left_is_forgotten_too(tmp_path: Path, done: int)
     directory = story.mine.runner.directory(story.mine.flow)
     assert having(directory, PERSON)
     clean(story.mine.place, PERSON)
-    forget(story.mine.runner, story.found(), lambda _: None)
+    forget(story.found(), lambda _: None)
     assert [*having(directory, PERSON)] == []
     story.mine.open()
     story.ran((done, done)).agrees()
