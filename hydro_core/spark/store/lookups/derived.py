@@ -31,7 +31,7 @@ from hydro_core.plan.found_rows import (
 from hydro_core.spark.frames.column_names import COUNT, ITEM
 from hydro_core.spark.store.lookups.agreeing import Agreeing
 from hydro_core.spark.store.lookups.passing_columns import may_pass
-from hydro_core.spark.store.snapshots import groups
+from hydro_core.spark.store.snapshots import groups, totals
 from hydro_core.spark.store.values import Column, leaf_of
 from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.item import (
@@ -119,10 +119,8 @@ def rows_before(before: RowsBefore, log: pa.Table, item: ItemType) -> tuple[Colu
         item: the type of the items.
     """
     of = Tuple((LONG, item))
-    items, known = groups(log, [(ITEM, item)])
-    counts = np.zeros(len(known), np.int64)
-    np.add.at(counts, items, log[COUNT].to_numpy())
-    there = pa.array(known[counts > 0], pa.int64())
+    firsts, counts = totals(log, [(ITEM, item)], log[COUNT].to_numpy())
+    there = pa.array(firsts[counts > 0], pa.int64())
     rows: Column = log.take(there)[ITEM].combine_chunks()
     leaves = {f"k{i}": leaf_of(rows, item, path) for i, path in enumerate(before.keys)}
     types = [(f"k{i}", at(item, path) or item) for i, path in enumerate(before.keys)]
