@@ -150,7 +150,9 @@ def up_to_next(
         stored: the stored rows of their keys, and their type; None where they are not known.
     """
     of_stored, of_new = rows.place
-    of = _place_type(at(item, of_new))
+    told = at(item, of_new)
+    # A date, a timestamp, or a number.
+    of = LONG if told is None or is_integer(told) else told
     items = items.filter(leaf_of(items, item, of_new).is_valid()) if len(items) else items
     bounds: Sequence[tuple[int, int]] = [_ALL_PLACES] * len(items)
     if stored is not None and len(items) and len(items) + len(stored[0]) <= COMPARED:
@@ -162,7 +164,8 @@ def up_to_next(
         coming = _places(items, item, [new for _, new in rows.keys], of_new)
         bounds = [_bounds(known.get(key, []), place, rows.forward) for key, place in coming]
     parts = [_place_column([one[i] for one in bounds], of) for i in (0, 1)]
-    found = pa.StructArray.from_arrays([_column(items), *parts], [ROW, FIRST, LAST])
+    whole = items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
+    found = pa.StructArray.from_arrays([whole, *parts], [ROW, FIRST, LAST])
     return found, Row((Field(ROW, item), Field(FIRST, of), Field(LAST, of)))
 
 
@@ -190,11 +193,6 @@ def _places(
             yield canonical(Struct(key)), number
 
 
-def _place_type(of: ItemType | None) -> ItemType:
-    """The type of a place: a date, a timestamp, or a number."""
-    return LONG if of is None or is_integer(of) else of
-
-
 def _numbers_of(of: ItemType | None) -> pa.DataType:
     return pa.int32() if of == DATE else pa.int64()
 
@@ -204,8 +202,3 @@ def _place_column(numbers: Sequence[int], of: ItemType) -> Column:
     least, most = -(1 << stored.bit_width - 1), (1 << stored.bit_width - 1) - 1
     fit = [min(max(number, least), most) for number in numbers]
     return pa.array(fit, stored).cast(arrow_type(of))
-
-
-def _column(items: Column) -> Column:
-    """The items as one array."""
-    return items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
