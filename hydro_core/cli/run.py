@@ -129,7 +129,10 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         job = _job(line, where)
         name = job.get("name")
         if "file" in job:
-            graph = load(_beside(directory, job["file"]), _params(job))
+            # Relative to the jobs; `module:attribute` stands for itself.
+            file = job["file"]
+            file = str(directory / file) if file.endswith(PROGRAMS) else file
+            graph = load(file, _params(job))
         else:
             graph = load_text(job["program"], f"<{name}>", _params(job))
         ticks = run_json(
@@ -167,11 +170,6 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
             help='write `{"name": …, "program" or "file": …, "schemas": …, "ticks": […]}`',
         )
     return job
-
-
-def _beside(directory: Path, file: str) -> str:
-    """The program's file, relative to the jobs; `module:attribute` stands for itself."""
-    return str(directory / file) if file.endswith(PROGRAMS) else file
 
 
 def _read_text(path: Path) -> str:

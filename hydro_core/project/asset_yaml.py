@@ -233,20 +233,16 @@ def _kept_as(value: Any) -> str:
     return str(value)
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-        raise ValueError("a name or a list of names", "such as `user`, or `[user, day]`")
-    return tuple(value)
+def _listed(what: str, cure: str) -> Callable[[Any], tuple[str, ...]]:
+    """The kind of a text, or of a list of texts."""
 
+    def listed(value: Any) -> tuple[str, ...]:
+        found = [value] if isinstance(value, str) else value
+        if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
+            raise ValueError(what, cure)
+        return tuple(found)
 
-def _owners(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-        raise ValueError("a list of texts", "such as `[ann@example.org, team:data]`")
-    return tuple(value)
+    return listed
 
 
 def _program(value: Any) -> Path | str:
@@ -259,6 +255,7 @@ def _of_fields(of: type) -> Kinds:
     return {name: _OF_TYPES.get(hint, _text) for name, hint in get_type_hints(of).items()}
 
 
+_names = _listed("a name or a list of names", "such as `user`, or `[user, day]`")
 _TIMES = "such as `2026-01-01`, `2026-01-01 06:00` or `2026-01-01T06:00+01:00`"
 _BOUNDS = "such as `0` or `2026-01-01`"
 _EXAMPLE = (
@@ -282,7 +279,7 @@ _SHARDS: Kinds = {"count": _count, "replicate": _names}
 _SAID: Kinds = {
     "program": _program,
     "description": _text,
-    "owners": _owners,
+    "owners": _listed("a list of texts", "such as `[ann@example.org, team:data]`"),
     "sample_keys": _count,
     "on_error": _on_error,
 }

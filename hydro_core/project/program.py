@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import ProgramError
 from hydro_core.lang.params import Params, params_of
-from hydro_core.project.check import (
-    check_declaration,
-    check_events,
-    check_expectations,
-    check_optional,
-    schemas_of,
-)
+from hydro_core.project.check import check_declaration, check_types, schemas_of
 from hydro_core.project.cutting import check_sharding
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -71,6 +65,5 @@ def check_columns(flow: FlowAsset, typed: Typed) -> None:
     Raises:
         ProgramError: everything that is wrong with it (code `config`).
     """
-    check_optional(flow, typed.schemas)
-    check_events(flow, typed.schemas)
-    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
+    items = {name: stream.item for name, stream in typed.outputs.items()}
+    check_types(flow, typed.schemas, items)

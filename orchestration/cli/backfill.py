@@ -22,7 +22,7 @@ from ..runner.correction import CorrectionPlan, planned
 from ..runner.late import correction_due
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .ticking import TickDone, correct_ticks, run_ticks
+from .ticking import correct_ticks, run_ticks
 
 
 def backfill(options: Asked) -> int:
@@ -107,7 +107,9 @@ def _backfill(
     with progress.shown():
         for ran in run_ticks(flow, runner, last, lambda _: None, together=together):
             ticks = ran.window.tick - ran.first.tick + 1
-            read = _rows_read(flow, runner, ran)
+            made = runner.deployments.ledger(flow).commits(since=ran.first.tick)
+            reads = (read for one in made if one.last <= ran.window.tick for read in one.inputs)
+            read = sum(one.rows or 0 for one in reads)
             progress.done(span([ran.first.key, ran.window.key]), ticks, read, ran.seconds)
     spent = time.monotonic() - began
     console.say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s")
@@ -139,13 +141,6 @@ def _correct_due(flow: FlowAsset, runner: TickRunner, console: Console) -> None:
     console.say(f"{flow.name}: rows came or changed for {ticks}, which are computed again")
     for line in correct_ticks(flow, runner, plan).lines:
         console.say(line)
-
-
-def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
-    """The rows that ticks have read, as far as that was counted."""
-    made = runner.deployments.ledger(flow).commits(since=done.first.tick)
-    reads = (read for commit in made if commit.last <= done.window.tick for read in commit.inputs)
-    return sum(read.rows or 0 for read in reads)
 
 
 def _correct(

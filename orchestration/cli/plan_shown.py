@@ -34,7 +34,7 @@ def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
             name: _said(
                 output.change,
                 found.proofs.get(name, ()),
-                restated=_restated(change, name),
+                restated=[window.key for window in change.restated(name) or ()] or None,
                 compared=_compared(change, name),
             )
             for name, output in found.outputs.items()
@@ -134,7 +134,10 @@ def as_text(change: Change, runner: TickRunner) -> str:
     lines += _section("outputs", _outputs(change))
     lines += _section("states", _states(change, runner))
     made = change.target.deployment
-    lines += _section("cost", [_cost(*_costs(change), "before"), *_known(made)])
+    # What earlier ticks say of the data, where the plan was chosen by it.
+    stats = made.costs.statistics
+    known = [assumed_of(list(made.plan.graph.sources), Statistics.of(stats))] if stats else []
+    lines += _section("cost", [_cost(*_costs(change), "before"), *known])
     lines += _shards(made)
     lines += _section("notes", _notes(change.notes))
     if change.is_nothing:
@@ -148,12 +151,6 @@ def _shards(made: Deployment) -> list[str]:
 
 def _cost(before: float, after: float, was: str) -> str:
     return f"a tick costs about {after:,.0f} rows ({was}: {before:,.0f})"
-
-
-def _known(made: Deployment) -> list[str]:
-    """What earlier ticks say of the data, where the plan was chosen by it."""
-    known = made.costs.statistics
-    return [assumed_of(list(made.plan.graph.sources), Statistics.of(known))] if known else []
 
 
 def _notes(notes: Iterable[str]) -> list[str]:
@@ -225,11 +222,6 @@ def _state(change: Change, runner: TickRunner, name: str, state: ChangedState) -
 
 def _changed(change: Change, name: str, state: ChangedState) -> str:
     return "empty" if name in change.empty else state.change
-
-
-def _restated(change: Change, output: str) -> list[str] | None:
-    found = change.restated(output)
-    return None if found is None else [found[0].key, found[1].key]
 
 
 def _compared(change: Change, output: str) -> dict[str, int] | None:

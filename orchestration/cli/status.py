@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 # Dagster is loaded where its records have something to say, and not before: it takes seconds.
 
+_ORPHANED = ": its process has ended, and the sensor or `hydrotick backfill` has it fail"
 _UNITS = (("d", 86400, 2), ("h", 3600, 1))
 """Units of time, their seconds, and from how many of them on they are used."""
 
@@ -249,7 +250,8 @@ def _table(found: Sequence[FlowStatus]) -> str:
 
 def _details(flow: FlowStatus) -> list[str]:
     lines = [
-        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run}){_orphaned(run)}"
+        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run})"
+        f"{_ORPHANED if run.process is not None and has_ended(run.process) else ''}"
         for run in flow.running
     ]
     if flow.failed is not None:
@@ -285,13 +287,6 @@ def _details(flow: FlowStatus) -> list[str]:
         says = flow.next.replace("\n", "\n  ")
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {says}{_how(flow)}")
     return lines
-
-
-def _orphaned(run: RunInFlight) -> str:
-    """What is said of a run whose process is gone; nothing where that is not known."""
-    if run.process is None or not has_ended(run.process):
-        return ""
-    return ": its process has ended, and the sensor or `hydrotick backfill` has it fail"
 
 
 def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:

@@ -204,7 +204,12 @@ def _answer(found: Why, limit: int) -> Iterator[str]:
             head = f"{key} is not committed. {head.replace(' has ', ' will have ')}"
         yield f"{head}\n\n{_rows_as_text(found, shown, limit)}"
     else:
-        yield f"As of {key} {output} has no row with {with_}. {_elsewhere(found)}"
+        elsewhere = "No tick before had one."
+        if found.there:
+            keys = ", ".join(window.key for window in found.there)
+            elsewhere = f"The last ticks that had one: {keys}. Ask about one of them with `--tick`."
+        said = "" if found.run.too_many else elsewhere
+        yield f"As of {key} {output} has no row with {with_}. {said}"
     if not found.agrees:
         yield (
             "This is what the program gives, run over all that is landed. The table holds "
@@ -215,15 +220,6 @@ def _answer(found: Why, limit: int) -> Iterator[str]:
             "theirs on again. Else the plan is wrong."
         )
     yield from _verdict(found)
-
-
-def _elsewhere(found: Why) -> str:
-    if found.run.too_many:
-        return ""
-    if not found.there:
-        return "No tick before had one."
-    keys = ", ".join(window.key for window in found.there)
-    return f"The last ticks that had one: {keys}. Ask about one of them with `--tick`."
 
 
 def _verdict(found: Why) -> Iterator[str]:

@@ -26,7 +26,7 @@ from ..project.known_settings import (
 from ..project.logs import log, open_logs
 from ..project.settings import ProjectSettings
 from ..worker.process import NAME
-from ..worker.service import WorkerService, home_of
+from ..worker.service import WorkerService
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
 from .metrics import serve_metrics
 
@@ -61,7 +61,7 @@ def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
     open_logs(settings.log_format, NAME)
     places = [place_in(settings.home), *_network(settings, listen_at)]
-    lock = FileLock(home_of(settings) / "worker.lock")
+    lock = FileLock(settings.home / "worker" / "worker.lock")
     if not lock.take():
         process = lock.holder().get("process", "")
         who = f": process {process}" if process else ""

@@ -141,13 +141,10 @@ def _evaluation(
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
     """What a check saw, as metadata: the UI plots numbers over the ticks."""
-    return {
-        name: value if isinstance(value, int | float | str) else _table_or_json(name, value)
-        for name, value in seen.items()
-    }
-
-
-def _table_or_json(name: str, value: Any) -> dg.MetadataValue[Any]:
-    if name == ROWS:
-        return dg.MetadataValue.table([dg.TableRecord(row) for row in value])
-    return dg.MetadataValue.json(value)
+    shown = dict(seen)
+    for name, value in seen.items():
+        if name == ROWS:
+            shown[name] = dg.MetadataValue.table([dg.TableRecord(row) for row in value])
+        elif not isinstance(value, int | float | str):
+            shown[name] = dg.MetadataValue.json(value)
+    return shown

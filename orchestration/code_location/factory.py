@@ -139,7 +139,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         checks=flow_checks(flow, shape, runner),
         jobs=(job,) if upkeep is None else (job, upkeep.job),
         sensors=(next_tick_sensor(flow, job, runner),),
-        schedules=() if upkeep is None else (upkeep.schedule,),
+        schedules=() if upkeep is None else (upkeep,),
     )
 
 

@@ -4,7 +4,6 @@ It takes the flow's place in its pool, so it is done between two runs of the flo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -23,16 +22,8 @@ CRON: Mapping[str, str] = MappingProxyType(
 """When it is done, by the words of the settings: at night."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upkeep:
-    """The job that compacts a flow's tables, and its schedule."""
-
-    job: dg.JobDefinition
-    schedule: dg.ScheduleDefinition
-
-
-def upkeep_of(flow: FlowAsset, runner: TickRunner) -> Upkeep | None:
-    """The upkeep of a flow's tables; None where the project asks for none."""
+def upkeep_of(flow: FlowAsset, runner: TickRunner) -> dg.ScheduleDefinition | None:
+    """The schedule of the job that compacts a flow's tables; None: the project asks for none."""
     often = runner.project.compact
     if often is None:
         return None
@@ -58,10 +49,9 @@ def upkeep_of(flow: FlowAsset, runner: TickRunner) -> Upkeep | None:
         "replaced more than a week ago.",
     )
     status = dg.DefaultScheduleStatus
-    schedule = dg.ScheduleDefinition(
+    return dg.ScheduleDefinition(
         job=job,
         cron_schedule=CRON[often],
         execution_timezone=flow.ticks.zone,
         default_status=status.RUNNING if runner.project.sensors_run else status.STOPPED,
     )
-    return Upkeep(job, schedule)

@@ -52,7 +52,10 @@ def _read(place: Remote) -> str:
 
 def of_clocks(places: Mapping[str, Remote]) -> Iterator[Finding]:
     """Whether the clock here is that of the stores, as far as they tell."""
-    for endpoint in sorted({_endpoint(p) for p in places.values() if p.kind == "s3"}):
+    settings = [place.settings for place in places.values() if place.kind == "s3"]
+    amazon = "https://s3.{}.amazonaws.com"
+    named = {s.endpoint or amazon.format(s.region or "us-east-1") for s in settings}
+    for endpoint in sorted(named):
         found = _difference(endpoint)
         if found is None:
             continue
@@ -62,11 +65,6 @@ def of_clocks(places: Mapping[str, Remote]) -> Iterator[Finding]:
             yield Finding(what, "wrong", f"{seconds:.0f} s apart", cure)
         else:
             yield Finding(what, "ok", f"{seconds:.0f} s apart")
-
-
-def _endpoint(place: Remote) -> str:
-    region = place.settings.region or "us-east-1"
-    return place.settings.endpoint or f"https://s3.{region}.amazonaws.com"
 
 
 def _difference(endpoint: str) -> float | None:

@@ -152,8 +152,10 @@ def _table(difference: UnexpectedRows) -> Iterator[str]:
     shown = list(difference.rows)
     if len(shown) > _MOST_ROWS:
         shown = [row for row in shown if row[0] != SAME][:_MOST_ROWS]
-    columns = _columns(row for _, row in shown)
-    cells = [[sign, *(_of(row, name) for name in columns)] for sign, row in shown]
+    # What is no object stands in a column `item`.
+    rows = [(sign, row if isinstance(row, dict) else {"item": row}) for sign, row in shown]
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    cells = [[sign, *(row.get(name) for name in columns)] for sign, row in rows]
     yield from table_lines([" ", *columns], cells)
     if len(shown) < len(difference.rows):
         same = len(difference.only(SAME))
@@ -161,15 +163,3 @@ def _table(difference: UnexpectedRows) -> Iterator[str]:
         yield f"… {same:,} row(s) as expected" + (
             f", {more:,} more that differ" if more > 0 else ""
         )
-
-
-def _columns(rows: Iterator[Any]) -> list[str]:
-    """The columns of rows that are objects; one of the name "item" for other items."""
-    names: dict[str, None] = {}
-    for row in rows:
-        names |= dict.fromkeys(row if isinstance(row, dict) else ["item"])
-    return list(names)
-
-
-def _of(row: Any, name: str) -> Any:
-    return row.get(name) if isinstance(row, dict) else row

@@ -80,12 +80,14 @@ def refuse_gone(
     if not lost:
         return
     listed = "; ".join(f"`{name}`: {gone}" for name, gone in lost.items())
+    off = (one.off.gone for one in seen.values())
+    ticks: list[int] = [tick for of in off for tick in of.ticks[of.arrived >= first].tolist()]
     raise DataError.of(
         "state",
         f"rows of `{flow.name}` that committed ticks have read are not landed any more, and "
         f"the ticks would be computed again without them: {listed}",
         help=f"land them again; or take them out of all outputs first: `hydrotick correct "
-        f"{flow.name} --from {flow.ticks.calendar.window(_earliest(seen, first)).key}`",
+        f"{flow.name} --from {flow.ticks.calendar.window(min(ticks)).key}`",
     )
 
 
@@ -166,9 +168,3 @@ def _unknown(flow: FlowAsset, one: LandingView) -> str:
     files = (file for file in one.off.files if file.state == "gone")
     changes = [ChangedRange(file.first, file.last, None) for file in files]
     return noticed(flow.ticks.calendar, {}, changes).says_changed
-
-
-def _earliest(seen: Mapping[str, LandingView], first: int) -> int:
-    gone = [one.off.gone for one in seen.values()]
-    ticks: list[int] = [t for off in gone for t in off.ticks[off.arrived >= first].tolist()]
-    return min(ticks)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import TransientError
-from hydro_core.project.flow_asset import FlowAsset, Landing
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, TickWindow
 from hydro_core.ticks.feed import Feed
 
@@ -75,17 +75,12 @@ class HeldTick:
     why: str
 
 
-def _nothing_held() -> HeldTick | None:
-    """Nothing that was read is gone."""
-    return None
-
-
 def ready(
     flow: FlowAsset,
     latest: Latest,
     committed: CommittedTicks,
     now: datetime,
-    held: Callable[[], HeldTick | None] = _nothing_held,
+    held: Callable[[], HeldTick | None] = lambda: None,
 ) -> Ready:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
@@ -121,15 +116,11 @@ def ready(
     return Ready(calendar, until, why)
 
 
-def _until_closed(calendar: Calendar, window: TickWindow) -> str:
-    late = f", and the tick may run {calendar.delay} later" if calendar.delay else ""
-    return f"its window ends at {calendar.shown(window.end)}{late}"
-
-
 def _why_open(calendar: Calendar, tick: int) -> str:
     if calendar.count is not None and tick >= calendar.count:
         return f"the flow ends with tick {calendar.window(calendar.count - 1).key}"
-    return _until_closed(calendar, calendar.window(tick))
+    late = f", and the tick may run {calendar.delay} later" if calendar.delay else ""
+    return f"its window ends at {calendar.shown(calendar.window(tick).end)}{late}"
 
 
 def _why_missing(
@@ -157,10 +148,11 @@ def _landed(calendar: Calendar, found: int | datetime | None) -> int:
 
 def held_by(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> HeldTick | None:
     """What a tick waits for, by what was seen in the landings."""
+    holding = {name for name, landing in flow.landings.items() if landing.removed == "hold"}
     gone = {
         name: found
         for name, one in seen.items()
-        if _holds(flow, name) and (found := noticed(flow.ticks.calendar, {}, one.changed)).changed
+        if name in holding and (found := noticed(flow.ticks.calendar, {}, one.changed)).changed
     }
     return HeldTick(tick, _why(flow, gone)) if gone else None
 
@@ -175,11 +167,6 @@ def refuse_held(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> 
     if waits is not None:
         window = flow.ticks.calendar.window(tick)
         raise may_not_run(window, waits.why, "land them again, or decide")
-
-
-def _holds(flow: FlowAsset, name: str) -> bool:
-    where = flow.inputs[name]
-    return isinstance(where, Landing) and where.removed == "hold"
 
 
 def _why(flow: FlowAsset, gone: Mapping[str, LateArrivals]) -> str:

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,8 +21,9 @@ from dagster_shared.check import CheckError
 from sqlalchemy.exc import SQLAlchemyError
 
 from hydro_core.errors import DataError, HydroError, TransientError
+from hydro_core.machine.locks import FileLock
 
-from . import SETTINGS, opening_lock, prepare_instance
+from . import SETTINGS, prepare_instance
 
 _SECONDS_TO_OPEN = 120
 """Another process makes the tables of a fresh instance meanwhile, in seconds."""
@@ -101,19 +102,16 @@ def storages_of(directory: Path) -> list[str]:
 _WITHOUT_LOGS = shutil.ignore_patterns("storage", "workers", "*.lock", "*.sock")
 
 
-def _alone(directory: Path) -> AbstractContextManager[None]:
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
     """Makes the instance's directory ready, with nobody else at it meanwhile.
 
     Where nothing may be written, as in a container whose settings are mounted, nothing is.
     """
     if directory.exists() and not os.access(directory, os.W_OK):
-        return nullcontext()
-    return _prepared(directory)
-
-
-@contextmanager
-def _prepared(directory: Path) -> Iterator[None]:
-    with opening_lock(directory).waited_for(_SECONDS_TO_OPEN):
+        yield
+        return
+    with FileLock(directory / "opening.lock").waited_for(_SECONDS_TO_OPEN):
         prepare_instance(directory)
         yield
 

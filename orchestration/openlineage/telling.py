@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
@@ -18,7 +17,6 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..project.programs import comments_of
-from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.report import TickReport
 from .events import Ended, LineageRun, Parent
@@ -27,10 +25,7 @@ if TYPE_CHECKING:
     from ..flows.flows import Flows
 
 
-Begin = Callable[[Sequence[TickWindow]], LineageRun]
-
-
-def lineage_run(
+def _lineage_run(
     flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
 ) -> LineageRun:
     """Ticks that are about to run, as they are told of."""
@@ -57,48 +52,42 @@ def lineage_run(
 def with_lineage(
     reports: Iterable[TickReport],
     windows: Sequence[TickWindow],
-    begin: Begin,
-    project: ProjectSettings,
+    flows: Flows,
+    flow: FlowAsset,
+    parent: Parent | None,
     log: Callable[[str], None],
 ) -> Iterator[TickReport]:
-    """The reports of ticks that are run together as they come; what becomes of them is told.
+    """The reports of ticks that are run together as they come; what becomes of them is told, where
+    the project's settings ask for that.
 
     Args:
         reports: of the ticks; they run as these are asked for.
-        begin: makes the run; not asked where nobody is to be told.
+        windows: the ticks.
+        flows: knows what they read and write.
+        flow: whose ticks they are.
+        parent: what has started them.
+        log: told of events that nobody takes.
     """
-    if project.openlineage is None:
-        yield from reports
-        return
+    to, key = flows.project.openlineage, flows.project.openlineage_key
     try:
-        run = begin(windows)
+        run = None if to is None else _lineage_run(flows, flow, parent, windows)
     except HydroError:
         # What is wrong with it the ticks say.
+        run = None
+    if to is None or run is None:
         yield from reports
         return
     seen: list[TickReport] = []
-    with _run(run, seen, project, log):
+    send(run.started(), to, key, log)
+    try:
         for report in reports:
             seen.append(report)
             yield report
-
-
-@contextmanager
-def _run(
-    run: LineageRun,
-    seen: Sequence[TickReport],
-    project: ProjectSettings,
-    log: Callable[[str], None],
-) -> Iterator[None]:
-    to = project.openlineage or ""
-    send(run.started(), to, project.openlineage_key, log)
-    try:
-        yield
     finally:
         # Whatever stops the ticks, a signal say, the run has an end.
         failed = any(not report.committed for report in seen)
         how: Ended = "FAIL" if failed else "COMPLETE" if seen else "ABORT"
-        send(run.ended(how, seen), to, project.openlineage_key, log)
+        send(run.ended(how, seen), to, key, log)
 
 
 _SECONDS = 5
@@ -115,17 +104,14 @@ def send(event: Mapping[str, Any], to: str, key: str | None, warn: Callable[[str
     body = json.dumps(event, ensure_ascii=False)
     try:
         if to.startswith("file:"):
-            _append(Path(to.removeprefix("file:")), body)
+            file = Path(to.removeprefix("file:"))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a", encoding="utf-8") as opened:
+                opened.write(body + "\n")
         else:
             _post(to, body.encode(), key)
     except (OSError, HTTPException, ValueError) as problem:
         warn(f"OpenLineage: {to} did not take an event, and the tick goes on: {problem}")
-
-
-def _append(file: Path, line: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="utf-8") as opened:
-        opened.write(line + "\n")
 
 
 def _post(url: str, body: bytes, key: str | None) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.errors import Code, DataError
+from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import quarantined_inputs
 from hydro_core.types.quarantine import QUARANTINE
@@ -18,7 +17,6 @@ from .validate import Verdict
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
 
 NO_WRONG_ROWS = "no_wrong_rows"
 WARNS: Mapping[str, str] = {NO_WRONG_ROWS: "no row of the tick is in quarantine"}
@@ -49,49 +47,27 @@ def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> None
     if QUARANTINE not in prepared.outputs or not prepared.outputs[QUARANTINE].rows:
         return
     shown = prepared.shown(QUARANTINE, lambda: pipeline.spark)
+
+    def rows() -> Iterator[tuple[tuple[int, str], Mapping[str, Any]]]:
+        """Each with the tick and the input that it counts for; "": a function fails on it."""
+        for piece in shown.pieces():
+            for row in piece.to_pylist():
+                yield (row[TICK], row["source"] if row["source"] in flow.inputs else ""), row
+
     inputs = quarantined_inputs(flow)
     in_all = flow.on_error.quarantine if flow.on_error else 0
-    counts = Counter(one.counted for one in _wrong(flow, shown))
-    for tick, source in sorted(counts):
+    for of, found in sorted(Counter(of for of, _ in rows()).items()):
+        tick, source = of
         allowed = inputs.get(source, 0) if source else in_all
-        if counts[tick, source] > allowed:
-            of = tick, source
-            first = min(one.told for one in _wrong(flow, shown) if one.counted == of)
-            raise _too_many(flow, (tick, source), (counts[tick, source], allowed), first)
-
-
-def _wrong(flow: FlowAsset, shown: ShownRows) -> Iterator[_Wrong]:
-    return (_Wrong(flow, row) for piece in shown.pieces() for row in piece.to_pylist())
-
-
-@dataclass(frozen=True, slots=True)
-class _Wrong:
-    """A row of a quarantine."""
-
-    flow: FlowAsset
-    row: Mapping[str, Any]
-
-    @property
-    def counted(self) -> tuple[int, str]:
-        """The tick and the input that it counts for; "": it is one on which a function fails."""
-        source = self.row["source"]
-        return self.row[TICK], source if source in self.flow.inputs else ""
-
-    @property
-    def told(self) -> str:
-        """The row in words."""
-        return f"{self.row['place']}: {self.row['reason']}; the row: {self.row['row']}"
-
-
-def _too_many(
-    flow: FlowAsset, of: tuple[int, str], counts: tuple[int, int], first: str
-) -> DataError:
-    (tick, source), (found, allowed) = of, counts
-    whose = f"of the input `{source}` do not fit" if source else "are such that a function fails"
-    said = (
-        f"{found:,} row(s) {whose} in {flow.ticks.calendar.window(tick).key}, and at most "
-        f"{allowed:,} may be in quarantine; the first: {first}"
-    )
-    cure = f"mend them, or let `on_error` allow more: `{{quarantine: {found}}}`"
-    code: Code = "input" if source else "runtime"
-    return DataError.of(code, said, help=cure)
+        if found <= allowed:
+            continue
+        told = (f"{r['place']}: {r['reason']}; the row: {r['row']}" for at, r in rows() if at == of)
+        whose = (
+            f"of the input `{source}` do not fit" if source else "are such that a function fails"
+        )
+        raise DataError.of(
+            "input" if source else "runtime",
+            f"{found:,} row(s) {whose} in {flow.ticks.calendar.window(tick).key}, and at most "
+            f"{allowed:,} may be in quarantine; the first: {min(told)}",
+            help=f"mend them, or let `on_error` allow more: `{{quarantine: {found}}}`",
+        )

@@ -61,7 +61,13 @@ def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, 
 
 def in_words(says: str, seen: Mapping[str, Any], *, passed: bool) -> str:
     """What a verdict says, by what is expected and what was seen: also which rows break it."""
-    return says if passed else f"{says}{_which(seen)}"
+    if passed:
+        return says
+    if not seen.get(ROWS):
+        return f"{says}; {seen['problem']}" if "problem" in seen else says
+    named = ", ".join(f"{name} {value}" for name, value in seen[ROWS][0].items())
+    of = f"{seen['unexpected_count']:,} of {seen['element_count']:,} row(s)"
+    return f"{says}; {of} are otherwise, such as {named}"
 
 
 def added_up(first: Verdict, second: Verdict, says: str) -> Verdict:
@@ -131,21 +137,11 @@ def _seen(one: ValidationResult, frame: pd.DataFrame) -> dict[str, Any]:
     if places:
         # Which tick it is, is said beside.
         rows = frame.loc[places[:_SHOWN]].drop(columns=TICK, errors="ignore").to_dict("records")
-        seen[ROWS] = [{str(name): _text(value) for name, value in row.items()} for row in rows]
+        seen[ROWS] = [
+            {str(n): "null" if value is None else str(value) for n, value in row.items()}
+            for row in rows
+        ]
     return seen
-
-
-def _text(value: Any) -> str:
-    return "null" if value is None else str(value)
-
-
-def _which(seen: Mapping[str, Any]) -> str:
-    """Which rows break a check, in words: how many, and the first of them."""
-    if not seen.get(ROWS):
-        return f"; {seen['problem']}" if "problem" in seen else ""
-    named = ", ".join(f"{name} {value}" for name, value in seen[ROWS][0].items())
-    of = f"{seen['unexpected_count']:,} of {seen['element_count']:,} row(s)"
-    return f"; {of} are otherwise, such as {named}"
 
 
 def _error(one: ValidationResult) -> str | None:

@@ -24,7 +24,7 @@ from ..flows.flows import Flows
 from ..flows.looking import LandingReads, look
 from ..flows.readiness import Ready, refuse_held
 from ..openlineage.events import Parent
-from ..openlineage.telling import lineage_run, with_lineage
+from ..openlineage.telling import with_lineage
 from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.declared import landed_verdicts
@@ -123,8 +123,7 @@ class TickRunner(Flows):
         for part in self._parts(flow, windows, may_run.until):
             reports = self._run_part(flow, part, log, may_run, parent)
             if part[0].tick >= self.next_tick(flow):
-                begin = partial(lineage_run, self, flow, parent)
-                reports = with_lineage(reports, part, begin, self.project, log)
+                reports = with_lineage(reports, part, self, flow, parent, log)
             for report in reports:
                 self._reports[flow.name] = report
                 yield report
@@ -150,8 +149,7 @@ class TickRunner(Flows):
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading, self.computed_again)
-        begin = partial(lineage_run, self, flow, parent)
-        for report in with_lineage(reports, windows, begin, self.project, log):
+        for report in with_lineage(reports, windows, self, flow, parent, log):
             self._reports[flow.name] = report
             yield report
 

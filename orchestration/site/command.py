@@ -12,7 +12,6 @@ from hydro_core.files.local_path import local_path
 
 from ..project import project
 from ..project.console import Console, flow_named
-from ..project.project import Project
 from ..runner.runner import TickRunner
 from .page import index, page, page_of_flow
 
@@ -20,7 +19,7 @@ from .page import index, page, page_of_flow
 def docs(options: Asked) -> int:
     found, out = project.current(), local_path(options.out)
     wanted = [flow_named(options.flow, found)] if options.flow else list(found.flows)
-    broken = [] if options.flow else _broken(found)
+    broken = [] if options.flow else [(flow.name, flow.error) for flow in found.broken]
     made = {}
     runner = TickRunner(found.settings)
     for flow in wanted:
@@ -40,10 +39,6 @@ def docs(options: Asked) -> int:
     if not console.gives_json:
         output.write("".join(f"{name}: {error}\n" for name, error in broken), sys.stderr)
     return 1 if broken else 0
-
-
-def _broken(found: Project) -> list[tuple[str, HydroError]]:
-    return [(flow.name, flow.error) for flow in found.broken]
 
 
 def _write(out: Path, pages: dict[str, str]) -> None:
