@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -72,15 +70,23 @@ def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
         )
     service = WorkerService(settings, _say)
     for place in places:
-        with _free(f"the worker cannot be asked at {place}", "--listen HOST:PORT"):
+        try:
             service.serve(listen(place), place.token)
+        except OSError as problem:
+            message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
+            cure = "end what is there, or name another address: `--listen HOST:PORT`"
+            raise DataError.of("config", message, help=cure) from problem
         _say(f"asked at {place}")
     metrics = settings.worker.metrics
     if metrics is not None:
         host, port = host_and_port(metrics)
         host = host or _HERE[0]
-        with _free(f"metrics cannot be told at {metrics}", "--metrics [HOST:]PORT"):
+        try:
             serve_metrics((host, port), service.status)
+        except OSError as problem:
+            message = f"metrics cannot be told at {metrics}: {problem.strerror or problem}"
+            cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
+            raise DataError.of("config", message, help=cure) from problem
         _say(f"tells metrics at http://{host}:{port}/metrics")
     _heed_signals(service)
     _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
@@ -105,18 +111,6 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
         cure = f"give it and those who ask it a token: {TOKEN}, or `token_file` of `[worker]`"
         raise DataError.of("config", message, help=cure)
     return [WorkerPlace(None, (host, port), token)]
-
-
-@contextmanager
-def _free(message: str, option: str) -> Iterator[None]:
-    """Within it, an address that is taken, or not of this machine, is an error for people."""
-    try:
-        yield
-    except OSError as problem:
-        cure = f"end what is there, or name another address: `{option}`"
-        raise DataError.of(
-            "config", f"{message}: {problem.strerror or problem}", help=cure
-        ) from problem
 
 
 def _heed_signals(service: WorkerService) -> None:

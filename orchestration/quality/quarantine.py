@@ -61,13 +61,14 @@ def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> None
         allowed = inputs.get(source, 0) if source else in_all
         if found <= allowed:
             continue
-        told = (f"{r['place']}: {r['reason']}; the row: {r['row']}" for at, r in rows() if at == of)
+        rows_of = (row for at, row in rows() if at == of)
+        first = min(f"{row['place']}: {row['reason']}; the row: {row['row']}" for row in rows_of)
         whose = (
             f"of the input `{source}` do not fit" if source else "are such that a function fails"
         )
         raise DataError.of(
             "input" if source else "runtime",
             f"{found:,} row(s) {whose} in {flow.ticks.calendar.window(tick).key}, and at most "
-            f"{allowed:,} may be in quarantine; the first: {min(told)}",
+            f"{allowed:,} may be in quarantine; the first: {first}",
             help=f"mend them, or let `on_error` allow more: `{{quarantine: {found}}}`",
         )

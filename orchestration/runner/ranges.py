@@ -159,9 +159,9 @@ class Ranges:
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
         if first > pipeline.next_tick:
-            expected = self.flow.ticks.calendar.window(pipeline.next_tick).key
-            problem = f"it cannot run before {expected}, the first that is not committed"
-            cure = f"run {expected} and those after it first"
+            key = self.flow.ticks.calendar.window(pipeline.next_tick).key
+            problem = f"it cannot run before {key}, the first that is not committed"
+            cure = f"run {key} and those after it first"
             raise TransientError.of("state", problem, help=cure)
         pipeline.refuse_unless_next(first)
         self.refuse(windows[-1])

@@ -260,10 +260,13 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
         return replace(change, arrived=_arrived(change, runner))
     if not asked.from_now:
         cure = "land it again, or give `--from-now`: what would come of it starts empty then"
-        says = (
-            f"`{flow.name}` cannot be deployed from its landed past: {w}" for w in lost.values()
-        )
-        raise DataError(*(Diagnostic("state", one, help=cure) for one in says))
+        problems = [
+            Diagnostic(
+                "state", f"`{flow.name}` cannot be deployed from its landed past: {why}", help=cure
+            )
+            for why in lost.values()
+        ]
+        raise DataError(*problems)
     change = _from_now(replace(change, lost=lost))
     return replace(change, arrived=_arrived(change, runner))
 
