@@ -16,7 +16,7 @@ from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.remote import DataPlace
 
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans
 from ..copies.copying import copy_project, readers_first
 from ..copies.note import CopyNote, note_in
 from ..copies.restoring import Restorable, read_again

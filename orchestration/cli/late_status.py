@@ -10,8 +10,8 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
+from ..flows.landed_past import look, missing, to_decide
 from ..flows.late_arrivals import UNCHANGED, ChangedTicks, LateArrivals, noticed
-from ..flows.looking import look, missing, to_decide
 from ..project.console import Console, asked_flow
 
 _THEN = {

@@ -17,8 +17,7 @@ from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
 
-from ..code_location.records import recorded_tables
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans, recorded_tables
 from ..instance.opening import open_existing
 from ..instance.run_tags import flow_of
 from ..project.console import Console, asked_flow

@@ -24,7 +24,7 @@ from ..instance.run_tags import CORRECT, CORRECT_TAG, FLOW_TAG, range_tags
 from ..project.serving import Deployments
 from ..runner.runner import TickRunner
 from .next_run import next_run
-from .run_process import end_orphans
+from .records import end_orphans
 
 
 def next_tick_sensor(flow: FlowAsset, job: Any, runner: TickRunner) -> dg.SensorDefinition:

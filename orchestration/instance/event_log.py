@@ -2,6 +2,10 @@
 
 A tick logs some sixty events. What they tell can be told again from the ledger, so it is enough
 that the operating system has them: a killed process loses none, a power cut perhaps the last.
+
+Of a run's events, those that make up the records of assets and checks are kept, and so are the runs
+themselves; how it went step by step, and what it printed, is forgotten after a while. The records
+of ticks are small beside that.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 Several ticks can be judged together: the laws hold of a range as they hold of a tick, and what is
 expected of an output is expected of its rows, or of those of one tick.
+
+Rows that are too many to be held at once are judged piece by piece, and the verdicts are added up.
+Whether a column is unique shows in no piece: executors tell which values stand there more than
+once, and how often; of these some are judged, so that what a verdict says of them is said as of few
+rows.
 """
 
 from __future__ import annotations

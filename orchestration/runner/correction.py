@@ -14,8 +14,7 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..flows.landed_past import rows_read
-from ..flows.looking import LandingReads, look
+from ..flows.landed_past import LandingReads, look, rows_read
 from ..quality.changed import CorrectionResult, RowsRead, changed
 from .late import first_to_correct
 from .ranges import (

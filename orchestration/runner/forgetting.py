@@ -24,8 +24,7 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.landed_past import refuse_gone
-from ..flows.looking import LandingReads, look
+from ..flows.landed_past import LandingReads, look, refuse_gone
 from .ranges import Log, Ranges, is_of_the_tick, kept_for_checks, run_staged
 from .report import TickReport, report_of_error
 from .to_forget import (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.landed_past import After, LandingReads, look
 from ..flows.late_arrivals import noticed
-from ..flows.looking import After, LandingReads, look
 from .ranges import overtaken
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
+from ..flows.landed_past import After
 from ..flows.late_arrivals import KEPT, as_kept, late_events
-from ..flows.looking import After
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:

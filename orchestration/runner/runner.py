@@ -21,10 +21,9 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.flows import Flows
-from ..flows.looking import LandingReads, look
+from ..flows.landed_past import LandingReads, look
 from ..flows.readiness import Ready, refuse_held
-from ..openlineage.events import Parent
-from ..openlineage.telling import with_lineage
+from ..openlineage.events import Parent, with_lineage
 from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.declared import landed_verdicts

@@ -20,8 +20,8 @@ from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace, Remote
 
+from ..flows.landed_past import look
 from ..flows.late_arrivals import noticed
-from ..flows.looking import look
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.landing_view import LandingView
