@@ -24,8 +24,10 @@ from hydro_core.validation.plans import validate_randomly
 
 
 def command(arguments: Asked) -> int:
-    if wrong := _misuse(arguments):
-        raise MisuseError(wrong)
+    if arguments.explain and arguments.format not in {"text", "json"}:
+        raise MisuseError("--explain goes with --format text or json")
+    if arguments.validate is not None and arguments.validate < 1:
+        raise MisuseError("--validate takes a positive number of runs")
     graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
@@ -54,14 +56,6 @@ def _of_rules(arguments: Asked) -> Iterator[Note]:
         reason = "this rule carries it into the next tick, fact by fact, and some may go"
         cure = f"where none goes, let a rule keep all: `{name}(x)@next :- {name}(x).`"
         yield Note(PREV.name, name, reason, cure, rule.span, "all that holds")
-
-
-def _misuse(arguments: Asked) -> str | None:
-    if arguments.explain and arguments.format not in {"text", "json"}:
-        return "--explain goes with --format text or json"
-    if arguments.validate is not None and arguments.validate < 1:
-        return "--validate takes a positive number of runs"
-    return None
 
 
 def _print(style: str, found: BestPlan) -> None:

@@ -20,8 +20,7 @@ SHOWN = 2
 
 
 def command(arguments: Asked) -> int:
-    if wrong := wrong_on(arguments):
-        raise MisuseError(wrong)
+    refuse_wrong_on(arguments)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
     program = compile_graph(graph, schemas_of(arguments, graph))
     typed = program.typed
@@ -41,9 +40,10 @@ def command(arguments: Asked) -> int:
     return 0
 
 
-def wrong_on(arguments: Asked) -> str | None:
-    wrong = next((text for text in arguments.on if "=" not in text), None)
-    return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
+def refuse_wrong_on(arguments: Asked) -> None:
+    for text in arguments.on:
+        if "=" not in text:
+            raise MisuseError(f"`--on {text}` has no `=`; write `--on INPUT=PATH`")
 
 
 def choice_of(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -44,12 +44,8 @@ def quarantined_inputs(flow: FlowAsset) -> Mapping[str, int]:
 
 
 def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemType]) -> Graph:
-    """The program of a flow with its quarantine; the same, if its asset asks for none.
-
-    Args:
-        flow: what the asset says.
-        graph: the program as it is written.
-        schemas: the types of inputs that it does not declare.
+    """The program of a flow, as it is written, with its quarantine; the same, if its asset asks for
+    none. `schemas` types inputs that it does not declare.
 
     Raises:
         ProgramError: an input or output cannot be what is asked (code `config`).

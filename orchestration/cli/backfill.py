@@ -139,8 +139,7 @@ def _correct_due(flow: FlowAsset, runner: TickRunner, console: Console) -> None:
     plan = planned(runner, flow, flow.ticks.calendar.window(tick).key)
     ticks = span([plan.first.key, plan.last.key])
     console.say(f"{flow.name}: rows came or changed for {ticks}, which are computed again")
-    for line in correct_ticks(flow, runner, plan).lines:
-        console.say(line)
+    console.say(*correct_ticks(flow, runner, plan).lines)
 
 
 def _correct(
@@ -159,8 +158,7 @@ def _correct(
     corrected = correct_ticks(flow, runner, plan)
     spent = time.monotonic() - began
     console.say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})")
-    for line in corrected.lines:
-        console.say(line)
+    console.say(*corrected.lines)
     return corrected
 
 

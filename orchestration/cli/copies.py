@@ -96,9 +96,7 @@ def restore(options: Asked) -> int:
         read_again(asked)
         console.give(*_told(asked, runner, done=False))
         return _CHANGES
-    console.say("This restores")
-    for line in _lines(asked, runner):
-        console.say(f"  {line}")
+    console.say("This restores", *(f"  {line}" for line in _lines(asked, runner)))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED

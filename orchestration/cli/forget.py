@@ -41,8 +41,7 @@ def forget(options: Asked) -> int:
         )
         return _NOTHING if found.is_nothing else _THERE
     refuse_files(found)
-    for line in _lines(found, options.where, readers):
-        console.say(line)
+    console.say(*_lines(found, options.where, readers))
     console.say("There is no way back: earlier versions of its tables go, and what rollback needs.")
     if not console.agreed():
         return _REFUSED

@@ -32,9 +32,7 @@ def reset(options: Asked) -> int:
     if not there:
         console.give(told, f"{flow.name}: there is nothing to remove")
         return 0
-    console.say(f"{flow.name}: this removes")
-    for line in there:
-        console.say(f"  {line}")
+    console.say(f"{flow.name}: this removes", *(f"  {line}" for line in there))
     console.say("What has landed stays. There is no way back but a copy (`hydrotick copy`).")
     if not console.named(flow.name, "Nothing was removed."):
         return 1

@@ -32,8 +32,11 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 def worker(options: Asked) -> int:
-    if wrong := _misuse(options):
-        raise MisuseError(wrong)
+    listen_at, metrics = options.listen, options.metrics
+    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
+        raise MisuseError(f"argument --listen: {listen_at!r} is no HOST:PORT")
+    if metrics is not None and wrong_listening(metrics):
+        raise MisuseError(f"argument --metrics: {metrics!r} is no [HOST:]PORT")
     settings = project.current().settings
     if options.status or options.drain:
         return _asked(settings, "drain" if options.drain else "status", options.format)
@@ -41,18 +44,9 @@ def worker(options: Asked) -> int:
     changed = replace(
         of_worker,
         flows=options.flows or of_worker.flows,
-        metrics=options.metrics or of_worker.metrics,
+        metrics=metrics or of_worker.metrics,
     )
-    return _serve(replace(settings, worker=changed), options.listen)
-
-
-def _misuse(options: Asked) -> str | None:
-    listen_at, metrics = options.listen, options.metrics
-    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
-        return f"argument --listen: {listen_at!r} is no HOST:PORT"
-    if metrics is not None and wrong_listening(metrics):
-        return f"argument --metrics: {metrics!r} is no [HOST:]PORT"
-    return None
+    return _serve(replace(settings, worker=changed), listen_at)
 
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:

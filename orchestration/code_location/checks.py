@@ -19,9 +19,8 @@ from hydro_core.types.quarantine import QUARANTINE
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
-from ..quality.declared import checks_of, landed_checks, landed_verdicts
-from ..quality.quarantine import WARNS, quarantine_verdicts
-from ..quality.validate import CURE, ROWS, Verdict
+from ..quality.declared import WARNS, checks_of, landed_checks, landed_verdicts, quarantine_verdicts
+from ..quality.suites import CURE, ROWS, Verdict
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from .as_loaded import as_when_launched

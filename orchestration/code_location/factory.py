@@ -41,9 +41,8 @@ from .asset_specs import (
 )
 from .checks import flow_checks
 from .failures import failure_sensor
-from .sensors import next_tick_sensor
+from .sensors import next_tick_sensor, upkeep_of
 from .tick_asset import tick_asset
-from .upkeep import upkeep_of
 
 
 @dataclass(frozen=True, slots=True)

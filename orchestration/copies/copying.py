@@ -86,7 +86,9 @@ def copy_project(
     """
     to = to.absolute()
     before = _refuse_place(found, to)
-    names = _names(found) if only is None else [only.name]
+    # What a flow reads whose asset is wrong is not known, and it comes before the others.
+    of_all = [*(one.name for one in found.broken), *(f.name for f in readers_first(found.flows))]
+    names = list(dict.fromkeys(of_all)) if only is None else [only.name]
     pipelines = found.settings.pipelines
     flows = [name for name in names if Ledger(pipelines / name).last is not None]
     if not flows:
@@ -199,14 +201,6 @@ def _fed_first(
         if read.flow in named and read.flow not in ordered:
             _fed_first(named[read.flow], named, ordered)
     ordered.setdefault(flow.name, flow)
-
-
-def _names(found: Project) -> list[str]:
-    """The names of all flows, readers first; what a flow reads whose asset is wrong is not known,
-    and it comes before the others.
-    """
-    of_all = [one.name for one in found.broken]
-    return list(dict.fromkeys([*of_all, *(flow.name for flow in readers_first(found.flows))]))
 
 
 def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:

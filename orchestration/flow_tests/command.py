@@ -64,7 +64,7 @@ def _judged(
                     continue
                 program = _program(one.flow, programs, wrong)
                 if program is not None:
-                    yield judge(one, program.typed, partial(_run, program, options))
+                    yield judge(one, program.typed, partial(run_items, program, options=options))
 
 
 def _program(
@@ -77,10 +77,6 @@ def _program(
             wrong[flow.name] = error
             return None
     return known[flow.name]
-
-
-def _run(program: Compiled, options: Options, ticks: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    return run_items(program, ticks, options)
 
 
 _MOST_ROWS = 30

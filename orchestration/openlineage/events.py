@@ -81,6 +81,11 @@ class LineageRun:
         rows = Counter[str]()
         for report in reports:
             rows.update(report.rows if report.committed else {})
+        engine = {
+            "name": "Spark",
+            "version": version("pyspark"),
+            "openlineageAdapterVersion": version("hydrotick"),
+        }
         times = {
             "nominalStartTime": _time(self.windows[0].start),
             "nominalEndTime": _time(self.windows[-1].end),
@@ -94,7 +99,7 @@ class LineageRun:
                 "runId": self.id,
                 "facets": {
                     "nominalTime": _facet("1-0-1/NominalTimeRunFacet", times),
-                    "processing_engine": _facet("1-1-1/ProcessingEngineRunFacet", _engine()),
+                    "processing_engine": _facet("1-1-1/ProcessingEngineRunFacet", engine),
                     **self._parent(),
                     **more,
                 },
@@ -166,14 +171,6 @@ class LineageRun:
                 "field": column,
                 "transformations": [{"type": "DIRECT", "subtype": how}],
             }
-
-
-def _engine() -> dict[str, Any]:
-    return {
-        "name": "Spark",
-        "version": version("pyspark"),
-        "openlineageAdapterVersion": version("hydrotick"),
-    }
 
 
 def _schema(columns: ColumnTypes, said: Mapping[str, str]) -> dict[str, Any]:

@@ -32,12 +32,13 @@ class Console:
         self.to = as_it_is(sys.stderr if self.gives_json else sys.stdout)
         self._yes = bool(getattr(options, "yes", False))
 
-    def say(self, line: str) -> None:
-        """Tells people a line; where this process logs JSON, whoever collects that."""
-        if are_json():
-            log("progress", line.strip())
-            return
-        output.write(f"{line}\n", self.to)
+    def say(self, *lines: str) -> None:
+        """Tells people lines; where this process logs JSON, whoever collects that."""
+        for line in lines:
+            if are_json():
+                log("progress", line.strip())
+            else:
+                output.write(f"{line}\n", self.to)
 
     def give(self, result: Any, text: str = "") -> None:
         """Prints what was asked for: as JSON, or as text where there is one."""

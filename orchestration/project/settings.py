@@ -226,7 +226,14 @@ def project_settings(
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,
         root=root,
-        storage=_storage(said, home).where(environ),
+        storage=StorageSettings(
+            endpoint=said.storage_endpoint,
+            region=said.storage_region,
+            profile=said.storage_profile,
+            anonymous=said.storage_anonymous or False,
+            derived=str(home.absolute() / _DERIVED) if said.storage_data else None,
+            patience=said.storage_patience or PATIENCE,
+        ).where(environ),
         worker=WorkerSettings(
             said.worker_address,
             worker_token(environ, _below(base, said.worker_token_file)),
@@ -234,18 +241,6 @@ def project_settings(
             said.worker_memory,
             said.worker_metrics,
         ),
-    )
-
-
-def _storage(said: FileSettings, home: Path) -> StorageSettings:
-    """How stores are reached, as far as the file says."""
-    return StorageSettings(
-        endpoint=said.storage_endpoint,
-        region=said.storage_region,
-        profile=said.storage_profile,
-        anonymous=said.storage_anonymous or False,
-        derived=str(home.absolute() / _DERIVED) if said.storage_data else None,
-        patience=said.storage_patience or PATIENCE,
     )
 
 

@@ -51,12 +51,7 @@ def changed(
 ) -> Changed:
     """How the rows of a table differ between two stores, over consecutive ranges of ticks.
 
-    Args:
-        before: the one store.
-        after: the other.
-        spec: the table.
-        parts: the ranges.
-        session: gives the Spark that is asked of more rows than the stores hold.
+    `session` gives the Spark that is asked of more rows than the stores hold.
     """
     found = list(parts)
     first, last = found[0].start, found[-1].stop - 1

@@ -18,7 +18,7 @@ from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where, rows_where, without
 from .declared import EQUALS, SAYS
-from .validate import Verdict
+from .suites import Verdict
 
 if TYPE_CHECKING:
     from hydro_core.spark.store.outputs.shown_rows import ShownRows

@@ -111,7 +111,8 @@ def _facts_of(
     """The facts of a table by rows and hash sums: before, of the batch, as written, and after."""
     rows, keys = zip(*measured, strict=True)
     declared, stored = (", ".join(f"{of.name} {of.type}" for of in schema) for schema in types)
-    return TableFacts(slot, *rows, *keys, declared, stored)
+    columns: list[Any] = [slot, *rows, *keys, declared, stored]
+    return TableFacts(*columns)
 
 
 def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, dict[str, Any]]:

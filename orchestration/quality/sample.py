@@ -33,7 +33,7 @@ from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where
 from .compared import ComparedKeys, ComputedOutput, told
-from .validate import Verdict
+from .suites import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa

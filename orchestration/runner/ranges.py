@@ -153,8 +153,8 @@ class Ranges:
         Raises:
             HydroError: something is wrong with the program, the data or the state.
         """
+        from ..quality.declared import refuse_more
         from ..quality.judge import judge
-        from ..quality.quarantine import refuse_more
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick

@@ -19,8 +19,7 @@ from hydro_core.types.quarantine import QUARANTINE
 from ..flows.late_arrivals import LateArrivals, LateEvents, kept_events, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
 from ..quality.changed import CorrectionResult
-from ..quality.suites import LAW_CHECKS, declared_checks
-from ..quality.validate import CURE, ROWS, Verdict
+from ..quality.suites import CURE, LAW_CHECKS, ROWS, Verdict, declared_checks
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch

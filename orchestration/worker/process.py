@@ -78,7 +78,7 @@ class ProcessLoop:
         try:
             if message["do"] == "run":
                 # Imported late: who runs ticks alone has no use for Dagster.
-                from .runs import execute_run
+                from .launcher import execute_run
 
                 execute_run(message["home"], message["run"], lambda: self._wanted is not None)
                 return
