@@ -16,7 +16,6 @@ from hydro_core.project.quarantine import asks, with_quarantine
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
     from hydro_core.compile import Compiled
-    from hydro_core.ir.graph import Graph
 
 
 def program_of(flow: FlowAsset) -> Compiled:
@@ -27,8 +26,14 @@ def program_of(flow: FlowAsset) -> Compiled:
     """
     # The language is loaded where a program is read: of most commands it was read long ago.
     from hydro_core.compile import compile_graph
+    from hydro_core.lang.load import load
 
-    graph = _loaded(flow)
+    try:
+        graph = load(place_of(flow), params_given(flow))
+    except ProgramError as error:
+        # What is wrong with its file as a whole is said where the asset names it.
+        named = flow.places.get("program")
+        raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
     if asks(flow):
         graph = with_quarantine(flow, graph, schemas_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
@@ -36,17 +41,6 @@ def program_of(flow: FlowAsset) -> Compiled:
     check_columns(flow, program.typed)
     check_sharding(flow, program)
     return program
-
-
-def _loaded(flow: FlowAsset) -> Graph:
-    """The graph; what is wrong with its file as a whole is said where the asset names it."""
-    from hydro_core.lang.load import load
-
-    try:
-        return load(place_of(flow), params_given(flow))
-    except ProgramError as error:
-        named = flow.places.get("program")
-        raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
 
 
 def params_given(flow: FlowAsset) -> Params:

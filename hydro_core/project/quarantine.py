@@ -106,7 +106,8 @@ class _Rewritten:
             rows = self._node(MAP, f"{name}_rows", Endpoint(right.id), f=_fn(f"lambda r: {made}"))
         self.instead[source.id] = [wide, right, rows]
         wrong = self._node(FILTER, f"{name}_wrong", Endpoint(wide.id), f=_is(REASON, "is not None"))
-        told = {"source": repr(name), "place": _at(PLACE), "reason": _at(REASON), "row": _at(ROW)}
+        of = {"place": PLACE, "reason": REASON, "row": ROW}
+        told = {"source": repr(name), **{column: f"r.{said}" for column, said in of.items()}}
         computed = tuple((column, _fn(f"lambda r: {said}")) for column, said in told.items())
         described = self._node(
             *(SELECT, f"{name}_in_quarantine", Endpoint(wrong.id)), columns=(), computed=computed
@@ -145,12 +146,8 @@ def _wrong(flow: FlowAsset, place: str, message: str, cure: str) -> ProgramError
     return ProgramError(flow.problem_at(place, message, cure, at))
 
 
-def _at(column: str) -> str:
-    return f"r.{column}"
-
-
 def _is(column: str, test: str) -> Fn:
-    return _fn(f"lambda r: {_at(column)} {test}")
+    return _fn(f"lambda r: r.{column} {test}")
 
 
 def _fn(text: str) -> Fn:

@@ -18,8 +18,7 @@ from ..flows.readiness import Ready
 from ..project.console import Console, asked_flow, telling_computed
 from ..project.logs import are_json, log
 from ..quality.changed import CorrectionResult
-from ..runner.correction import CorrectionPlan, planned
-from ..runner.late import correction_due
+from ..runner.correction import CorrectionPlan, correction_due, planned
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
 from .ticking import correct_ticks, run_ticks
@@ -33,9 +32,9 @@ def backfill(options: Asked) -> int:
         window = flow.ticks.calendar.window_of(options.to)
         ready.refuse(window)
         last = window.tick
-    if options.first and not _begun(flow, runner, (options.first, last), console):
+    if options.first and not _begun(flow, runner, options.first, last, console):
         return 1
-    console.give(_backfill(flow, runner, (ready, last), console))
+    console.give(_backfill(flow, runner, ready, last, console))
     return 0
 
 
@@ -60,12 +59,11 @@ def correct(options: Asked) -> int:
 
 
 def _begun(
-    flow: FlowAsset, runner: TickRunner, asked: tuple[str, int | None], console: Console
+    flow: FlowAsset, runner: TickRunner, key: str, last: int | None, console: Console
 ) -> bool:
     """Whether the open ticks may follow: the committed ones from `--from` on are done again."""
     calendar, done = flow.ticks.calendar, runner.next_tick(flow)
-    (key, last), window = asked, calendar.window
-    first = calendar.window_of(key)
+    first, window = calendar.window_of(key), calendar.window
     if first.tick == done:
         return True
     if first.tick > done:
@@ -83,12 +81,11 @@ def _begun(
 
 
 def _backfill(
-    flow: FlowAsset, runner: TickRunner, asked: tuple[Ready, int | None], console: Console
+    flow: FlowAsset, runner: TickRunner, ready: Ready, wanted: int | None, console: Console
 ) -> dict[str, object]:
     """Runs the ticks up to the one that was asked for, else up to the last that may run; gives what
     that did, as JSON has it.
     """
-    ready, wanted = asked
     last = ready.until - 1 if wanted is None else wanted
     begun, window = runner.next_tick(flow), flow.ticks.calendar.window
     if begun > last:

@@ -75,7 +75,7 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
 
 def accept(options: Asked) -> int:
     flow, settings = asked_flow(options)
-    from ..runner.late import accept as accept_late
+    from ..runner.correction import accept as accept_late
     from ..runner.runner import TickRunner
 
     runner = TickRunner(settings)

@@ -22,7 +22,7 @@ from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.flows import Flows
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
-from ..runner.late import correction_due
+from ..runner.correction import correction_due
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import sqlalchemy as db
@@ -33,7 +32,8 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
         engine = db.create_engine(
             self._conn_string, poolclass=db.pool.NullPool, connect_args={"timeout": 30}
         )
-        db.event.listen(engine, "connect", _do_not_wait)
+        no_wait = "PRAGMA synchronous=OFF"
+        db.event.listen(engine, "connect", lambda connection, _: connection.execute(no_wait))
         return engine
 
     @contextmanager
@@ -54,10 +54,6 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
                 )
             forgotten += removed.rowcount > 0
         return forgotten
-
-
-def _do_not_wait(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA synchronous=OFF")
 
 
 KEPT_DAYS = 30

@@ -32,11 +32,7 @@ def quarantine_verdicts(
     if found is not None:
         shown = f"hydrotick show {flow.name} {QUARANTINE} --tick {key}"
         seen = {"rows in quarantine": found, "show them": shown} if found else {}
-        says = WARNS[NO_WRONG_ROWS]
-        yield (
-            QUARANTINE,
-            Verdict(NO_WRONG_ROWS, passed=not found, says=says, seen=seen, severity="warn"),
-        )
+        yield QUARANTINE, _verdict(NO_WRONG_ROWS, not found, seen)
 
 
 def refuse_more(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> None:
@@ -105,6 +101,7 @@ ROWS_LANDED = "rows_landed"
 NO_LATE_ROWS = "no_late_rows"
 ROWS_STAND = "committed_rows_stand"
 _SAYS = {
+    **WARNS,
     ROWS_LANDED: "some row of the input is of the tick",
     NO_LATE_ROWS: "no row came for an earlier tick, which was committed without it",
     ROWS_STAND: "no row of a committed tick was removed or rewritten where it landed",
@@ -119,7 +116,7 @@ def landed_checks(flow: FlowAsset) -> dict[str, Mapping[str, str]]:
         f"landing/{name}": {
             check: says
             for check, says in _SAYS.items()
-            if check != ROWS_LANDED or landing.column is not None
+            if check not in WARNS and (check != ROWS_LANDED or landing.column is not None)
         }
         for name, landing in flow.landings.items()
     }

@@ -27,8 +27,7 @@ from ..openlineage.events import Parent, with_lineage
 from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
 from ..quality.declared import landed_verdicts, quarantine_verdicts
-from .correction import correct
-from .late import first_to_correct, forget_lists, says, seen_again
+from .correction import correct, first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_committed, report_of_error
 

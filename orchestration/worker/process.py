@@ -22,7 +22,7 @@ from hydro_core.machine.processes import this_process
 
 from ..project.logs import log_bug, open_logs
 from ..project.project import Project, current
-from .code import code_number
+from .jobs import code_number
 from .spawned import SECONDS_TO_END
 from .ticks import TickWork, failure
 from .wire import Channel

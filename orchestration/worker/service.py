@@ -20,8 +20,7 @@ from hydro_core.machine.processes import this_process
 from hydro_core.settings import MEBIBYTE, size_in_bytes
 
 from ..project.settings import ProjectSettings
-from .code import code_number
-from .jobs import Fit, Turns, WorkCounts, WorkerJob
+from .jobs import Fit, Turns, WorkCounts, WorkerJob, code_number
 from .spawned import SECONDS_TO_END, TickProcess
 from .wire import PROTOCOL, Channel, Message
 
