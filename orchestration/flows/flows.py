@@ -237,7 +237,7 @@ def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
         run = flows.deployments.ledger(flow).last_run
         last = 0 if run is None else run.rows.get(table, 0)
         found = pipeline.store.row_count(table)
-        from hydro_core.spark.store.delta.ticks_of import last_tick
+        from hydro_core.spark.store.delta.table_rows import last_tick
 
         tick = last_tick(pipeline.store.tables[table], flows.next_tick(flow) - 1)
         if tick is None:

@@ -137,7 +137,8 @@ def _wrong(directory: Path, error: Exception) -> HydroError:
             "`postgresql://` for psycopg, and dagster-postgres comes with psycopg2"
         )
     wrong = getattr(error, "errors", None)
-    says = wrong[0].message if wrong else _first_line(error)
+    # Dagster adds the stack of its own code to what is wrong with a value.
+    says = wrong[0].message.partition("\n\nStack Trace:")[0] if wrong else _first_line(error)
     message = f"Dagster's instance in {directory} cannot be opened: {says}"
     return DataError.of("config", message, help=cure)
 

@@ -59,8 +59,7 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
     """
     from deltalake.exceptions import DeltaError
 
-    from hydro_core.spark.store.delta.actions import data_files
-    from hydro_core.storage.delta import opened_table
+    from hydro_core.storage.delta import data_files, opened_table
 
     commit, found = ledger.last, {}
     if commit is None:

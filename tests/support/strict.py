@@ -1,8 +1,4 @@
-"""Null rules: of a strict function a null gives null, as in SQL, where Python's own fail.
-
-An entry has a rule, and any entry may be used under the strict one: `strictly` makes such a use of
-an operation, out of nodes that every question has an answer for.
-"""
+"""Operations of which a null gives null, as in SQL: made of conditions and variables."""
 
 from __future__ import annotations
 
