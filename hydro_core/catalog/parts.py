@@ -9,8 +9,9 @@ its entry (`Kept`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from hydro_core.catalog.aggregates import AGGREGATES, AllValues, Kept, argument_type
 from hydro_core.catalog.spec import Aggregate, Args
@@ -30,6 +31,14 @@ def _kept(function: str) -> Kept | None:
     return kept if isinstance(kept, Kept) else None
 
 
+MERGES: Mapping[str, str] = MappingProxyType(
+    {f: kept.merge for f in AGGREGATES if (kept := _kept(f)) and kept.merge and not kept.companion}
+)
+"""The aggregates that are merged from their own results, each with the aggregate that does it."""
+EXTREMES: Mapping[str, str] = MappingProxyType(
+    {f: kept.companion for f in AGGREGATES if (kept := _kept(f)) and kept.companion}
+)
+"""The aggregates that are merged with the help of their order's extreme."""
 ITSELF = "any_value"
 """The aggregate of a single value: what makes a result of one part."""
 ROWS = "rows"

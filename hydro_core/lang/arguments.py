@@ -16,10 +16,10 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
 from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
+from hydro_core.lang.parser import ArgumentText, Element
 from hydro_core.lang.signature import Bound, as_written, bind
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
-from hydro_core.lang.syntax import ArgumentText, Element
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 

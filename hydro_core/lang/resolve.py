@@ -19,11 +19,10 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.names import Beginning, End, Free, In, Names, Out
-from hydro_core.lang.parser import parse_program
+from hydro_core.lang.parser import Element, Label, Statement, parse_program
 from hydro_core.lang.ports import Wiring
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
-from hydro_core.lang.syntax import Element, Label, Statement
 
 Piped = tuple[Beginning, End]
 

@@ -12,7 +12,6 @@ from hydro_core.catalog.aggregates import AGGREGATES, NAMES
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.lang.rules.expressions import read_expression, variables_of
-from hydro_core.lang.rules.reading import RULE, TokenReader
 from hydro_core.lang.rules.syntax import (
     Argument,
     BodyCondition,
@@ -25,7 +24,7 @@ from hydro_core.lang.rules.syntax import (
     RuleProgram,
     Time,
 )
-from hydro_core.lang.rules.tokens import RuleToken, tokenize
+from hydro_core.lang.rules.tokens import RULE, RuleToken, TokenReader, tokenize
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 
