@@ -23,7 +23,6 @@ from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.constant_arguments import (
     ArgumentProblem,
     constant_argument,
-    flag_argument,
     items_argument,
     name_argument,
     no_key,
@@ -123,7 +122,7 @@ def _bind(
 
 
 def _no_column(op: OpSpec) -> ArgumentProblem:
-    return ArgumentProblem("arity", f"`{op.name}` needs a column at least", as_written(op))
+    return ArgumentProblem("arity", f"`{op.name}` needs a column at least", None)
 
 
 def _streams(
@@ -156,7 +155,7 @@ def _by_name(
     elif len(positional) > len(places):
         count = "no arguments" if not op.args else f"at most {len(places)} by place"
         extra = positional[len(places)]
-        raise ArgumentProblem("arity", f"`{op.name}` takes {count}", as_written(op), extra)
+        raise ArgumentProblem("arity", f"`{op.name}` takes {count}", None, extra)
     else:
         given.update(zip((arg.name for arg in places), positional, strict=False))
     is_open = any(arg.is_open for arg in op.args)
@@ -170,7 +169,7 @@ def _by_name(
         if name in streams:
             continue
         if name not in known and not is_open:
-            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known) or as_written(op)
+            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known)
             raise ArgumentProblem("arity", f"`{op.name}` has no argument `{name}`", help_, written)
         if name in given:
             raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
@@ -188,7 +187,8 @@ def _promises(
     for name in ALGEBRA:
         if name in given:
             written = given.pop(name)
-            flags[name] = flag_argument(name, reader.constant(written), written)
+            flag = Arg(name, "flag", required=True)
+            flags[name] = constant_argument(flag, reader.constant(written), written)
     if "returns" not in given:
         return None, Algebra(**flags)
     written = given.pop("returns")
@@ -196,7 +196,7 @@ def _promises(
 
 
 def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
-    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", as_written(op))
+    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", None)
 
 
 def as_written(op: OpSpec) -> str:

@@ -159,7 +159,7 @@ class TokenReader:
         return token
 
     def listed(self, close: str, read: Callable[[], T]) -> list[T]:
-        """What stands between commas, up to a bracket, which is left."""
+        """What stands between commas, up to a bracket, if there is one, which is left."""
         found: list[T] = []
         if self.sees(close):
             return found
