@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hydro_core import agg, over
     from hydro_core.flow import Flow
     from hydro_core.lang.flow import Stream
-    from hydro_core.lang.typed import typed
+    from hydro_core.lang.values import typed
     from hydro_core.project.flow_asset import (
         Expect,
         FlowAsset,
@@ -52,7 +52,7 @@ _HOMES = {
     "Shards": "hydro_core.project.flow_asset",
     "Stream": "hydro_core.lang.flow",
     "Ticks": "hydro_core.project.flow_asset",
-    "typed": "hydro_core.lang.typed",
+    "typed": "hydro_core.lang.values",
 }
 
 
