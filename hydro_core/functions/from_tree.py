@@ -17,7 +17,7 @@ from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.fold import Fold, children, nodes
-from hydro_core.functions.library.operators import formatted
+from hydro_core.functions.library.operators import SYNTAX, formatted
 from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
@@ -29,37 +29,6 @@ ATTRIBUTE = " attribute"
 FORMATTED = " formatted"
 """No program can write these names."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
-OPERATORS: Mapping[str, type[ast.AST]] = {
-    "+": ast.Add,
-    "-": ast.Sub,
-    "*": ast.Mult,
-    "/": ast.Div,
-    "//": ast.FloorDiv,
-    "%": ast.Mod,
-    "**": ast.Pow,
-    "&": ast.BitAnd,
-    "|": ast.BitOr,
-    "^": ast.BitXor,
-    "<<": ast.LShift,
-    ">>": ast.RShift,
-    "==": ast.Eq,
-    "!=": ast.NotEq,
-    "<": ast.Lt,
-    "<=": ast.LtE,
-    ">": ast.Gt,
-    ">=": ast.GtE,
-    "in": ast.In,
-    "not in": ast.NotIn,
-    "is": ast.Is,
-    "is not": ast.IsNot,
-    "and": ast.And,
-    "or": ast.Or,
-    "not": ast.Not,
-    "-x": ast.USub,
-    "+x": ast.UAdd,
-    "~x": ast.Invert,
-}
-"""Their syntax, by the names that they have in trees."""
 
 
 def function_of(
@@ -262,14 +231,14 @@ class Syntax(Fold[None, ast.expr]):
 
     def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
         """An operation as Python's syntax has it."""
-        syntax: Any = OPERATORS[node.name]() if node.name in OPERATORS else None
+        syntax: Any = SYNTAX[node.name]() if node.name in SYNTAX else None
         match node.family:
             case "unary":
                 return ast.UnaryOp(op=syntax, operand=parts[0])
             case "binary":
                 return ast.BinOp(left=parts[0], op=syntax, right=parts[1])
             case "comparison":
-                ops: list[Any] = [OPERATORS[op]() for op in node.name.split(",")]
+                ops: list[Any] = [SYNTAX[op]() for op in node.name.split(",")]
                 return ast.Compare(left=parts[0], ops=ops, comparators=parts[1:])
             case "and" | "or":
                 return ast.BoolOp(op=syntax, values=parts)
@@ -361,8 +330,6 @@ def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
     return ast.Call(func=function, args=list(arguments), keywords=[])
 
 
-_SCOPE: dict[str, Any] = {
-    **{f" {name}": entry.function for name, entry in OPERATIONS.items()},
-}
+_SCOPE = {f" {name}": entry.function for name, entry in OPERATIONS.items()}
 GUARDS: Mapping[str, Any] = {ATTRIBUTE: attribute, FORMATTED: formatted}
 """By what attributes are read, and the values of f-strings formatted."""

@@ -8,6 +8,7 @@ and the page of functions. Spark is not imported here: an expression is given Sp
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,6 +133,8 @@ class Operation:
     """Its parameters, where they may be given by name: each with its default, `...` for none."""
     has_value: TotalityRule | None = None
     """When it gives a truth value and does not fail; None where that is not known."""
+    syntax: type[ast.AST] | None = None
+    """Of an operator, the node of Python's syntax trees."""
 
     def result(self, site: CallSite) -> ExprType:
         if self.defaults and site.keywords:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal as DecimalValue
@@ -25,8 +26,8 @@ from hydro_core.functions.library.entry import (
     CallTyping,
     Cost,
     Members,
+    NullRule,
     Operation,
-    TotalityRule,
 )
 from hydro_core.functions.library.operator_types import (
     MOMENTS,
@@ -249,20 +250,26 @@ def flat(lists: Any) -> list[Any]:
 
 
 def _knows_nulls(
-    function: Any,
-    gives: ExprType | CallTyping,
-    cost: Cost | None = None,
-    has_value: TotalityRule | None = None,
+    gives: ExprType | CallTyping, function: Any = None, cost: Cost | None = None
 ) -> Operation:
     """An operator that says itself what it makes of a null."""
-    return Operation(gives, None, function, cost=cost, nulls="own", has_value=has_value)
+    return Operation(gives, None, function, cost=cost, nulls="own")
 
 
-def _computes(name: str, function: Callable[[Any, Any], Any]) -> Operation:
+def _computes(name: str, function: Callable[[Any, Any], Any], syntax: type[ast.AST]) -> Operation:
     """An operator of two operands: a null among them fails."""
     return Operation(
-        _arithmetic, None, function, cost=lambda limits, args: limits.before(name, *args)
+        *(_arithmetic, None, function),
+        cost=lambda limits, args: limits.before(name, *args),
+        syntax=syntax,
     )
+
+
+def _tells(
+    function: Callable[[Any, Any], Any], syntax: type[ast.AST], nulls: NullRule = "own"
+) -> Operation:
+    """A comparison."""
+    return Operation(_comparison, None, function, nulls=nulls, has_value=_compares, syntax=syntax)
 
 
 def _format_cost(limits: Budget, args: list[Any]) -> None:
@@ -271,57 +278,53 @@ def _format_cost(limits: Budget, args: list[Any]) -> None:
 
 CHAIN = Operation(_comparison, has_value=_compares)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
-_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-_ORDERED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-    "is": operator.is_,
-    "is not": operator.is_not,
+_ARITHMETIC: Mapping[str, tuple[Callable[[Any, Any], Any], type[ast.AST]]] = {
+    "+": (operator.add, ast.Add),
+    "-": (operator.sub, ast.Sub),
+    "*": (operator.mul, ast.Mult),
+    "/": (operator.truediv, ast.Div),
+    "//": (operator.floordiv, ast.FloorDiv),
+    "%": (operator.mod, ast.Mod),
+    "**": (operator.pow, ast.Pow),
+    "&": (operator.and_, ast.BitAnd),
+    "|": (operator.or_, ast.BitOr),
+    "^": (operator.xor, ast.BitXor),
+    "<<": (operator.lshift, ast.LShift),
+    ">>": (operator.rshift, ast.RShift),
 }
 OPERATORS: Members = {
-    "-x": Operation(_unary, None, operator.neg),
-    "+x": Operation(_unary, None, operator.pos),
-    "~x": Operation(_unary, None, operator.invert),
-    "not": _knows_nulls(operator.not_, BOOLEAN, has_value=lambda *_: True),
-    **{name: _computes(name, function) for name, function in _ARITHMETIC.items()},
-    **{
-        name: Operation(_comparison, None, function, has_value=_compares)
-        for name, function in _ORDERED.items()
-    },
-    **{
-        name: _knows_nulls(function, _comparison, has_value=_compares)
-        for name, function in _COMPARED.items()
-    },
+    "-x": Operation(_unary, None, operator.neg, syntax=ast.USub),
+    "+x": Operation(_unary, None, operator.pos, syntax=ast.UAdd),
+    "~x": Operation(_unary, None, operator.invert, syntax=ast.Invert),
+    "not": Operation(
+        *(BOOLEAN, None, operator.not_),
+        nulls="own",
+        has_value=lambda *_: True,
+        syntax=ast.Not,
+    ),
+    **{name: _computes(name, *meaning) for name, meaning in _ARITHMETIC.items()},
+    "<": _tells(operator.lt, ast.Lt, "python"),
+    "<=": _tells(operator.le, ast.LtE, "python"),
+    ">": _tells(operator.gt, ast.Gt, "python"),
+    ">=": _tells(operator.ge, ast.GtE, "python"),
+    "==": _tells(operator.eq, ast.Eq),
+    "!=": _tells(operator.ne, ast.NotEq),
+    "in": _tells(lambda a, b: a in b, ast.In),
+    "not in": _tells(lambda a, b: a not in b, ast.NotIn),
+    "is": _tells(operator.is_, ast.Is),
+    "is not": _tells(operator.is_not, ast.IsNot),
     # These are no functions: not all of their operands are evaluated.
-    "and": _knows_nulls(None, _all_of),
-    "or": _knows_nulls(None, _any_of),
+    "and": Operation(_all_of, nulls="own", syntax=ast.And),
+    "or": Operation(_any_of, nulls="own", syntax=ast.Or),
     "[]": Operation(_index, None, operator.getitem),
-    **{name: _knows_nulls(cut_at(name), _sliced) for name in SLICES},
-    "f-string": _knows_nulls(joined_texts, STRING),
-    "{}": _knows_nulls(formatted, STRING, _format_cost),
+    **{name: _knows_nulls(_sliced, cut_at(name)) for name in SLICES},
+    "f-string": _knows_nulls(STRING, joined_texts),
+    "{}": _knows_nulls(STRING, formatted, _format_cost),
     UNPACK: Operation(_unpacking, None, unpacked),
     MATCHED: Operation(_unpacking),
     FLATTEN: Operation(_flattening, None, flat),
 }
 """By the names that they have in trees."""
+SYNTAX: Mapping[str, type[ast.AST]] = {
+    name: entry.syntax for name, entry in OPERATORS.items() if entry.syntax is not None
+}

@@ -15,8 +15,8 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.fold import nodes
-from hydro_core.functions.from_tree import OPERATORS
 from hydro_core.functions.kinds import Place
+from hydro_core.functions.library.operators import SYNTAX
 from hydro_core.functions.reading.base import LIMIT, FunctionReading
 from hydro_core.functions.reading.names import (
     Binding,
@@ -38,7 +38,7 @@ from hydro_core.functions.tree import (
     function_node,
 )
 
-_SYMBOLS: Mapping[type[ast.AST], str] = {kind: name for name, kind in OPERATORS.items()}
+_SYMBOLS: Mapping[type[ast.AST], str] = {kind: name for name, kind in SYNTAX.items()}
 
 
 def binary_symbol(op: ast.operator) -> str | None:

@@ -59,15 +59,10 @@ def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> Column
             raise NotCompilable(f"an index into {base.type}")
 
 
-def cut(
-    scope: ColumnScope,
-    base: ColumnValue,
-    low: ColumnValue | None,
-    high: ColumnValue | None,
-    step: ColumnValue | None,
-) -> ColumnValue:
+def cut(scope: ColumnScope, base: ColumnValue, bounds: Sequence[ColumnValue | None]) -> ColumnValue:
     if isinstance(base.type, Tuple):
-        return _cut_tuple(scope, base, (low, high, step))
+        return _cut_tuple(scope, base, bounds)
+    low, high, step = bounds
     if not (isinstance(base.type, Array) or base.type == STRING):
         raise NotCompilable(f"a slice of {base.type}")
     value = scope.need(base)
@@ -75,7 +70,7 @@ def cut(
         if step.constant == (-1,) and low is None and high is None:
             return computed(F.reverse(value.column), base.type, value, safe=True)
         raise NotCompilable("a slice with a step")
-    size = F.length(value.column) if base.type == STRING else arrays.size(value)
+    size = F.length(value.column) if base.type == STRING else F.size(value.column)
     start, end = _bound(scope, low, size, F.lit(0)), _bound(scope, high, size, size)
     count = F.greatest(end - start, F.lit(0))
     if base.type != STRING:

@@ -195,7 +195,7 @@ def _numbered(scope: ColumnScope, source: Expr, start: list[Expr]) -> ColumnValu
 def _zipped(sources: list[ColumnValue]) -> ColumnValue:
     """`zip(a, b)`: as many tuples as the shortest has elements."""
     first, *others = (source.column for source in sources)
-    sizes = [arrays.size(source) for source in sources]
+    sizes = [F.size(source.column) for source in sources]
     count = F.least(*sizes) if others else sizes[0]
 
     column = F.transform(
