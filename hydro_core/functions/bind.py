@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.failing_constants import check_constants, constant_value
+from hydro_core.functions.constant import check_constants, constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold
 from hydro_core.functions.kinds import (

@@ -270,21 +270,6 @@ def _integer(base: ExprType, key: ExprType, place: Place) -> None:
         raise TypeProblem(f"{base} is indexed by whole numbers, not by {key}", place=place)
 
 
-def sliced(base: ExprType, bounds: tuple[Any, Any, Any], place: Place) -> ExprType:
-    """The kind of `base[low:high:step]`; bounds that are no constants are `...`."""
-    if is_open(base):
-        return computed_of(base)
-    match base:
-        case Tuple(fields):
-            return ANY if ... in bounds else Tuple(fields[slice(*bounds)])
-        case Array():
-            return base
-        case _ if base in (STRING, BINARY):
-            return base
-        case _:
-            raise TypeProblem(f"{base} has no parts: `[…:…]` fails", place=place)
-
-
 def unpack(base: ExprType, count: int, star: int | None, place: Place, *, sure: bool) -> ExprType:
     """The tuple of targets that a value is unpacked to; `sure` unless a pattern may not match."""
     if is_open(base):

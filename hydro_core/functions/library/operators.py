@@ -9,10 +9,11 @@ from decimal import Decimal as DecimalValue
 from itertools import pairwise
 from typing import Any
 
-from hydro_core.functions.constant_limits import Budget
 from hydro_core.functions.kinds import (
+    ANY,
     NULL,
     TIMEDELTA,
+    DictOf,
     ExprType,
     MatchOf,
     SetOf,
@@ -35,7 +36,6 @@ from hydro_core.functions.library.operator_types import (
     binary,
     index,
     no_such,
-    sliced,
     unpack,
 )
 from hydro_core.functions.tree import (
@@ -101,9 +101,7 @@ def _may_hold(container: ExprType, item: ExprType) -> bool:
         return item == STRING
     if container == BINARY:
         return item == BINARY or number(item) == LONG
-    return (
-        isinstance(container, Array | Tuple | Row | SetOf) or type(container).__name__ == "DictOf"
-    )
+    return isinstance(container, Array | Tuple | Row | SetOf | DictOf)
 
 
 def is_ordered(left: ExprType, right: ExprType) -> bool:
@@ -167,19 +165,21 @@ def _all_of(site: CallSite) -> ExprType:
     return joined([*(NULL if isinstance(k, MatchOf) else k for k in before), last], site.place)
 
 
-def _any_of(site: CallSite) -> ExprType:
-    return joined(site.args, site.place)
-
-
 def _index(site: CallSite) -> ExprType:
     base, key = site.args
     return index(base, key, constant_of(site.exprs[1]), site.place)
 
 
 def _sliced(site: CallSite) -> ExprType:
-    given = map(constant_of, site.exprs[1:])
-    low, high, step = (next(given) if letter in site.name else None for letter in "lhs")
-    return sliced(site.args[0], (low, high, step), site.place)
+    base, given = site.args[0], map(constant_of, site.exprs[1:])
+    bounds = [next(given) if letter in site.name else None for letter in "lhs"]
+    if is_open(base):
+        return computed_of(base)
+    if isinstance(base, Tuple):
+        return ANY if ... in bounds else Tuple(base.fields[slice(*bounds)])
+    if not isinstance(base, Array) and base not in TEXTS:
+        raise site.problem(f"{base} has no parts: `[…:…]` fails")
+    return base
 
 
 def _unpacking(site: CallSite) -> ExprType:
@@ -227,10 +227,6 @@ def cut_at(name: str) -> Callable[..., Any]:
     return cut
 
 
-def joined_texts(*texts: str) -> str:
-    return "".join(texts)
-
-
 def unpacked(value: Any, count: int, star: int | None) -> tuple[Any, ...]:
     """`a, b, *c = value`, as a tuple of the targets."""
     parts = list(value)
@@ -272,10 +268,6 @@ def _tells(
     return Operation(_comparison, None, function, nulls=nulls, has_value=_compares, syntax=syntax)
 
 
-def _format_cost(limits: Budget, args: list[Any]) -> None:
-    limits.before_format(*args[::2])
-
-
 CHAIN = Operation(_comparison, has_value=_compares)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
 _ARITHMETIC: Mapping[str, tuple[Callable[[Any, Any], Any], type[ast.AST]]] = {
@@ -315,11 +307,13 @@ OPERATORS: Members = {
     "is not": _tells(operator.is_not, ast.IsNot),
     # These are no functions: not all of their operands are evaluated.
     "and": Operation(_all_of, nulls="own", syntax=ast.And),
-    "or": Operation(_any_of, nulls="own", syntax=ast.Or),
+    "or": Operation(lambda site: joined(site.args, site.place), nulls="own", syntax=ast.Or),
     "[]": Operation(_index, None, operator.getitem),
     **{name: _knows_nulls(_sliced, cut_at(name)) for name in SLICES},
-    "f-string": _knows_nulls(STRING, joined_texts),
-    "{}": _knows_nulls(STRING, formatted, _format_cost),
+    "f-string": _knows_nulls(STRING, lambda *texts: "".join(texts)),
+    "{}": _knows_nulls(
+        *(STRING, formatted), cost=lambda limits, args: limits.before_format(*args[::2])
+    ),
     UNPACK: Operation(_unpacking, None, unpacked),
     MATCHED: Operation(_unpacking),
     FLATTEN: Operation(_flattening, None, flat),

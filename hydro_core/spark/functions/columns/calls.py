@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
-from hydro_core.functions.failing_constants import constant_value
+from hydro_core.functions.constant import constant_value
 from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F

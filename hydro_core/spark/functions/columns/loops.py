@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import Column
 
-from hydro_core.functions.not_null import NotNull, where_true
+from hydro_core.functions.totality import NotNull, where_true
 from hydro_core.functions.tree import Bind, Expr, Make, Op, is_function
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, choices, integers, numbers, strings, structs

@@ -21,7 +21,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import ANY, TIMEDELTA, Place
-from hydro_core.functions.not_null import NotNull
+from hydro_core.functions.totality import NotNull
 from hydro_core.functions.tree import Expr, Op, Param, Part
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.guards import asked
