@@ -149,7 +149,6 @@ def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ..
 
 
 def _check_count(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> None:
-    """Refuses parameters that do not stand for the inputs."""
     missing = len(fn.params) - len(inputs)
     if missing == 0:
         return
@@ -285,7 +284,6 @@ class _Call:
 
 
 def _call_type(site: CallSite) -> ExprType:
-    """The kind of the call's result."""
     entry = operation(site.name)
     if entry is None:
         return ANY
@@ -294,7 +292,6 @@ def _call_type(site: CallSite) -> ExprType:
 
 
 def _method_type(base: ExprType, site: CallSite) -> ExprType:
-    """The kind of `base.name(…)`."""
     if is_open(base):
         return computed_of(base)
     if isinstance(base, Row) and base.column(site.name) is not None:
@@ -312,7 +309,6 @@ def _method_type(base: ExprType, site: CallSite) -> ExprType:
 
 
 def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
-    """Refuses functions where values are meant."""
     for which, kind in (*enumerate(site.args), *site.keywords.items()):
         if kind == FUNCTION and which not in but:
             shown = f"argument {which + 1}" if isinstance(which, int) else f"`{which}`"
@@ -321,7 +317,6 @@ def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
 
 
 def _variables(node: Bind, value: Expr) -> tuple[ExprType, ...]:
-    """The types of what the variables stand for."""
     if not node.is_loop:
         return (value.type,)
     item = _elements(value)

@@ -159,7 +159,6 @@ class _Evaluation:
         return operand
 
     def operation(self, tree: Op, *args: Any, **keywords: Any) -> Any:
-        """What the entry of an operation gives."""
         self.at(tree)
         if tree.family == "unread":
             said = f"`{tree.name[1:].strip('()')}` is not computed before the program runs"
@@ -222,7 +221,6 @@ class _Charged(Syntax):
         return found
 
     def loop(self, node: Bind, kind: str) -> ast.expr:
-        """A comprehension, each of whose items is a step."""
         found = super().loop(node, "list" if kind == "generator" else kind)
         assert isinstance(found, ast.ListComp | ast.SetComp)
         loop = found.generators[0]

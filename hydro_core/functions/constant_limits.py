@@ -39,7 +39,6 @@ class Budget:
         self._weights: dict[int, tuple[Any, int]] = {}
 
     def step(self) -> None:
-        """Counts a node that is visited."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise LimitError(f"takes more than {MOST_STEPS:,} steps")
@@ -56,7 +55,6 @@ class Budget:
             self.charge(size)
 
     def made(self, value: Any) -> Any:
-        """The value, which an operation has made."""
         self.charge(self.weight(value))
         return value
 
@@ -120,13 +118,11 @@ class Budget:
 
 
 def check_bits(bits: int) -> None:
-    """Refuses an integer of so many bits."""
     if bits > MOST_BITS:
         raise LimitError(f"has an integer of more than {MOST_BITS:,} bits")
 
 
 def check_places(places: int) -> None:
-    """Refuses a decimal of so many digits."""
     if places > MOST_PLACES:
         raise LimitError(f"has a decimal of more than {MOST_PLACES:,} places")
 

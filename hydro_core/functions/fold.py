@@ -23,7 +23,6 @@ class Fold(ABC, Generic[Around, Answer]):
     """A question; an answer is made of those for the node's parts, which it asks for by `of`."""
 
     def of(self, node: Expr, around: Around) -> Answer:
-        """The answer for a node."""
         match node:
             case Part():
                 return self._part(node, around)

@@ -168,7 +168,6 @@ class Syntax(Fold[None, ast.expr]):
         return ast.Lambda(args=arguments, body=self.expr(body))
 
     def name(self, name: str) -> str:
-        """A name as the syntax has it."""
         return name if self.shown is None else self.shown[name]
 
     def read(self, name: str) -> ast.expr:
@@ -230,7 +229,6 @@ class Syntax(Fold[None, ast.expr]):
         return self.operator(node, [self.expr(arg) for arg in node.args])
 
     def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
-        """An operation as Python's syntax has it."""
         syntax: Any = SYNTAX[node.name]() if node.name in SYNTAX else None
         match node.family:
             case "unary":
@@ -253,7 +251,6 @@ class Syntax(Fold[None, ast.expr]):
                 return self._formatted(*parts)
 
     def _formatted(self, value: ast.expr, conversion: ast.expr, spec: ast.expr) -> ast.expr:
-        """A value in an f-string."""
         if self.shown is None:
             text = called(self.read(FORMATTED), value, conversion, spec)
             return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
@@ -312,7 +309,6 @@ class Syntax(Fold[None, ast.expr]):
                 return self.loop(node, kind)
 
     def loop(self, node: Bind, kind: str) -> ast.expr:
-        """A comprehension of that kind."""
         names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.names]
         target = names[0] if len(names) == 1 else ast.Tuple(elts=names, ctx=ast.Store())
         loop = ast.comprehension(

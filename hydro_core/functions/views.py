@@ -39,7 +39,6 @@ class ViewedCall:
         object.__setattr__(self, "made", TreeCall(self.view, (ITEM, MISSING.name)))
 
     def __call__(self, item: Any) -> Any:
-        """The function's result."""
         return call_item(self.fn, _as_item(self.made(item, None)))
 
 
@@ -135,7 +134,6 @@ def seen(fn: Fn, view: Expr) -> Expr | None:
 
 
 def touches_missing(tree: Expr) -> bool:
-    """Whether something missing is asked for."""
     return mentions(tree, MISSING.name)
 
 

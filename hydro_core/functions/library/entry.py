@@ -48,7 +48,6 @@ class CallSite:
         return TypeProblem(message, help, place=place or self.place)
 
     def count(self, least: int, most: int) -> None:
-        """Refuses a wrong number of arguments."""
         given = len(self.args)
         if not least <= given <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
@@ -56,7 +55,6 @@ class CallSite:
             raise self.problem(f"`{self.name}` takes {wanted} {noun}, not {given}")
 
     def some(self) -> None:
-        """Refuses a call without arguments."""
         if not self.args:
             raise self.problem(f"`{self.name}` takes at least one argument")
 
@@ -173,7 +171,6 @@ def several(names: str, entry: Operation) -> Members:
 
 
 def read(gives: ExprType | CallTyping, column: Expression | None = None) -> Operation:
-    """A property."""
     return Operation(gives, column=column)
 
 

@@ -216,7 +216,6 @@ def _of_math(
     column: Expression | None = None,
     may_fail: bool = False,
 ) -> dict[str, Operation]:
-    """Functions of `math`, by the names that a program has for them."""
     return {
         f"math.{name}": Operation(gives, takes, getattr(math, name), column, may_fail)
         for name in names.split()

@@ -73,7 +73,6 @@ def binary(
 def no_such(
     op: str, left: ExprType, right: ExprType, cure: str | None, place: Place
 ) -> TypeProblem:
-    """The problem that values of two types do not meet."""
     return TypeProblem(f"there is no `{left} {op} {right}`", cure, place=place)
 
 

@@ -218,7 +218,6 @@ CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def cut_at(name: str) -> Callable[..., Any]:
-    """What takes a slice, by its name."""
 
     def cut(value: Any, *bounds: Any) -> Any:
         given = iter(bounds)
@@ -264,7 +263,6 @@ def _computes(name: str, function: Callable[[Any, Any], Any], syntax: type[ast.A
 def _tells(
     function: Callable[[Any, Any], Any], syntax: type[ast.AST], nulls: NullRule = "own"
 ) -> Operation:
-    """A comparison."""
     return Operation(_comparison, None, function, nulls=nulls, has_value=_compares, syntax=syntax)
 
 

@@ -188,12 +188,10 @@ def unpack(packed: bytes) -> Any:
 
 
 def _homeless_modules() -> Iterator[ModuleType]:
-    """Loaded modules that a worker would not find."""
     return (module for name, module in list(sys.modules.items()) if _is_homeless(name, module))
 
 
 def _is_homeless(name: str, module: ModuleType) -> bool:
-    """Whether a module is neither installed nor of this package."""
     file = getattr(module, "__file__", None)
     if not file or name.split(".", maxsplit=1)[0] in ("__main__", "hydro_core"):
         return False

@@ -39,7 +39,6 @@ def as_long(value: ColumnValue) -> ColumnValue:
 
 
 def literal(number: int) -> Column:
-    """A constant of 64 bits."""
     return F.lit(number).cast("long")
 
 

@@ -82,7 +82,6 @@ class ComprehensionLoop:
         return F.transform(array, lambda e: body(e))  # noqa: PLW0108
 
     def condition(self, column: Column) -> Column:
-        """Whether an element is kept."""
         inner = self.scope.inner(self.names(column))
         result: ColumnValue | None = None
         not_null: NotNull = ()
@@ -233,7 +232,6 @@ def _total(
     kept: Callable[[Column], Column | None],
     start: ColumnValue | None,
 ) -> ColumnValue:
-    """The sum; null as soon as a partial sum passes 64 bits or an element is None."""
     first = element(F.get(array.column, F.lit(0)))
     if numbers.is_float(first) and _ADDS_PLAINLY:
         zero, combine = F.lit(0.0), operator.add

@@ -43,7 +43,6 @@ def is_decimal(value: ColumnValue) -> bool:
 
 
 def is_number(value: ColumnValue) -> bool:
-    """Whether Python calculates with it."""
     return integers.is_int(value) or is_float(value) or is_decimal(value) or value.mixed
 
 

@@ -89,7 +89,6 @@ def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> Colu
 
 
 def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The characters of a text as an array."""
     text = scope.need(value)
     none = F.array().cast("array<string>")
     column = F.when(text.column == "", none).otherwise(F.split(text.column, ""))
@@ -114,7 +113,6 @@ def format_of(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`str(value)`."""
     if value.mixed:
         raise NotCompilable("the text of an int for some items and a float for others")
     if value.constant is not None and isinstance(

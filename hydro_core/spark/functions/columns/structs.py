@@ -67,14 +67,12 @@ def names_of(item: ValueType) -> tuple[str, ...]:
 
 
 def struct(columns: Mapping[str, Column]) -> Column:
-    """The columns as one, by their names."""
     if not columns:
         return F.from_json(F.lit("{}"), "struct<>")
     return F.struct(*(column.alias(name) for name, column in columns.items()))
 
 
 def tuple_of(*columns: Column) -> Column:
-    """The columns as one, by their places."""
     return struct({f"_{i}": column for i, column in enumerate(columns, start=1)})
 
 

@@ -160,7 +160,6 @@ class ColumnScope:
         return scope
 
     def is_result(self, node: Expr) -> bool:
-        """Whether the node's value is a result of the function, or stands in one."""
         return id(node) in self.site.results
 
     def compile(self, node: Expr) -> ColumnValue:
