@@ -192,7 +192,10 @@ class _Typer(Fold[NamedTypes, Expr]):
             case "method":
                 found = _method_type(call.args[0].type, call.site())
             case _:
-                found = _call_type(call.site())
+                site, entry, found = call.site(), operation(node.name), ANY
+                if entry is not None:
+                    _refuse_functions(site, entry.functions)
+                    found = entry.result(site)
         return replace(node, args=call.args, keywords=call.keywords, type=found)
 
     def _if_else(self, node: IfElse, around: NamedTypes) -> Expr:
@@ -281,14 +284,6 @@ class _Call:
         self.args = tuple(applied if a is function else a for a in self.args)
         self.keywords = tuple((k, applied if a is function else a) for k, a in self.keywords)
         return body.type
-
-
-def _call_type(site: CallSite) -> ExprType:
-    entry = operation(site.name)
-    if entry is None:
-        return ANY
-    _refuse_functions(site, entry.functions)
-    return entry.result(site)
 
 
 def _method_type(base: ExprType, site: CallSite) -> ExprType:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import Span
@@ -111,26 +111,17 @@ def text_of(tree: Expr, params: Sequence[str]) -> str:
 
     Two functions of one text are the same but for the names of variables.
     """
-    node = Syntax(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
-    return python_text(ast.fix_missing_locations(node))
-
-
-def _shown_names(names: Iterable[str]) -> Mapping[str, str]:
-    """The names as they are shown: what the reader made up holds a point."""
-    found: dict[str, str] = {name: name for name in names if "." not in name}
+    names = list(params)
+    for node in nodes(tree):
+        names += node.names if isinstance(node, Bind) else ()
+        names += [node.name] if isinstance(node, Param) else []
+    # What the reader made up holds a point.
+    shown = {name: name for name in names if "." not in name}
     for name in names:
         plain = name.replace(".", "_")
-        found.setdefault(name, name if plain in found.values() else plain)
-    return found
-
-
-def _names(tree: Expr) -> Iterator[str]:
-    for node in nodes(tree):
-        match node:
-            case Param(name):
-                yield name
-            case Bind(names=names):
-                yield from names
+        shown.setdefault(name, name if plain in shown.values() else plain)
+    made = Syntax(shown).function(params, tree)
+    return python_text(ast.fix_missing_locations(made))
 
 
 def is_complete(tree: Expr | None) -> bool:
@@ -140,17 +131,14 @@ def is_complete(tree: Expr | None) -> bool:
     todo: list[tuple[Expr, int]] = [(tree, 1)]
     while todo:
         node, depth = todo.pop()
-        if depth > MAX_DEPTH or (isinstance(node, Op) and not _is_known(node)):
+        if depth > MAX_DEPTH or (isinstance(node, Op) and node.family == "unread"):
             return False
+        if isinstance(node, Op) and node.family == "call":
+            entry = operation(node.name)
+            if entry is None or entry.function is None:
+                return False
         todo += [(child, depth + 1) for child in children(node)]
     return True
-
-
-def _is_known(node: Op) -> bool:
-    if node.family == "call":
-        entry = operation(node.name)
-        return entry is not None and entry.function is not None
-    return node.family != "unread"
 
 
 class Syntax(Fold[None, ast.expr]):

@@ -20,7 +20,9 @@ from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_
 from hydro_core.spark.functions.columns.value import (
     ColumnScope,
     ColumnValue,
+    Generator,
     NotCompilable,
+    ValueType,
     boolean,
     strict,
 )
@@ -28,6 +30,7 @@ from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     BOOLEAN,
     DOUBLE,
+    FLOATS,
     LONG,
     UNKNOWN,
     Array,
@@ -283,14 +286,9 @@ def _order_tuples(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
     return boolean(column, *values, safe=False)
 
 
-def holds_float(item: object) -> bool:
+def holds_float(item: ValueType) -> bool:
     """Whether a float stands anywhere in items of this type."""
-    match item:
-        case Scalar("float" | "double"):
-            return True
-        case Array(element):
-            return holds_float(element)
-        case Tuple() | Row():
-            return any(holds_float(child) for _, child in children(item))
-        case _:
-            return False
+    if isinstance(item, Generator):
+        return False
+    inner = [item.element] if isinstance(item, Array) else [child for _, child in children(item)]
+    return str(item) in FLOATS or any(map(holds_float, inner))

@@ -82,8 +82,6 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
     scope = ColumnScope(FunctionSite(fn, compile_expression, _result_nodes(tree)), {})
     *leading, last = (ColumnValue(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
-    if len(values) != len(fn.params):
-        raise NotCompilable("the arguments are not those of the function")
     scope.names = {
         name: value.with_(path=(name,)) for name, value in zip(fn.params, values, strict=True)
     }
@@ -133,8 +131,6 @@ class _Columns(Fold[ColumnScope, ColumnValue]):
         return constant(node.value)
 
     def _param(self, node: Param, around: ColumnScope) -> ColumnValue:
-        if node.name not in around.names:
-            raise NotCompilable(f"the name {node.name} is not known")
         return around.names[node.name]
 
     def _part(self, node: Part, around: ColumnScope) -> ColumnValue:

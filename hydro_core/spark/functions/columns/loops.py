@@ -62,16 +62,15 @@ class ComprehensionLoop:
 
     def names(self, column: Column) -> NamedColumns:
         targets, value = self.node.names, arrays.item(self.array, column)
-        source = self.node.value
-        makes_tuples = isinstance(source, Op) and source.name in ("enumerate", "zip")
-        if makes_tuples:
+        made_by = self.node.value.name if isinstance(self.node.value, Op) else ""
+        if made_by in ("enumerate", "zip"):
             value = value.with_(nullable=False)
         if len(targets) == 1:
             return {targets[0]: value}
         if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
             raise NotCompilable("a loop unpacks what are no tuples of that many fields")
         fields = structs.fields_of(self.scope, self.scope.need(value))
-        if makes_tuples and isinstance(source, Op) and source.name == "enumerate":
+        if made_by == "enumerate":
             fields[0] = fields[0].with_(nullable=False)
         return dict(zip(targets, fields, strict=True))
 

@@ -170,17 +170,12 @@ def _of_decimals(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
         type_.scale > _CONTEXT_DIGITS
     ):
         raise NotCompilable("a decimal of more digits than Spark keeps")
-    x, y = _as_decimal(a, left), _as_decimal(b, right)
-    column = _PLAIN[op](x, y).cast(f"decimal({type_.precision},{type_.scale})")
+    x, y = a.column.cast(str(left)), b.column.cast(str(right))
+    column = _PLAIN[op](x, y).cast(str(type_))
     if type_.precision <= _CONTEXT_DIGITS:
         return strict(column, type_, a, b)
     least = F.lit(f"1{'0' * (_CONTEXT_DIGITS - type_.scale)}").cast("decimal(38,0)")
     return strict(F.when(F.abs(column) < least, column), type_, a, b, a, b, doubtful=True)
-
-
-def _as_decimal(value: ColumnValue, to: Decimal) -> Column:
-    """The number as a decimal that surely holds it; null stays null."""
-    return value.column.cast(f"decimal({to.precision},{to.scale})")
 
 
 def _decimal_type(value: ColumnValue) -> Decimal:
@@ -207,8 +202,7 @@ def truncated(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 def rounded(scope: ColumnScope, value: ColumnValue, digits: ColumnValue | None) -> ColumnValue:
     """`round(x)`, `round(x, digits)`: halves to the even neighbour."""
-    known = (None,) if digits is None else digits.constant
-    n = known[0] if known is not None else -1
+    (n,) = (None,) if digits is None else digits.constant or (-1,)
     if not (n is None or (type(n) is int and n >= 0)):
         raise NotCompilable("`round` to a computed number of digits, or to tens")
     if integers.is_int(value):
@@ -270,7 +264,7 @@ def _decimal_to(value: ColumnValue, of: Decimal, digits: int) -> ColumnValue:
     if digits > of.scale or to.precision > _CONTEXT_DIGITS:
         raise NotCompilable(f"`round` of {of} to {digits} digits")
     x = value.column
-    nearest = F.bround(x, digits).cast(f"decimal({to.precision},{to.scale})")
+    nearest = F.bround(x, digits).cast(str(to))
     # Python's decimals have a −0, which is what small negative ones become.
     return strict(
         F.when((nearest != 0) | (x >= 0), nearest), to, value, value, value, doubtful=True

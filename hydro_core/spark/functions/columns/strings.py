@@ -21,7 +21,6 @@ from hydro_core.spark.functions.columns.value import (
     NotCompilable,
     boolean,
     computed,
-    long,
     strict,
 )
 from hydro_core.types.item import (
@@ -43,11 +42,6 @@ _DIGITS = {
     LONG: "[0-9]{1,18}",
     DOUBLE: "(?:[0-9]{1,99}(?:[.][0-9]{0,99})?|[.][0-9]{1,99})(?:[eE][+-]?[0-9]{1,9})?",
 }
-
-
-def length(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    text = scope.need(value)
-    return long(F.length(text.column).cast("long"), text, safe=True)
 
 
 def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:

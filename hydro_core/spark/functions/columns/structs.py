@@ -248,4 +248,4 @@ def _decimal(value: DecimalValue) -> ColumnValue:
     if precision > 28:
         raise NotCompilable("a decimal constant of more than 28 digits")
     item = Decimal(precision, scale)
-    return _known(F.lit(str(value)).cast(f"decimal({precision},{scale})"), item, value)
+    return _known(F.lit(str(value)).cast(str(item)), item, value)
