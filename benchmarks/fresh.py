@@ -79,8 +79,7 @@ def plan(home: Path, landed: Path, program: Path) -> dict[str, float | str]:
     found: dict[str, float] = {}
     with _clock(found, "plan"):
         from hydrotick.cli.plan_shown import as_text
-        from hydrotick.takeover.changes import change_of
-        from hydrotick.takeover.seams import DeployOptions
+        from hydrotick.takeover.changes import DeployOptions, change_of
 
         runner = TickRunner(ProjectSettings(home=home))
         change = change_of(flights_in(home, landed), runner, DeployOptions())

@@ -1,14 +1,13 @@
 """The functions of the language that Python's builtins lack, for flows in Python.
 
-A text program has them by their names. Each is named here, as type checkers read names from texts.
+A text program has them by their names.
 
 >>> from hydro_core import fn
 >>> fn.coalesce(None, 3), fn.try_int("4x"), fn.soundex("Rupert")
 (3, None, 'R163')
 """
 
-from __future__ import annotations
-
+from hydro_core.functions.library import regex as _regex
 from hydro_core.functions.library.calendars import add_months as add_months
 from hydro_core.functions.library.calendars import date_diff as date_diff
 from hydro_core.functions.library.calendars import date_trunc as date_trunc
@@ -39,7 +38,6 @@ from hydro_core.functions.library.parsing import try_decimal as try_decimal
 from hydro_core.functions.library.parsing import try_float as try_float
 from hydro_core.functions.library.parsing import try_int as try_int
 from hydro_core.functions.library.parsing import try_timestamp as try_timestamp
-from hydro_core.functions.library.regex import ReModule as re
 from hydro_core.functions.library.regex import regexp_count as regexp_count
 from hydro_core.functions.library.regex import regexp_extract as regexp_extract
 from hydro_core.functions.library.regex import regexp_extract_all as regexp_extract_all
@@ -58,3 +56,5 @@ from hydro_core.functions.library.wording import substring_index as substring_in
 from hydro_core.functions.library.wording import translate as translate
 from hydro_core.functions.library.wording import url_param as url_param
 from hydro_core.functions.library.wording import url_part as url_part
+
+re = _regex.ReModule

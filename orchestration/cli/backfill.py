@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TextIO
@@ -12,14 +12,13 @@ from typing import TextIO
 from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow, span
+from hydro_core.ticks.calendar import span
 
 from ..flows.readiness import Ready
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow, telling_computed
 from ..project.logs import are_json, log
+from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan, planned
-from ..runner.correction_result import CorrectionResult
 from ..runner.late import correction_due
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
@@ -47,7 +46,16 @@ def correct(options: Asked) -> int:
     found = _correct(flow, runner, plan, console)
     if found is None:
         return 1
-    console.give(_as_json(flow, plan, found))
+    told = {
+        "flow": flow.name,
+        "first": plan.first.key,
+        "last": plan.last.key,
+        "ticks": plan.ticks,
+        "commit": found.commit,
+        "inputs": {name: asdict(read) for name, read in found.inputs.items()},
+        "outputs": {name: asdict(changed) for name, changed in found.outputs.items()},
+    }
+    console.give(told)
     return 0
 
 
@@ -61,15 +69,15 @@ def _begun(
     if first.tick == done:
         return True
     if first.tick > done:
-        raise _misuse(
-            f"tick {first.key} cannot be the first: {window(done).key} before it is open",
-            f"begin with `--from {window(done).key}`, or leave it out",
-        )
+        message = f"tick {first.key} cannot be the first: {window(done).key} before it is open"
+        cure = f"begin with `--from {window(done).key}`, or leave it out"
+        raise DataError.of("config", message, help=cure)
     if last is not None and last < done - 1:
-        raise _misuse(
+        raise DataError.of(
+            "config",
             f"ticks cannot be computed again up to {window(last).key} alone: those after it come "
             "of them",
-            f"leave out `--to`, or name a tick from {window(done - 1).key} on",
+            help=f"leave out `--to`, or name a tick from {window(done - 1).key} on",
         )
     return _correct(flow, runner, planned(runner, flow, key), console) is not None
 
@@ -152,38 +160,13 @@ def _correct(
         return None
     _warm_up(runner)
     began = time.monotonic()
-
-    def computed(windows: Sequence[TickWindow]) -> None:
-        done = windows[-1].tick - plan.first.tick + 1
-        spent = time.monotonic() - began
-        ticks = span(window.key for window in windows)
-        console.say(f"{ticks}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s")
-
-    runner.computed_again = computed
+    runner.computed_again = telling_computed(console.say, plan.ticks, plan.first.tick)
     corrected = correct_ticks(flow, runner, plan)
     spent = time.monotonic() - began
     console.say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})")
     for line in corrected.lines:
         console.say(line)
     return corrected
-
-
-def _as_json(
-    flow: FlowAsset, plan: CorrectionPlan, corrected: CorrectionResult
-) -> dict[str, object]:
-    return {
-        "flow": flow.name,
-        "first": plan.first.key,
-        "last": plan.last.key,
-        "ticks": plan.ticks,
-        "commit": corrected.commit,
-        "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
-        "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
-    }
-
-
-def _misuse(message: str, cure: str) -> DataError:
-    return DataError.of("config", message, help=cure)
 
 
 _SECONDS = 0.5

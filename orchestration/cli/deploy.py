@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from hydro_core.cli.command import Asked
 from hydro_core.cli.output import print_error
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow, span
 
 from ..project import project
-from ..project.arguments import asked_flow
-from ..project.console import Console
-from ..runner.again import with_another_jvm
+from ..project.console import Console, asked_flow, telling_computed
+from ..runner.ranges import OnComputed, with_another_jvm
 from ..runner.runner import TickRunner
-from ..takeover.changes import Change, change_of, read_by
+from ..takeover.changes import Change, DeployOptions, change_of, read_by
 from ..takeover.deploying import before, compare, roll_back
 from ..takeover.deploying import deploy as take_over
-from ..takeover.seams import DeployOptions
 from .plan_shown import (
     as_json,
     as_text,
@@ -27,6 +26,9 @@ from .plan_shown import (
     first_as_text,
     nothing_as_json,
 )
+
+if TYPE_CHECKING:
+    from hydro_core.spark.store.ledger.commit import Commit
 
 NOTHING, CHANGES = 0, 3
 """Exit codes of `plan`; 1 says that the program cannot be deployed."""
@@ -63,12 +65,8 @@ def deploy(options: Asked) -> int:
     console.say(as_text(found, runner).rstrip())
     if not console.agreed():
         return 1
-    began = time.monotonic()
-    progress = _progress(flow, runner, began, console.say)
-    commit = with_another_jvm(lambda: take_over(found, runner, progress), console.say)
-    _record(flow, runner)
+    commit, spent = _done(flow, runner, console, partial(take_over, found, runner))
     number = runner.deployments.prepared(flow).number
-    spent = time.monotonic() - began
     said = f"{flow.name}: deployment {number} serves after {spent:.1f} s"
     console.say(f"{said} (commit {commit.sequence})")
     console.say("  Reload the code location in the Dagster UI to see its assets.")
@@ -93,11 +91,7 @@ def rollback(options: Asked) -> int:
         )
     if not console.agreed():
         return 1
-    began = time.monotonic()
-    progress = _progress(flow, runner, began, console.say)
-    commit = with_another_jvm(lambda: roll_back(flow, runner, to, progress), console.say)
-    _record(flow, runner)
-    spent = time.monotonic() - began
+    commit, spent = _done(flow, runner, console, partial(roll_back, flow, runner, to))
     serves = f"deployment {to.target.number} serves again after {spent:.1f} s"
     console.say(f"{flow.name}: {serves} (commit {commit.sequence})")
     undeployed = runner.deployments.undeployed(flow).says
@@ -115,11 +109,18 @@ def rollback(options: Asked) -> int:
     return 0
 
 
-def _record(flow: FlowAsset, runner: TickRunner) -> None:
+def _done(
+    flow: FlowAsset, runner: TickRunner, console: Console, work: Callable[[OnComputed], Commit]
+) -> tuple[Commit, float]:
+    """Has another deployment serve; gives the commit that did it, and the seconds that it took."""
     # Imported here: `plan` does without the second that Dagster takes.
     from .ticking import record_deployed
 
+    began = time.monotonic()
+    progress = telling_computed(console.say, runner.next_tick(flow))
+    commit = with_another_jvm(lambda: work(progress), console.say)
     record_deployed(flow, runner)
+    return commit, time.monotonic() - began
 
 
 def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | None:
@@ -129,7 +130,7 @@ def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | No
         found = replace(found, read_by=read_by(found, project.current().flows))
     if found is None or options.compare is None:
         return found
-    progress = _progress(flow, runner, time.monotonic(), print_error)
+    progress = telling_computed(print_error, runner.next_tick(flow))
     ticks: int = options.compare
     compared = with_another_jvm(lambda: compare(found, runner, ticks, progress), print_error)
     return replace(found, compared=compared)
@@ -137,16 +138,3 @@ def _planned(flow: FlowAsset, runner: TickRunner, options: Asked) -> Change | No
 
 def _nothing(flow: FlowAsset) -> str:
     return f"{flow.name}: nothing to deploy: the program is the one that serves\n"
-
-
-def _progress(
-    flow: FlowAsset, runner: TickRunner, began: float, say: Callable[[str], None]
-) -> Callable[[Sequence[TickWindow]], None]:
-    total = runner.next_tick(flow)
-
-    def computed(windows: Sequence[TickWindow]) -> None:
-        spent = time.monotonic() - began
-        done = f"{windows[-1].tick + 1:,} of {total:,}"
-        say(f"{span(w.key for w in windows)}: computed; {done} after {spent:.1f} s")
-
-    return computed

@@ -12,7 +12,7 @@ from ..doctor.finding import Finding, wrong
 from ..doctor.machine import of_directories, of_jars, of_java
 from ..doctor.stores import of_clocks, of_landings, stores_of
 from ..project.console import Console
-from ..project.project import Project, current
+from ..project.project import current
 
 
 def doctor(options: Asked) -> int:
@@ -34,21 +34,17 @@ def _found(*, start_spark: bool) -> Iterator[Finding]:
     except HydroError as error:
         yield from wrong("settings", error)
         return
-    yield from _of_project(project)
-    places = stores_of(tuple(project.flows), project.settings)
+    # The settings are read by now.
+    yield Finding("settings", "ok", f"the project in {project.settings.root}")
+    for broken in project.broken:
+        yield from wrong(f"flow `{broken.name}`", broken.error)
+    names = ", ".join(flow.name for flow in project.flows)
+    yield Finding("flows", "ok" if names else "warning", names or "there are none")
+    places = stores_of(project.flows, project.settings)
     yield from of_java()
     yield from of_jars({place.kind for place in places.values()})
     yield from of_directories(project.settings)
     yield from of_landings(places)
     yield from of_clocks(places)
     if start_spark:
-        yield from of_executors(project.settings, tuple(project.flows), places)
-
-
-def _of_project(project: Project) -> Iterator[Finding]:
-    """The settings, which are read by now, and what flows declare."""
-    yield Finding("settings", "ok", f"the project in {project.settings.root}")
-    for broken in project.broken:
-        yield from wrong(f"flow `{broken.name}`", broken.error)
-    names = ", ".join(flow.name for flow in project.flows)
-    yield Finding("flows", "ok" if names else "warning", names or "there are none")
+        yield from of_executors(project.settings, project.flows, places)

@@ -12,8 +12,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..flows.flows import Flows
 from ..flows.late_arrivals import UNCHANGED, ChangedTicks, LateArrivals, noticed
 from ..flows.looking import look, missing, to_decide
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 
 _THEN = {
     "next": "they arrive with the next tick",

@@ -22,14 +22,12 @@ from hydro_core.ticks.calendar import span
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..code_location.next_run import next_run
-from ..flows.events import LateEvents, kept_events
-from ..flows.flows import Flows
-from ..flows.quarantined import Quarantined, quarantined
+from ..flows.flows import Flows, Quarantined, quarantined
+from ..flows.late_arrivals import LateEvents, kept_events
 from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.began import started_empty
-from ..project.console import Console
+from ..project.console import Console, flow_named
+from ..project.programs import started_empty
 from ..project.serving import Undeployed
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
@@ -96,7 +94,7 @@ class FlowStatus:
     reruns: tuple[RanAgain, ...]
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
-    """The settings of Spark's own that its ticks run with."""
+    """The settings of Spark's own that its ticks run with, and where if not on this machine."""
     quarantine: Quarantined | None = None
     """How many rows are in quarantine; None: the flow has no such output."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
@@ -118,7 +116,7 @@ def status(options: Asked) -> int:
     if options.verify:
         return 0 if verified(asked, flows, Console(options)) else 1
     with ExitStack() as opened:
-        instance = cache(lambda: opened.enter_context(_records(flows)))
+        instance = cache(lambda: opened.enter_context(records_of(flows)))
         found = [
             status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
             for flow in asked
@@ -147,6 +145,8 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
     following = next_run(flow, flows, instance)
     running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
     serving = _serving(flow, flows)
+    spark = flows.settings_for(flow).spark
+    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
     undeployed = Undeployed() if serving is None else flows.deployments.undeployed(flow)
     return FlowStatus(
         flow=flow.name,
@@ -170,16 +170,9 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
-        spark_conf=_spark_of(flow, flows),
+        spark_conf={**where, **dict(spark.extra)},
         behind=flows.behind(flow),
     )
-
-
-def _spark_of(flow: FlowAsset, flows: Flows) -> dict[str, str]:
-    """The settings of Spark that a flow runs with, and where that is if not on this machine."""
-    spark = flows.settings_for(flow).spark
-    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
-    return {**where, **dict(spark.extra)}
 
 
 def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
@@ -197,7 +190,7 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
     )
 
 
-def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
+def records_of(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
     from ..instance.opening import read_instance
 
     return read_instance(flows.project.dagster_home)

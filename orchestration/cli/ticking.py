@@ -23,8 +23,8 @@ from ..code_location.run_process import end_orphans
 from ..instance.opening import open_instance
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG
+from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan
-from ..runner.correction_result import CorrectionResult
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 

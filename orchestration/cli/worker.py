@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +16,15 @@ from hydro_core.machine.locks import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project
-from ..project.logs import log, open_logs
-from ..project.settings import ProjectSettings
-from ..project.worker_settings import (
+from ..project.known_settings import (
     NONE,
     TOKEN,
     host_and_port,
     wrong_address,
     wrong_listening,
 )
+from ..project.logs import log, open_logs
+from ..project.settings import ProjectSettings
 from ..worker.process import NAME
 from ..worker.service import WorkerService, home_of
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
@@ -61,13 +63,25 @@ def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     places = [place_in(settings.home), *_network(settings, listen_at)]
     lock = FileLock(home_of(settings) / "worker.lock")
     if not lock.take():
-        raise _another(settings, str(lock.holder().get("process", "")))
+        process = lock.holder().get("process", "")
+        who = f": process {process}" if process else ""
+        raise DataError.of(
+            "state",
+            f"another worker is at work on {settings.home}{who}",
+            help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
+        )
     service = WorkerService(settings, _say)
     for place in places:
-        service.serve(_listening(place), place.token)
+        with _free(f"the worker cannot be asked at {place}", "--listen HOST:PORT"):
+            service.serve(listen(place), place.token)
         _say(f"asked at {place}")
-    if settings.worker.metrics is not None:
-        _tell_metrics(settings.worker.metrics, service)
+    metrics = settings.worker.metrics
+    if metrics is not None:
+        host, port = host_and_port(metrics)
+        host = host or _HERE[0]
+        with _free(f"metrics cannot be told at {metrics}", "--metrics [HOST:]PORT"):
+            serve_metrics((host, port), service.status)
+        _say(f"tells metrics at http://{host}:{port}/metrics")
     _heed_signals(service)
     _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
     service.work()
@@ -81,7 +95,7 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
     Raises:
         DataError: others could ask it without a token (code `config`).
     """
-    # Where runs ask it may be another name, or the port of something between.
+    # Where runs ask it may have another name, or the port of something between.
     if listen_at is None:
         return []
     host, port = host_and_port(listen_at)
@@ -93,24 +107,16 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
     return [WorkerPlace(None, (host, port), token)]
 
 
-def _listening(place: WorkerPlace) -> Any:
+@contextmanager
+def _free(message: str, option: str) -> Iterator[None]:
+    """Within it, an address that is taken, or not of this machine, is an error for people."""
     try:
-        return listen(place)
+        yield
     except OSError as problem:
-        message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
-        cure = "end what is there, or name another address: `--listen HOST:PORT`"
-        raise DataError.of("config", message, help=cure) from problem
-
-
-def _tell_metrics(where: str, service: WorkerService) -> None:
-    host, port = host_and_port(where)
-    try:
-        serve_metrics((host or _HERE[0], port), service.status)
-    except OSError as problem:
-        message = f"metrics cannot be told at {where}: {problem.strerror or problem}"
-        cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
-        raise DataError.of("config", message, help=cure) from problem
-    _say(f"tells metrics at http://{host or _HERE[0]}:{port}/metrics")
+        cure = f"end what is there, or name another address: `{option}`"
+        raise DataError.of(
+            "config", f"{message}: {problem.strerror or problem}", help=cure
+        ) from problem
 
 
 def _heed_signals(service: WorkerService) -> None:
@@ -161,15 +167,6 @@ def _shown(found: dict[str, Any]) -> str:
             last = f", {one['flow']} was its last flow" if one["flow"] else ""
             lines.append(f"  idle   process {one['process']}, {one['memory_mb']:,} MiB{last}")
     return "\n".join(lines)
-
-
-def _another(settings: ProjectSettings, process: str) -> DataError:
-    who = f": process {process}" if process else ""
-    return DataError.of(
-        "state",
-        f"another worker is at work on {settings.home}{who}",
-        help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
-    )
 
 
 def _say(text: str) -> None:

@@ -19,8 +19,7 @@ from hydro_core.types.quarantine import QUARANTINE
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
-from ..quality.declared import checks_of
-from ..quality.landed import landed_checks, landed_verdicts
+from ..quality.declared import checks_of, landed_checks, landed_verdicts
 from ..quality.quarantine import WARNS, quarantine_verdicts
 from ..quality.validate import CURE, ROWS, Verdict
 from ..runner.report import TickReport

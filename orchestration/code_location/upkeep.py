@@ -13,7 +13,6 @@ import dagster as dg
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..runner.runner import TickRunner
-from ..runner.waiting import wait_for_work
 
 KEPT = timedelta(days=7)
 """Going back to earlier ticks stays possible for so long."""
@@ -47,7 +46,7 @@ def upkeep_of(flow: FlowAsset, runner: TickRunner) -> Upkeep | None:
         if runner.deployments.serving(flow) is None:
             context.log.info("nothing is committed yet")
             return
-        wait_for_work(runner.directory(flow), context.log.info)
+        runner.wait_for_work(flow, context.log.info)
         runner.pipeline(flow).compact(KEPT // timedelta(hours=1))
         gone = runner.deployments.forget(flow, KEPT, runner.now())
         context.log.info(f"compacted; {len(gone)} deployments that were given up are removed")

@@ -32,7 +32,7 @@ def of_executors(
     found = _where(settings, flows)
     for spark, names in found.items():
         what = f"Spark of {', '.join(names)}" if len(found) > 1 and names else "Spark"
-        read = [place for name, place in places.items() if _is_of(name, names)]
+        read = [place for n, place in places.items() if not names or n.partition(",")[0] in names]
         yield from _of(what, settings, spark, read)
 
 
@@ -46,10 +46,6 @@ def _where(
         found.setdefault(spark, []).append(flow.name)
     own = settings.core.spark
     return {spark: names for spark, names in found.items() if names or spark == own}
-
-
-def _is_of(place: str, flows: Sequence[str]) -> bool:
-    return not flows or place.partition(",")[0] in flows
 
 
 def _of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ _MOST_APART = 300
 _SECONDS = 5
 
 
-def stores_of(flows: tuple[FlowAsset, ...], settings: ProjectSettings) -> Mapping[str, Remote]:
+def stores_of(flows: Sequence[FlowAsset], settings: ProjectSettings) -> Mapping[str, Remote]:
     """The places in stores that flows read, by the flow and the input."""
     found = {}
     for flow in flows:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slices import Known, slice_of
-from hydro_core.compile import Compiled, planned
+from hydro_core.compile import Compiled
 from hydro_core.errors import DataError, HydroError, InfrastructureError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
@@ -42,11 +42,6 @@ Where = Mapping[FieldPath, Known]
 
 SlicedInputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
 """Gives what a flow reads by a plan."""
-
-
-def inputs_of(flow: FlowAsset, program: Compiled, inputs: SlicedInputs) -> SlicedBatches:
-    """What a flow's program reads: the plan that runs may leave inputs out."""
-    return inputs(flow, planned(program))
 
 
 @dataclass

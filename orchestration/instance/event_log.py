@@ -6,12 +6,17 @@ that the operating system has them: a killed process loses none, a power cut per
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import sqlalchemy as db
+from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
 
@@ -49,3 +54,31 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
 
 def _do_not_wait(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous=OFF")
+
+
+KEPT_DAYS = 30
+"""Who looks for the cause of a failure looks within a month."""
+
+_ENDED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+_KEPT_EVENTS = sorted(event.value for event in ASSET_EVENTS | ASSET_CHECK_EVENTS)
+
+
+def forget_old_logs(instance: dg.DagsterInstance, days: int) -> int:
+    """Removes the logs of runs that ended more than `days` days ago; gives how many runs had some.
+
+    It does nothing in an instance whose events are stored otherwise than in the shipped way.
+    """
+    events = instance.event_log_storage
+    if not isinstance(events, EventLog):
+        return 0
+    before = datetime.now(UTC) - timedelta(days=days)
+    old = instance.get_run_records(dg.RunsFilter(statuses=_ENDED, updated_before=before))
+    forgotten = events.forget([record.dagster_run.run_id for record in old], _KEPT_EVENTS)
+    storage = Path(instance.root_directory) / "storage"
+    for record in old:
+        shutil.rmtree(storage / record.dagster_run.run_id, ignore_errors=True)
+    return forgotten

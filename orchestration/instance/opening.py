@@ -47,6 +47,20 @@ def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
 
 
 @contextmanager
+def open_existing(directory: Path) -> Iterator[dg.DagsterInstance | None]:
+    """The project's Dagster instance, if there is one: to look makes none.
+
+    Raises:
+        HydroError: it cannot be opened.
+    """
+    if not directory.exists():
+        yield None
+        return
+    with open_instance(directory) as instance:
+        yield instance
+
+
+@contextmanager
 def read_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
     """The project's Dagster instance, to be asked only: nothing is written where it is.
 
@@ -125,7 +139,8 @@ def _wrong(directory: Path, error: Exception) -> HydroError:
             "`postgresql://` for psycopg, and dagster-postgres comes with psycopg2"
         )
     wrong = getattr(error, "errors", None)
-    says = wrong[0].message if wrong else _first_line(error)
+    # Dagster adds the stack of its own code to what is wrong with a value.
+    says = wrong[0].message.partition("\n\nStack Trace:")[0] if wrong else _first_line(error)
     message = f"Dagster's instance in {directory} cannot be opened: {says}"
     return DataError.of("config", message, help=cure)
 

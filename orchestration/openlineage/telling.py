@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.descriptions import described
 from hydro_core.errors import HydroError
@@ -18,11 +21,11 @@ from ..project.programs import comments_of
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.report import TickReport
-from .client import send
 from .events import Ended, LineageRun, Parent
 
 if TYPE_CHECKING:
     from ..flows.flows import Flows
+
 
 Begin = Callable[[Sequence[TickWindow]], LineageRun]
 
@@ -96,3 +99,42 @@ def _run(
         failed = any(not report.committed for report in seen)
         how: Ended = "FAIL" if failed else "COMPLETE" if seen else "ABORT"
         send(run.ended(how, seen), to, project.openlineage_key, log)
+
+
+_SECONDS = 5
+_ENDPOINT = "/api/v1/lineage"
+"""Where servers take events, below the URL that is configured."""
+
+
+def send(event: Mapping[str, Any], to: str, key: str | None, warn: Callable[[str], None]) -> None:
+    """Gives an event to a file (`file:PATH`) or to a server (its URL); `warn` is told if it fails.
+
+    Args:
+        key: what a server knows this client by.
+    """
+    body = json.dumps(event, ensure_ascii=False)
+    try:
+        if to.startswith("file:"):
+            _append(Path(to.removeprefix("file:")), body)
+        else:
+            _post(to, body.encode(), key)
+    except (OSError, HTTPException, ValueError) as problem:
+        warn(f"OpenLineage: {to} did not take an event, and the tick goes on: {problem}")
+
+
+def _append(file: Path, line: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(line + "\n")
+
+
+def _post(url: str, body: bytes, key: str | None) -> None:
+    given = {"Content-Type": "application/json"}
+    if key:
+        given["Authorization"] = f"Bearer {key}"
+    place = url.rstrip("/")
+    place = place if place.endswith(_ENDPOINT) else place + _ENDPOINT
+    # Settings have judged the scheme.
+    request = urllib.request.Request(place, body, given)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=_SECONDS):  # noqa: S310
+        pass

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
     from hydro_core.optimize.statistics import Statistics
-    from hydro_core.storage.remote import DataPlace
+
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
@@ -213,3 +213,11 @@ def texts_of(flow: FlowAsset) -> Mapping[str, str]:
             return {}
         place = Path(found.origin)
     return {place.name: place.read_text(encoding="utf-8")} if place.is_file() else {}
+
+
+STARTED_EMPTY = " started empty with tick "
+
+
+def started_empty(deployment: Deployment) -> tuple[str, ...]:
+    """What a deployment began without a past, in words."""
+    return tuple(note for note in deployment.notes if STARTED_EMPTY in note)

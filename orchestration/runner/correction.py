@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, HydroError
-from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
-from ..quality.changed import changed
-from .again import with_another_jvm
-from .correction_result import CorrectionResult, RowsRead
+from ..quality.changed import CorrectionResult, RowsRead, changed
 from .late import first_to_correct
-from .ranges import Log, Ranges, is_of_the_tick
+from .ranges import (
+    Log,
+    Ranges,
+    faults_of,
+    is_of_the_tick,
+    kept_for_checks,
+    parts,
+    run_staged,
+    with_another_jvm,
+)
 from .report import TickReport, report_of_error, tables_of
-from .staging import kept_for_checks, parts, run_staged
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
@@ -63,7 +67,14 @@ def planned(flows: Flows, flow: FlowAsset, key: str) -> CorrectionPlan:
     asked = calendar.window_of(key)
     done = flows.next_tick(flow)
     if asked.tick >= done:
-        raise _not_committed(flow, asked, done)
+        window = calendar.window
+        raise DataError.of(
+            "state",
+            f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
+            help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
+            if done
+            else f"run it: `hydrotick backfill {flow.name}`",
+        )
     begin = first_to_correct(flows.asset(flow), look(flows, flow).seen, asked.tick)
     wanted = calendar.window(asked.tick if begin is None else begin)
     first = calendar.window(first_again(flows.pipeline(flow), wanted.tick))
@@ -86,10 +97,27 @@ def correct(
     read what `reading` has seen, or what is landed now: the ledger has one state of the landings
     for all of them. `computed_again` is called with the ticks that have been computed.
     """
+    from hydro_core.spark.inputs.arrivals.landings import look_again
+    from hydro_core.spark.pipeline.start_rework import correction
+
+    def corrected() -> list[TickReport]:
+        pipeline = flows.pipeline(flow)
+        seen = (reading or look(flows, flow)).seen
+        begin = first_to_correct(flows.asset(flow), seen, first.tick)
+        begin = first.tick if begin is None else begin
+        with faults_of(pipeline), correction(pipeline, begin) as rework:
+            before = look_again(seen, rework.first)
+            again = LandingReads(flows, flow, before)
+            ranges = Ranges(flows.asset(flow), rework.staging, again, log)
+            reports = run_staged(rework, ranges, flows.project.range_ticks, computed_again)
+            if reports[-1].committed:
+                gains = {name: one.gain for name, one in before.items()}
+                reports = _replaced(flows, rework, reports, gains)
+                log(str(reports[-1].corrected))
+            return reports
+
     try:
-        reports = with_another_jvm(
-            partial(_corrected, flows, flow, first, log, reading, computed_again), log
-        )
+        reports = with_another_jvm(corrected, log)
     except HydroError as error:
         reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
     if not reports[-1].committed:
@@ -99,47 +127,16 @@ def correct(
     yield from reports
 
 
-def _corrected(
-    flows: Flows,
-    flow: FlowAsset,
-    first: TickWindow,
-    log: Log,
-    reading: LandingReads | None,
-    computed_again: Callable[[Sequence[TickWindow]], None],
-) -> list[TickReport]:
-    from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.inputs.arrivals.landings import look_again
-    from hydro_core.spark.pipeline.start_rework import correction
-
-    pipeline = flows.pipeline(flow)
-    seen = (reading or look(flows, flow)).seen
-    begin = first_to_correct(flows.asset(flow), seen, first.tick)
-    with (
-        faults_as_errors(f"the pipeline in {pipeline.directory}"),
-        failures_as_errors(directory=pipeline.directory),
-        correction(pipeline, first.tick if begin is None else begin) as rework,
-    ):
-        before = look_again(seen, rework.first)
-        ranges = Ranges(flows.asset(flow), rework.staging, LandingReads(flows, flow, before), log)
-        reports = run_staged(rework, ranges, flows.project.range_ticks, computed_again)
-        if reports[-1].committed:
-            gains = {name: one.gain for name, one in before.items()}
-            reports = _replaced(flows, flow, rework, (reports, gains))
-            log(str(reports[-1].corrected))
-        return reports
-
-
 def _replaced(
     flows: Flows,
-    flow: FlowAsset,
     rework: Rework,
-    made: tuple[Sequence[TickReport], Mapping[str, int | None]],
+    reports: Sequence[TickReport],
+    gains: Mapping[str, int | None],
 ) -> list[TickReport]:
-    """The reports as they are once the ticks have taken the place of those before; beside them, by
-    how many rows each input has more.
+    """The reports as they are once the ticks have taken the place of those before; each input has
+    so many rows more, as `gains` says.
     """
     pipeline, staging = rework.serving, rework.staging
-    reports, gains = made
     ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
         name: changed(pipeline.store, staging.store, spec, ranges, lambda: pipeline.spark)
@@ -158,14 +155,3 @@ def _replaced(
         replace(report, commit=commit.sequence, corrected=corrected, tables=tables)
         for report in reports
     ]
-
-
-def _not_committed(flow: FlowAsset, asked: TickWindow, done: int) -> DataError:
-    window = flow.ticks.calendar.window
-    return DataError.of(
-        "state",
-        f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
-        help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
-        if done
-        else f"run it: `hydrotick backfill {flow.name}`",
-    )

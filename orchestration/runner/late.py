@@ -26,11 +26,9 @@ def forget_lists(flows: Flows, flow: FlowAsset) -> None:
     """Removes old lists of files, where they take much; those that are read next stay."""
     from hydro_core.spark.inputs.arrivals.listing import clear_listings
 
-    directory = flows.directory(flow)
-    reads = flows.deployments.ledger(flow).last_reads()
-    needed = {name for read in reads for name in read.lists}
+    needed = {name for read in flows.reads(flow).values() for name in read.lists}
     if needed:
-        clear_listings(directory, needed)
+        clear_listings(flows.directory(flow), needed)
 
 
 def first_to_correct(
@@ -49,7 +47,8 @@ def first_to_correct(
     found = [] if first is None else [first]
     for name, one in seen.items():
         if flow.inputs[name].late == "correct":
-            found += [tick for tick in (one.arrivals.earliest, *_firsts(one)) if tick is not None]
+            changed = (change.first for change in one.changed)
+            found += [tick for tick in (one.arrivals.earliest, *changed) if tick is not None]
     return min(found, default=None)
 
 
@@ -88,10 +87,6 @@ def accept(flows: Flows, flow: FlowAsset, reading: LandingReads) -> None:
         raise overtaken(flow.name)
     reads = pipeline.ledger.last_reads()
     pipeline.decide([reading.seen[read.name].accepted(read, directory) for read in reads])
-
-
-def _firsts(one: LandingView) -> list[int]:
-    return [change.first for change in one.changed]
 
 
 def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, LandingView], before: int | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,24 +21,25 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.flows import Flows
-from ..flows.held import refuse_held
 from ..flows.looking import LandingReads, look
-from ..flows.readiness import Ready
+from ..flows.readiness import Ready, refuse_held
 from ..openlineage.events import Parent
 from ..openlineage.telling import lineage_run, with_lineage
-from ..project.began import started_empty
+from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
-from ..quality.landed import landed_verdicts
+from ..quality.declared import landed_verdicts
 from ..quality.quarantine import quarantine_verdicts
 from .correction import correct
 from .late import first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_committed, report_of_error
-from .waiting import wait_for_work
 
 if TYPE_CHECKING:
     from ..quality.sample import Sample
     from ..quality.validate import Verdict
+
+
+_SECONDS_TO_LOOK = 1.0
 
 
 class TickRunner(Flows):
@@ -108,7 +110,7 @@ class TickRunner(Flows):
         data or the state is a report with a problem. It is told that `parent` has started them.
         """
         self._reports.pop(flow.name, None)
-        self._wait(flow, log)
+        self.wait_for_work(flow, log)
         try:
             self.deployments.prepared(flow)
             refuse_not_growing(flow, self.plan(flow))
@@ -144,7 +146,7 @@ class TickRunner(Flows):
         """
         self._reports.pop(flow.name, None)
         if reading is None:
-            self._wait(flow, log)
+            self.wait_for_work(flow, log)
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading, self.computed_again)
@@ -173,14 +175,23 @@ class TickRunner(Flows):
             found += tuple(sample.judge_again(pipeline, asset, window.tick))
         return found
 
-    def _wait(self, flow: FlowAsset, log: Log) -> None:
-        """Waits while somebody deploys, corrects or compacts the flow, and says so."""
+    def wait_for_work(self, flow: FlowAsset, log: Log) -> None:
+        """Waits while somebody deploys, corrects or compacts the flow, which is no failure of its
+        ticks, and says once whose work that is.
 
-        def say(line: str) -> None:
-            log(line)
-            self.told(line)
+        Such work holds the right to write for as long as it takes. Whoever else holds it, a tick,
+        say, is done in moments, and who meets that is refused.
+        """
+        # Imported here: what runs ticks is opened by who only asks, too.
+        from hydro_core.spark.store.ledger.lock import long_work
 
-        wait_for_work(self.directory(flow), say)
+        said = ""
+        while work := long_work(self.directory(flow)):
+            if work != said:
+                for tell in (log, self.told):
+                    tell(f"it waits for {work}")
+                said = work
+            time.sleep(_SECONDS_TO_LOOK)
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[TickWindow], until: int

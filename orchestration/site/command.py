@@ -11,12 +11,10 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.files.local_path import local_path
 
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.console import Console
+from ..project.console import Console, flow_named
 from ..project.project import Project
 from ..runner.runner import TickRunner
-from .content import page_of_flow
-from .page import index, page
+from .page import index, page, page_of_flow
 
 
 def docs(options: Asked) -> int:

@@ -21,8 +21,7 @@ from hydro_core.settings import MEBIBYTE, size_in_bytes
 
 from ..project.settings import ProjectSettings
 from .code import code_number
-from .counts import WorkCounts
-from .jobs import Fit, Turns, WorkerJob
+from .jobs import Fit, Turns, WorkCounts, WorkerJob
 from .spawned import SECONDS_TO_END, TickProcess
 from .wire import PROTOCOL, Channel, Message
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from hydro_core.machine.environment import MASTER, MEMORY
 from hydro_core.project.discover import PROJECT
 
+from ..project.known_settings import NONE, WORKER
 from ..project.settings import HOME
-from ..project.worker_settings import NONE, WORKER
 from .jobs import Fit, WorkerJob
 from .wire import Channel, Message
 

@@ -18,9 +18,8 @@ from hydrotick.quality.facts import measure
 from hydrotick.runner.late import accept
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import Change, change_of
+from hydrotick.takeover.changes import Change, DeployOptions, change_of
 from hydrotick.takeover.deploying import before, deploy, roll_back
-from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.changing import by_name
 from tests.orchestration.small import BATCHES, contents, small_flow
 

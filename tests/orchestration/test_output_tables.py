@@ -32,6 +32,7 @@ from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import rewrite
 from tests.orchestration.small import land, opened, serve
+from tests.support.refused import Refused
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -290,14 +291,13 @@ def test_a_version_is_a_tick(tmp_path: Path) -> None:
     assert seen == [3, 2, 1, 0]
 
 
-def test_what_does_not_grow_is_not_appended_to(tmp_path: Path) -> None:
+def test_what_does_not_grow_is_not_appended_to(tmp_path: Path, refused: Refused) -> None:
     flow, runner = begun(tmp_path)
     flow = replace(
         flow, outputs={"everything": KeptOutput("append"), "lately": KeptOutput("append")}
     )
-    with pytest.raises(ProgramError, match=r"`lately` does not only grow") as caught:
+    with refused(ProgramError, "config") as caught:
         runner.deployments.prepared(flow)
-    assert caught.value.code == "config"
     assert "`everything`" not in str(caught.value)
     flow = replace(flow, outputs={"everything": KeptOutput("append")})
     list(run_ticks(flow, runner, 3, lambda _: None))

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import OnError
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.flows.quarantined import Quarantined, quarantined
+from hydrotick.flows.flows import Quarantined, quarantined
 from hydrotick.quality.facts import measure
 from hydrotick.quality.quarantine import NO_WRONG_ROWS, quarantine_verdicts
 from hydrotick.runner.report import TickReport
