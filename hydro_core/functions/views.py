@@ -15,7 +15,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.fields import made_field
+from hydro_core.functions.fields import step_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, mentions, nodes, substituted
 from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
@@ -139,11 +139,9 @@ def touches_missing(tree: Expr) -> bool:
 
 def _taken(tree: Expr) -> Expr:
     """A field of a tuple or row that is made on the spot is what it is made of."""
-    found: Expr
     match tree:
-        case Part():
-            found = made_field(tree) or tree
-            return found
+        case Part(Make("tuple" | "row" as kind) as made) if made.fields is not None:
+            return made.fields.get(step_in(kind, tree), tree)
         case Op("is" | "is not" as op, (Make("tuple" | "row"), Const(None))):
             return Const(op == "is not")
         case IfElse(Const(bool() as test), then, otherwise):

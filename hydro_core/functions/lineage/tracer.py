@@ -174,18 +174,14 @@ def _known(node: Op, values: list[Value]) -> Value | None:
         case "and" | "or":
             return joined(values, sources(*values))
         case "method" if node.name == ".get" and len(node.args) > 1:
-            return _got(opened(first), constant_of(node.args[1]))
+            match opened(first), constant_of(node.args[1]):
+                case KnownParts("row", parts), str(name):
+                    return parts.get(name)
+            return None
         case "call":
             return _call(node, first, others)
         case _:
             return None
-
-
-def _got(base: Value, name: Any) -> Value | None:
-    """`base.get(name)`."""
-    if isinstance(base, KnownParts) and base.kind == "row" and isinstance(name, str):
-        return base.parts.get(name)
-    return None
 
 
 def _index(base: Value, index: Value, key: Any) -> Value | None:
@@ -202,7 +198,9 @@ def _index(base: Value, index: Value, key: Any) -> Value | None:
 def _slice(node: Op, base: Value) -> Value | None:
     bounds = [None if bound is None else constant_of(bound) for bound in node.bounds]
     match opened(base):
-        case KnownParts("tuple" | "list" as kind, found) if all(map(_is_bound, bounds)):
+        case KnownParts("tuple" | "list" as kind, found) if all(
+            isinstance(bound, int | None) for bound in bounds
+        ):
             return sequence(kind, list(found.values())[slice(*bounds)])
         case KnownParts("list") | Many() as many:
             return Many(elements(many))
@@ -275,7 +273,3 @@ def _constant(value: Any) -> Value:
             return KnownParts("row", {name: _constant(v) for name, v in value.items()})
         case _:
             return ComputedFrom()
-
-
-def _is_bound(bound: Any) -> bool:
-    return bound is None or (isinstance(bound, int) and bound is not ...)
