@@ -95,7 +95,7 @@ def _numbers(op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr])
     if isinstance(a, Decimal) or isinstance(b, Decimal):
         if DOUBLE in (a, b):
             return None
-        return _decimals(op, _exact(a, exprs[0]), _exact(b, exprs[1]))
+        return decimals(op, _exact(a, exprs[0]), _exact(b, exprs[1]))
     if DOUBLE in (a, b) or op == "/":
         return DOUBLE
     if op == "**":
@@ -112,7 +112,8 @@ def _exact(kind: ExprType | None, expr: Expr) -> Decimal:
     return as_decimal(LONG)
 
 
-def _decimals(op: str, a: Decimal, b: Decimal) -> ExprType | None:
+def decimals(op: str, a: Decimal, b: Decimal) -> Decimal | None:
+    """The type of `a op b` of two decimals; None where there is none."""
     whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
     scale = max(a.scale, b.scale)
     match op:

@@ -269,7 +269,7 @@ def _of_row(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     table = lookup.table_of(base)
     if table is None:
         raise NotCompilable("`.get` of a column that is not there")
-    return lookup.entry(scope, table, key, rest[0] if rest else constant(None))
+    return lookup.entry(scope, table, key, rest or [constant(None)])
 
 
 def _replaced(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:

@@ -12,6 +12,7 @@ from functools import partial
 
 from pyspark.sql import Column
 
+from hydro_core.functions.library.operator_types import decimals
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, structs
 from hydro_core.spark.functions.columns.value import (
@@ -156,16 +157,9 @@ def _of_mixed(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Co
 
 def _of_decimals(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     left, right = _decimal_type(a), _decimal_type(b)
-    match op:
-        case "+" | "-":
-            scale = max(left.scale, right.scale)
-            whole = max(left.precision - left.scale, right.precision - right.scale)
-            type_ = Decimal(whole + scale + 1, scale)
-        case "*":
-            scale = left.scale + right.scale
-            type_ = Decimal(left.precision + right.precision, scale)
-        case _:
-            raise NotCompilable(f"`{op}` of decimals")
+    type_ = decimals(op, left, right)
+    if op not in _PLAIN or type_ is None:
+        raise NotCompilable(f"`{op}` of decimals")
     if max(left.precision, right.precision, type_.precision) >= _SPARK_DIGITS or (
         type_.scale > _CONTEXT_DIGITS
     ):
