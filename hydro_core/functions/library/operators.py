@@ -9,6 +9,7 @@ from decimal import Decimal as DecimalValue
 from itertools import pairwise
 from typing import Any
 
+from hydro_core.functions.constant_limits import GROWTH, check_format
 from hydro_core.functions.kinds import (
     ANY,
     NULL,
@@ -310,7 +311,10 @@ OPERATORS: Members = {
     **{name: _knows_nulls(_sliced, cut_at(name)) for name in SLICES},
     "f-string": _knows_nulls(STRING, lambda *texts: "".join(texts)),
     "{}": _knows_nulls(
-        *(STRING, formatted), cost=lambda limits, args: limits.before_format(*args[::2])
+        *(STRING, formatted),
+        cost=lambda limits, args: limits.foresee(
+            check_format(args[2]) + GROWTH * limits.weight(args[0])
+        ),
     ),
     UNPACK: Operation(_unpacking, None, unpacked),
     MATCHED: Operation(_unpacking),

@@ -38,7 +38,6 @@ from hydro_core.functions.tree import (
     UNPACK,
     Bind,
     Const,
-    Expr,
     IfElse,
     Make,
     Op,
@@ -104,46 +103,23 @@ class Tracer(Fold[TracedNames, Value]):
         return found
 
     def _make(self, node: Make, around: TracedNames) -> Value:
-        match node.kind:
-            case "row":
-                return self._row(node, around)
-            case "set":
-                return computed(self._display("list", node.parts, around))
-            case kind:
-                return self._display(kind, node.parts, around)
-
-    def _display(
-        self, kind: Literal["tuple", "list"], parts: tuple[Expr | Spread, ...], around: TracedNames
-    ) -> Value:
-        values: list[Value] = []
-        exact = True
-        for made in parts:
-            if not isinstance(made, Spread):
-                values.append(self.of(made, around))
-                continue
-            spread = opened(self.of(made.value, around))
-            if isinstance(spread, KnownParts) and spread.kind != "row":
-                values += spread.parts.values()
-            else:
-                values.append(spread.item if isinstance(spread, Many) else computed(spread))
-                exact = False
-        if exact:
-            return sequence(kind, values)
-        return Many(joined(values)) if kind == "list" else computed(*values)
-
-    def _row(self, node: Make, around: TracedNames) -> Value:
-        row: dict[str, Value] = {}
+        is_row, known = node.kind == "row", dict[str, Value]()
         unknown: list[Value] = []
-        for name, made in zip(node.names, node.parts, strict=True):
+        for name, made in zip(node.names or (None,) * len(node.parts), node.parts, strict=True):
             if not isinstance(made, Spread):
-                row[str(name)] = self.of(made, around)
+                known[str(len(known)) if name is None else name] = self.of(made, around)
                 continue
             spread = opened(self.of(made.value, around))
-            if isinstance(spread, KnownParts) and spread.kind == "row":
-                row.update(spread.parts)
+            if not isinstance(spread, KnownParts) or (spread.kind == "row") != is_row:
+                unknown.append(spread.item if isinstance(spread, Many) else computed(spread))
+            elif is_row:
+                known |= spread.parts
             else:
-                unknown.append(spread)
-        return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
+                known |= {str(len(known) + i): v for i, v in enumerate(spread.parts.values())}
+        whole = computed(*known.values(), *unknown)
+        if node.kind == "list" and unknown:
+            return Many(joined((*known.values(), *unknown)))
+        return whole if unknown or node.kind == "set" else KnownParts(node.kind, known)
 
     def _bind(self, node: Bind, around: TracedNames) -> Value:
         if node.kind == "function":
