@@ -11,7 +11,7 @@ from .late_arrivals import LateArrivals, noticed
 from .readiness import HeldTick, may_not_run
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
 
 
 def held_by(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> HeldTick | None:

@@ -16,7 +16,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from .late_arrivals import noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
 

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import Calendar, TickWindow
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Calendar, Feed, TickWindow
 
 CommittedTicks = Callable[[str], int]
 """How many ticks of a flow are committed, by its name."""

@@ -26,7 +26,7 @@ from .to_forget import ToForget, gone_of, taken_for_theirs
 from .without_rows import reads_of, refuse_others_gone, unread_by, without_rows
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
 
     from .runner import TickRunner

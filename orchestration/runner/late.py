@@ -17,7 +17,7 @@ from ..flows.looking import After, LandingReads, look
 from .ranges import overtaken
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
 
     from ..flows.flows import Flows
 

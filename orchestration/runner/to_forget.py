@@ -20,7 +20,7 @@ from .forget_notes import named_rows, versions_begun
 from .without_rows import reads_of
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.listing import Hashed
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.inputs.rows_of_value import RowsOfValue

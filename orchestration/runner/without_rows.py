@@ -15,7 +15,7 @@ from .report import TickReport, report_of_error
 from .staging import kept_for_checks, run_staged
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
 
@@ -96,7 +96,7 @@ def _computed(
     log: Log,
 ) -> TickReport:
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.kept_reads import KeptReads
+    from hydro_core.spark.pipeline.rework import KeptReads
     from hydro_core.spark.pipeline.start_rework import correction
 
     pipeline, last = runner.pipeline(flow), runner.next_tick(flow) - 1
