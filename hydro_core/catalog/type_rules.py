@@ -41,11 +41,6 @@ __all__ = ["TypeRule", "Types"]
 TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
 
-def first(args: Args, types: Types) -> ItemType:
-    """The first input's items."""
-    return types[0] if types else UNKNOWN
-
-
 def declared(args: Args, types: Types) -> ItemType:
     """The schema that is written with the operator."""
     schema: ItemType | None = args["schema"]
@@ -351,21 +346,20 @@ def reduced_by_key(args: Args, types: Types) -> ItemType:
     return Row(tuple(kept))
 
 
-def newest(args: Args, types: Types) -> ItemType:
-    """The row."""
-    columns_of(types[0], args["by"], "by")
-    order = args["order"]
-    if isinstance(order, Fn):
-        given_by(order, types)
-    else:
-        columns_of(types[0], order, "order")
-    return types[0]
+def part_of(named: tuple[str, ...] | Fn | None, argument: str, types: Types) -> ItemType | None:
+    """The type of a key or an order of one part; it is complained of what does not exist."""
+    if named is None:
+        return None
+    if isinstance(named, Fn):
+        return given_by(named, types)
+    found = columns_of(types[0], named, argument)
+    return found[0].type if len(found) == 1 else None
 
 
-def limited(args: Args, types: Types) -> ItemType:
-    """The item; `by` names columns."""
-    if args["by"] is not None:
-        columns_of(types[0], args["by"], "by")
+def chosen(args: Args, types: Types) -> ItemType:
+    """The item, which has what a key and an order ask for."""
+    for name in ("by", "order"):
+        part_of(args.get(name), name, types)
     return types[0]
 
 

@@ -15,13 +15,12 @@ from hydro_core.types.moments import is_distance
 from hydro_core.types.values import ValueProblem, check_string, to_item
 
 
-class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
+class ArgumentProblem(TypeProblem):
     """What is wrong with a written argument: `written` is the one, None for the call as a whole."""
 
     def __init__(self, code: Code, message: str, help_: str | None, written: object = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.written = code, message, written
-        self.help = help_ or ""
+        super().__init__(message, help_, code=code)
+        self.written = written
 
 
 def constant_argument(arg: Arg, value: Any, written: Any) -> Any:

@@ -58,6 +58,9 @@ class ArgumentReader(Protocol[Read_contra]):
     def over_function(self, written: Read_contra) -> OverFunction:
         """A function of `over` such as `lag("v")`."""
 
+    def column_or_function(self, written: Read_contra) -> str | Fn:
+        """A column, or a function of the row."""
+
 
 @dataclass(frozen=True)
 class Bound(Generic[Written]):

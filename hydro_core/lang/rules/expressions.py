@@ -104,10 +104,7 @@ def as_function(
         check_expression(as_written, constants, written.locate)
         fn = read_function(tree, constants, locate=written.locate)
     except TypeProblem as wrong:
-        span = written.span
-        if wrong.place != (0, 0):
-            offset = written.source.offset(*wrong.place)
-            span = written.source.span(offset, offset + 1)
+        span = written.span if wrong.place == (0, 0) else written.span.at(*wrong.place)
         cure = wrong.help or "an expression is made of variables, constants and pure functions"
         raise ProgramError.of(wrong.code, wrong.message, span, help=cure) from None
     return replace(fn, span=written.span)

@@ -6,6 +6,7 @@ from hydro_core.reference.definitions import (
     internal,
     io,
     itemwise,
+    joins,
     nearest,
     ordered,
     state,

@@ -11,7 +11,7 @@ from typing import Any
 from hydro_core.catalog.inputs import sides_of_key
 from hydro_core.catalog.nearest import place_type
 from hydro_core.reference.bag import Bag
-from hydro_core.reference.definitions.conditions import MISSING, join_key, row_maker
+from hydro_core.reference.definitions.joins import MISSING, join_key, row_maker
 from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.keys import columns_of, field
 from hydro_core.reference.site import Site

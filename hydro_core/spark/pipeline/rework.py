@@ -22,7 +22,7 @@ from hydro_core.spark.functions.reruns import Rerun, added_up
 from hydro_core.spark.inputs.miscounted import refuse_gain, refuse_unlike, total
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
-from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.delta.table_rows import rows_since
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
 from hydro_core.spark.store.ledger.ledger import Ledger
