@@ -355,7 +355,7 @@ class Pipeline:
         run = RangeRequest(first, last, times, self.fingerprint, read)
         recall(commit.reruns if commit else (), self.settings)
         found = self._jobs.compute(run, inputs, self.spark, self.ledger.last_run)
-        return Prepared(self, run, found)
+        return Prepared(run, self.store, self.ledger, found, self.lock.release, self.step)
 
     def _make_directory(self) -> None:
         """The ledger is made before all else: tables without one are a loss, not a beginning."""

@@ -18,13 +18,13 @@ from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.outputs.shown_rows import ShownRows, shown_of
 from hydro_core.spark.store.outputs.shown_ticks import shown_at
+from hydro_core.spark.store.store import OnStep, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from hydro_core.spark.pipeline.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,20 @@ class Computed:
 class Prepared:
     """The results of a range; as a context manager it is abandoned unless it was committed."""
 
-    def __init__(self, pipeline: Pipeline, run: RangeRequest, computed: Computed) -> None:
+    def __init__(
+        self,
+        run: RangeRequest,
+        store: Store,
+        ledger: Ledger,
+        computed: Computed,
+        done: Callable[[], None],
+        step: OnStep,
+    ) -> None:
         self.run = run
         self.written = computed.written
         """What each table gets, by the tables' names."""
-        self._pipeline, self._store = pipeline, pipeline.store
         self._in_python = computed.in_python
+        self._store, self._ledger, self._done, self._step = store, ledger, done, step
         self._decided = False
         self._versions: Mapping[str, int] | None = None
         self._summed_up: dict[str, ShownRows] = {}
@@ -138,11 +146,11 @@ class Prepared:
         Checks may look at what was written before `commit` or `abandon` decides.
         """
         if self._versions is None:
-            ticks, step = (self.run.first, self.run.last), self._pipeline.step
+            ticks = (self.run.first, self.run.last)
             with self._faults_as_errors():
                 before, _ = self.run.times.get(self.run.first, (None, None))
-                self._versions = self._store.commit(self.written, ticks, step, before)
-            step("tables")
+                self._versions = self._store.commit(self.written, ticks, self._step, before)
+            self._step("tables")
 
     def commit(self, checks: Mapping[str, Any] | None = None) -> Commit:
         """Makes the range part of the past; `checks` are kept in the ledger as they are.
@@ -168,7 +176,7 @@ class Prepared:
             for written in self.written.values():
                 written.discard()
             if self._versions is not None:
-                self._store.recover(self._pipeline.ledger.last)
+                self._store.recover(self._ledger.last)
         finally:
             self._end()
 
@@ -179,13 +187,13 @@ class Prepared:
                 for shown in self._summed_up.values():
                     shown.discard()
         finally:
-            self._pipeline.lock.release()
+            self._done()
 
     def _faults_as_errors(self) -> AbstractContextManager[None]:
         return faults_as_errors(f"the pipeline in {self._store.directory}")
 
     def _commit(self, checks: Mapping[str, Any]) -> Commit:
-        run, last = self.run, self._pipeline.ledger.last
+        run, last = self.run, self._ledger.last
         self.write()
         sequence = 0 if last is None else last.sequence + 1
         commit = Commit(
@@ -204,6 +212,6 @@ class Prepared:
             tables={name: t.spec.record() for name, t in self._store.tables.items()},
             reruns=counted(last.reruns if last else (), self._in_python, sequence, self.ticks),
         )
-        self._pipeline.ledger.append(commit)
-        self._pipeline.step("ledger")
+        self._ledger.append(commit)
+        self._step("ledger")
         return commit
