@@ -28,8 +28,7 @@ from ..project.settings import ProjectSettings
 from .readiness import HeldTick, Ready, held_by, ready
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-    from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
+    from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable, LandingView
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline

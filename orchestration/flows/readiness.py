@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import Calendar, TickWindow
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Calendar, Feed, TickWindow
 
 from .late_arrivals import LateArrivals, noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
 
 
 CommittedTicks = Callable[[str], int]

@@ -38,7 +38,7 @@ from .to_forget import (
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.handed_over import Deletion
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.inputs.arrivals.source import LandingSource
     from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
@@ -229,7 +229,7 @@ def _computed(
 ) -> TickReport:
     """The report of the last tick, or of the one that failed; then all is as it was."""
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.kept_reads import KeptReads
+    from hydro_core.spark.pipeline.rework import KeptReads
     from hydro_core.spark.pipeline.start_rework import correction
 
     runner, flow, pipeline = found.runner, found.flow, found.pipeline

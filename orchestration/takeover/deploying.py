@@ -207,7 +207,7 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
     read = _as_read(runner, flow, rework, by.inputs)
 
     def with_stored(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        from hydro_core.spark.inputs.stored import stored_batches
+        from hydro_core.spark.inputs.batches import stored_batches
 
         serving, ticks = rework.serving, (windows[0].tick, windows[-1].tick)
         return {
