@@ -24,11 +24,10 @@ from hydro_core.catalog.extremes import (
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import ExtremeRows, Lookup, Lookups
-from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
-from hydro_core.plan.stored_rows import FieldsOf, KnownFields, keys_of_pairs
+from hydro_core.plan.stored_rows import FieldsOf, KnownFields, keys_of_pairs, united
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import key_paths, result_key
 from hydro_core.types.item import Decimal, Row, Scalar
 
 ShownNames = Mapping[str, str]
@@ -78,7 +77,7 @@ class ExtremesRead:
             known, own = stored.through(node, i, fields), self._changing(of)
             new = self._origins.of(of, known)
             old = None if own is None else stored.of(of, looked_at | own, known)
-            return None if new is None or old is None else new | old
+            return united((new, old))
         return None
 
     def _met(self, node: Node, i: int) -> ExtremeValue | None:

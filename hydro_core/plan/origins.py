@@ -34,7 +34,6 @@ from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookup, PassingRows
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.partners import Partners
 from hydro_core.plan.stored_rows import (
     FieldsOf,
@@ -43,10 +42,11 @@ from hydro_core.plan.stored_rows import (
     StoredRows,
     has_some,
     sides,
+    united,
     with_partner,
 )
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import group_key, result_key
+from hydro_core.plan.versions import group_key, key_paths, result_key
 
 
 class NewRowOrigins:
@@ -153,7 +153,7 @@ class NewRowOrigins:
             return None
         new = self._with_partner(node, other, wanted)
         new = self.of(stream, wanted) if new is None else new
-        return _both(self.stored.of(stream, met, wanted), new)
+        return united((self.stored.of(stream, met, wanted), new))
 
     def _of_kept(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows that a key's row was before a range, or is made in it."""
@@ -162,7 +162,7 @@ class NewRowOrigins:
         if self.stored.slot(node) is None or met is None:
             return None
         new = self.of(node.inputs[i], self.stored.through(node, i, fields))
-        return _both(self.stored.of(Endpoint(node.id), met, fields), new)
+        return united((self.stored.of(Endpoint(node.id), met, fields), new))
 
     def adds(self, stream: NodeId) -> bool:
         """Whether what is new in a stream is told apart from the rest."""
@@ -229,7 +229,3 @@ def _keeps_a_row(node: Node) -> bool:
     cls = node.cls
     kept = isinstance(cls, Running) and cls.of.keyed and not cls.changes
     return kept and cls.passes is Passes.EARLIER and result_key(node) is not None
-
-
-def _both(one: set[FieldsOf] | None, other: set[FieldsOf] | None) -> set[FieldsOf] | None:
-    return None if one is None or other is None else one | other

@@ -28,10 +28,9 @@ from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import FoundRows, Lookup, LookupSource, MeetingRows, PassingRows
-from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.stored_rows import FieldsOf, KnownFields, StoredRows, sides
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import key_paths, result_key
 from hydro_core.types.item import FieldPath
 
 NewRows = Callable[[Endpoint, KnownFields], set[FieldsOf] | None]

@@ -107,7 +107,7 @@ class _WayFromSlots:
             if not lookup.fields:
                 return False
             self.found.setdefault(slot.id, set()).add(lookup)
-        elif not _goes_row_by_row(node.cls) or not all(
+        elif not node.cls.hands_on or not all(
             self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
         ):
             return False
@@ -121,13 +121,3 @@ class _WayFromSlots:
         plain = slot.form is Form.GROWTH and slot.keep is None and slot.bound is None
         same = slot.stream.node == node.inputs[0].node
         return slot if plain and same and not slot.ordered else None
-
-
-def _goes_row_by_row(cls: OpClass) -> bool:
-    match cls:
-        case Linear():
-            return True
-        case Ends() | PerKey() | Product() | PerPosition() | OverTime():
-            return False
-        case _:
-            assert_never(cls)

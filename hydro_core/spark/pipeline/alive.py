@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
-from hydro_core.plan.demand import in_one_form
+from hydro_core.plan.changes import in_one_form
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.store.recent_rows import Alive
