@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
@@ -20,20 +20,15 @@ class StreamName:
     span: Span | None = None
 
 
-@dataclass(slots=True)
 class StreamNames:
     """The names of the streams of a space, in a program whose nodes have these ids."""
 
-    origins: Mapping[str, Node]
-    space: Space
-    _own: Mapping[ClassId, Sequence[str]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        own = defaultdict[ClassId, list[str]](list)
-        for name, cls in self.space.named.items():
-            if name in self.origins:
-                own[cls].append(name)
-        self._own = own
+    def __init__(self, origins: Mapping[str, Node], space: Space) -> None:
+        self.origins, self.space = origins, space
+        self._own = defaultdict[ClassId, list[str]](list)
+        for name, cls in space.named.items():
+            if name in origins:
+                self._own[cls].append(name)
 
     def of(self, node: ENode) -> StreamName:
         """What the program calls what the node gives."""

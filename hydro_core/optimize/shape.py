@@ -16,6 +16,7 @@ from typing import ClassVar, assert_never
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
+    ClassFacts,
     Ends,
     Linear,
     OpClass,
@@ -53,7 +54,7 @@ SINGLE = ":single"
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackShape:
+class FeedbackShape(ClassFacts):
     """Feedback within a tick: what a stream holds in the end."""
 
     new: bool = False
