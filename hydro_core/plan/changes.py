@@ -42,14 +42,11 @@ def given_as_changes(
             node = graph[name]
             form = given(node.cls, (known.get(e.node, Form.VALUES) for e in node.inputs))
             cyclic = name in (e.node for e in node.inputs)
-            if form is Form.CHANGES and not cyclic and _is_general(typed, name, kinds):
+            is_general = kinds[name] is Kind.G and typed.of(name).order is not Order.TOTAL
+            if form is Form.CHANGES and not cyclic and is_general:
                 known[name] = form
     could = {name for name, form in known.items() if form is Form.CHANGES}
     return frozenset(could & _wanted(graph, could))
-
-
-def _is_general(typed: Typed, name: NodeId, kinds: Mapping[NodeId, Kind]) -> bool:
-    return kinds[name] is Kind.G and typed.of(name).order is not Order.TOTAL
 
 
 def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
@@ -101,11 +98,6 @@ def lacks_changes(node: Node, by_changes: Collection[NodeId], kinds: Mapping[Nod
     if needed(node.cls, Form.VALUES) is not Form.CHANGES:
         return False
     return any(e.node not in by_changes and kinds[e.node] is not Kind.H for e in node.inputs)
-
-
-def needs_the_past(node: Node, by_changes: Collection[NodeId]) -> bool:
-    """Whether an operator that reads the tick before has to have it stored."""
-    return not (node.cls.reads_changes and node.inputs[0].node in by_changes)
 
 
 def in_one_form(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId]:

@@ -23,7 +23,7 @@ from hydro_core.analysis.partition.terms import (
     fewest,
     is_determined,
     rewritten,
-    simplest,
+    simplicity,
     untold,
 )
 from hydro_core.ir.graph import NodeId
@@ -195,12 +195,9 @@ class _Check:
         for i in range(len(step.inputs)):
             if not (step.linear[i] or len(step.inputs) == 1):
                 continue
+            whole = self._steps.carried(common, key.fields[i])
             carried = (
-                self._carried(step, i)
-                if i in cut
-                else self._steps.carried(
-                    self._steps.carried(common, key.fields[i]), step.forward[i]
-                )
+                self._carried(step, i) if i in cut else self._steps.carried(whole, step.forward[i])
             )
             if carried is None:
                 return None
@@ -226,8 +223,8 @@ def _one_of(terms: Located) -> Located:
     """One of the terms that can be computed, if there is any; always the same one."""
     if terms is None:
         return None
-    known = [term for term in terms if not is_determined(term)]
-    return frozenset([simplest(known)]) if known else frozenset()
+    known = (term for term in terms if not is_determined(term))
+    return frozenset(sorted(known, key=simplicity)[:1])
 
 
 def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
