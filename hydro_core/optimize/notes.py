@@ -140,7 +140,9 @@ def _compares(node: ENode) -> bool:
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
     """Whether the rules found a way to store the stream, which is dearer than to compute it."""
-    return any(_carries(space.nodes[i].shape.cls) for i in space.of[cls])
+    stored = (Holds.HISTORY, Holds.STATE)
+    ways = (space.nodes[i].shape.cls for i in space.of[cls])
+    return any(way.holds in stored or way == PerItem(Gives.RESULT) for way in ways)
 
 
 def _reads(node: ENode, held: set[ClassId]) -> bool:
@@ -220,11 +222,6 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return False
         case _:
             assert_never(cls)
-
-
-def _carries(cls: ShapeClass) -> bool:
-    """Whether it carries a stream from tick to tick."""
-    return cls.holds in (Holds.HISTORY, Holds.STATE) or cls == PerItem(Gives.RESULT)
 
 
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    Ends,
-    Linear,
     Matching,
     OpClass,
-    OverTime,
-    PerKey,
-    PerPosition,
     Product,
 )
 from hydro_core.catalog.forms import Form
@@ -78,15 +72,9 @@ def _meets(cls: OpClass) -> bool:
     """Whether what is new in one input gives nothing but with what it meets in the other, or not
     what it meets there.
     """
-    match cls:
-        case Product(keeps=keeps):
-            return not keeps
-        case Matching():
-            return True
-        case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
-            return False
-        case _:
-            assert_never(cls)
+    if isinstance(cls, Product):
+        return not cls.keeps
+    return isinstance(cls, Matching)
 
 
 class _WayFromSlots:

@@ -15,7 +15,7 @@ from hydro_core.artifact.deployment import Deployment
 from hydro_core.artifact.make import tables_of
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
-from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.compare import ComparedStream
 from hydro_core.plan.planner import plan_of
 from hydro_core.program_change.difference import NEW, OLD_PLAN, Difference
@@ -78,9 +78,6 @@ def in_the_order_of(before: Deployment, after: Deployment, outputs: Iterable[str
             made = Node(f"{sink.id}_as_stored", SELECT, select, sink.inputs, sink.span)
             nodes[made.id] = made
             nodes[sink.id] = sink.with_(inputs=(Endpoint(made.id),))
-    rest = [n for n in nodes.values() if n.op.outputs != "none"]
-    sinks = [n for n in nodes.values() if n.op.outputs == "none"]
-    graph = Graph.of((*rest, *sinks), plan.graph.name, plan.graph.warnings)
-    typed = infer(graph, plan.typed.schemas)
+    typed = infer(plan.graph.with_nodes(nodes.values()), plan.typed.schemas)
     made_plan = plan_of(after.program.typed, typed, after.streams, plan.hashes)
     return replace(after, plan=made_plan, tables=tuple(tables_of(made_plan)))
