@@ -58,7 +58,13 @@ def stratify(typed: Typed) -> Strata:
         # A component is numbered as a whole: its members see each other within one fixpoint.
         numbers.update(dict.fromkeys(group, number))
     of = {node.id: numbers[node.id] for node in graph}
-    return Strata(MappingProxyType(of), tuple(cycles), _handoffs(graph, of))
+    handoffs = {
+        (endpoint, of[endpoint.node], of[node.id]): None
+        for node in graph
+        for port, endpoint in node.reads()
+        if same_tick(port) and of[endpoint.node] < of[node.id]
+    }
+    return Strata(MappingProxyType(of), tuple(cycles), tuple(handoffs))
 
 
 def _number(graph: Graph, group: tuple[NodeId, ...], numbers: Mapping[NodeId, int]) -> int:
@@ -72,16 +78,6 @@ def _number(graph: Graph, group: tuple[NodeId, ...], numbers: Mapping[NodeId, in
         ),
         default=0,
     )
-
-
-def _handoffs(graph: Graph, of: Mapping[NodeId, int]) -> tuple[tuple[Endpoint, int, int], ...]:
-    found = {
-        (endpoint, of[endpoint.node], of[node.id]): None
-        for node in graph
-        for port, endpoint in node.reads()
-        if same_tick(port) and of[endpoint.node] < of[node.id]
-    }
-    return tuple(found)
 
 
 def _blocked(graph: Graph, before: Successors, cycle: frozenset[NodeId]) -> Diagnostic | None:

@@ -145,14 +145,6 @@ def _read_bound(tables: Read, record: Any) -> Any:
             return ReferenceCall(*record["reference"])
 
 
-def _write_arguments(tables: Written, args: Args) -> dict[str, Any]:
-    return {name: write_value(tables, value) for name, value in args.entries}
-
-
-def _read_arguments(tables: Read, record: Mapping[str, Any]) -> Args:
-    return Args(tuple((name, read_value(tables, value)) for name, value in record.items()))
-
-
 def _read_node(tables: Read, record: Any) -> Node:
     node: Node = _NODE.read(tables, record)
     # arguments that the operator got since are as if they were not given
@@ -267,7 +259,10 @@ _OWN: Mapping[Any, Codec] = {
     Fn: Codec(lambda to, fn: to.function(fn), lambda of, number: of.functions[number]),
     Form: Codec(lambda _, form: form.stored, lambda _, name: Form.of_stored(name)),
     OpSpec: Codec(lambda _, op: op.name, lambda _, name: operator(name)),
-    Args: Codec(_write_arguments, _read_arguments),
+    Args: Codec(
+        lambda to, args: {name: write_value(to, value) for name, value in args.entries},
+        lambda of, record: Args(tuple((n, read_value(of, value)) for n, value in record.items())),
+    ),
     **dict.fromkeys(
         _ITEMS, Codec(lambda to, item: to.type(item), lambda of, number: of.types[number])
     ),

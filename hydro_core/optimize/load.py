@@ -19,8 +19,7 @@ from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import inputs_first
-from hydro_core.optimize.loop import Loop, loops_of
-from hydro_core.optimize.semi_naive import CYCLE, resumes
+from hydro_core.optimize.loop import CYCLE, Loop, loops_of, resumes
 from hydro_core.optimize.shape import (
     BAG,
     CHAIN,

@@ -31,7 +31,7 @@ from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.errors import Span
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.named import StreamNames
+from hydro_core.optimize.growth import StreamNames
 from hydro_core.optimize.reasons import (
     could_go_on,
     of_changing_input,
@@ -72,13 +72,8 @@ class Note:
 def notes_of(
     named: StreamNames, plan: Plan, growing: Collection[ClassId], payloads: Sequence[Payload] = ()
 ) -> tuple[Note, ...]:
-    """What of the plan is not incremental.
-
-    Args:
-        named: the plan's space, and what the program calls its streams.
-        plan: the plan.
-        growing: the streams that grow with history; what goes through others is not told.
-        payloads: the arguments of operators.
+    """What of the plan is not incremental; what goes through streams that do not grow with history
+    is not told.
     """
     space = named.space
     histories = _least(space, plan, _holds_history).intersection(growing)

@@ -24,9 +24,9 @@ from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.forms import Forms, values_only, with_forms
-from hydro_core.optimize.growth import ChosenPlan, StatementCost, statement_costs
+from hydro_core.optimize.growth import ChosenPlan, StatementCost, StreamNames, statement_costs
 from hydro_core.optimize.load import Loaded, load
-from hydro_core.optimize.named import StreamNames
+from hydro_core.optimize.loop import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
@@ -35,7 +35,6 @@ from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.empty import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
-from hydro_core.optimize.semi_naive import step_rule, step_shape
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, own_nodes
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.stream import Order

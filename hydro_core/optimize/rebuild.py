@@ -17,8 +17,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import behind, inputs_first, reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.loop import Loop
-from hydro_core.optimize.semi_naive import Unrolled, cycle_of
+from hydro_core.optimize.loop import Loop, Unrolled, cycle_of
 from hydro_core.optimize.shape import BAG, FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 

@@ -62,13 +62,8 @@ class Partners:
         return replace(one, by=self.meeting(node, i, one.by, known)) if known else one
 
     def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
-        """Those of some rows that find a partner, or may do, where they are met in an input.
-
-        Args:
-            node: a join.
-            i: the input of it.
-            by: the rows.
-            known: where these have the leaves of `keys`.
+        """Those of some rows that find a partner, or may do, where they are met in an input of a
+        join; `known`: where they have the leaves of `keys`.
         """
         theirs = tuple(their for _, their in self._stored.pairs(*sides(node, i)))
         return self._agreeing(by, known, node.inputs[1 - i], theirs)

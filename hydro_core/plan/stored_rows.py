@@ -73,11 +73,6 @@ class StoredRows:
         """The stored rows that have these fields of the rows that lookups find in a stream.
 
         Rows that are new in the range are not among them. None where it is not known, or no field.
-
-        Args:
-            stream: where rows are looked up.
-            met: the lookups.
-            fields: fields of the stream's items.
         """
         node = self._graph[stream.node]
         if self._kinds[node.id] is Kind.E:
@@ -247,15 +242,10 @@ FieldSources = set[FieldsOf] | None
 def with_partner(
     joins: Partners, of: tuple[Node, int], found: FieldSources, many: int
 ) -> FieldSources:
-    """Those of an input's rows that may find a partner.
+    """Those of the rows of a join's input that may find a partner, with the `many` fields that are
+    wanted; behind these, what is found has the join's keys.
 
     None where not all rows are known, or some know none of the fields that are wanted: others may.
-
-    Args:
-        joins: what the joins let pass.
-        of: a join, and its input.
-        found: rows with the fields that are wanted, and behind these with the join's keys.
-        many: how many fields are wanted.
     """
     if found is None or not all(has_some(known[:many]) for _, known in found):
         return None

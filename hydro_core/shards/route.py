@@ -27,10 +27,7 @@ from hydro_core.types.item import BOOLEAN, ItemType, Tuple, at
 def arguments(term: KeyTerm | None, item: ItemType, shards: int) -> Args | None:
     """How items are routed by a term; None where a function in it is known by its name only.
 
-    Args:
-        term: what they are routed by; None: all go to the first shard.
-        item: the type of the items.
-        shards: how many shards there are.
+    Without a term all go to the first shard.
     """
     parts = [] if term is None else list(_parts(term))
     by = tuple(part.path for part in parts if isinstance(part, At))

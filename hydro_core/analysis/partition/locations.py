@@ -53,13 +53,7 @@ def locate(
     choice: RoutingTerms,
     replicated: Collection[str] = (),
 ) -> Locations:
-    """The locations of all streams under a choice.
-
-    Args:
-        steps: the program.
-        choice: how inputs are routed.
-        replicated: the inputs that every shard has whole.
-    """
+    """The locations of all streams under a choice; `replicated` inputs are whole on every shard."""
     check = _Check(steps, choice, steps.cut(replicated), ())
     failed = tuple(check.failing())
     return Locations(check.terms, failed, check.splits)
