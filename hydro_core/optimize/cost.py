@@ -229,7 +229,9 @@ class CostModel:
         known = [i.keys for i in into if i.keys is not None]
         args = self._args(node)
         keyed = args.get("by") is not None
-        asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)), keyed)
+        called = getattr(args.get("f"), "name", "")
+        selectivity = self.statistics.selectivity.get(called, SELECTIVITY)
+        asked = SizeHints(selectivity, float(args.get("n", 1)), keyed)
         rows = 1.0 if one else min(MOST_ROWS, rows_of(node.shape.cls, into, asked))
         return Size(rows, ticks, min(known, default=None))
 
@@ -244,9 +246,6 @@ class CostModel:
         rows = max(given.rows, 1e-3)
         history = rows * self.statistics.ticks if given.history is None else given.history
         return Size(rows, max(1.0, history / rows), given.keys)
-
-    def _selectivity(self, fn: object) -> float:
-        return self.statistics.selectivity.get(getattr(fn, "name", ""), SELECTIVITY)
 
     def _args(self, node: ENode) -> Mapping[str, Any]:
         return {} if node.payload is None else self.payloads[node.payload].args

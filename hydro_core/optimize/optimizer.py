@@ -261,18 +261,14 @@ def verify(graph: Graph) -> Graph:
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[str]:
-    op = node.op
+    op, count = node.op, len(node.inputs)
     if graph.nodes.get(node.id) is not node:
         yield "stands under another id"
     missing = [arg.name for arg in node.spec.args if arg.name not in node.args]
     if missing:
         yield f"lacks the argument {missing[0]}"
-    count = len(node.inputs)
-    if op.variadic:
-        fits = count >= 1
-    else:
-        fits = count == len(op.inputs) or (op.optional_input and count == 0)
-    if not fits:
+    fits = count == len(op.inputs) or (op.optional_input and count == 0)
+    if not (count >= 1 if op.variadic else fits):
         yield f"has {count} inputs"
     for endpoint in node.inputs:
         if endpoint.node not in graph.nodes:

@@ -113,7 +113,10 @@ def sharded(
     if count < 1:
         help_ = "give the number of shards, 1 or more"
         raise ProgramError.of("config", f"there are no {count} shards", help=help_)
-    whole = frozenset(_inputs(program.typed, replicate))
+    for name in replicate:
+        if name not in program.typed.inputs:
+            raise no_such_input(name, program.typed.inputs)
+    whole = frozenset(replicate)
     found = _sharded(program.typed, count, on, whole)
     if found is None and not on:
         # Only what somebody has chosen is to be right as it is.
@@ -217,13 +220,6 @@ class _Cut:
                 elif node.op.outputs == "none" and reads.node in whole:
                     yield (node.id, i), None
         yield from locate(steps, choice, self.replicated).splits.items()
-
-
-def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
-    for name in names:
-        if name not in typed.inputs:
-            raise no_such_input(name, typed.inputs)
-        yield name
 
 
 def _refusal(typed: Typed, on: On | None, spelling: Spelling) -> ProgramError:

@@ -147,12 +147,8 @@ def _source(typed: Typed, name: str, node: Node) -> InputLeaves:
     for left, right in node.args["fds"]:
         lefts = frozenset(leaf for text in left for leaf in _leaves_below(leaves, text))
         found += [(lefts, leaf) for text in right for leaf in _leaves_below(leaves, text)]
-    return InputLeaves(
-        name,
-        item,
-        leaves,
-        tuple((left, right) for left, right in found if left and right not in left),
-    )
+    known = tuple((left, right) for left, right in found if left and right not in left)
+    return InputLeaves(name, item, leaves, known)
 
 
 def _leaves_below(leaves: tuple[FieldPath, ...], text: str) -> list[FieldPath]:
