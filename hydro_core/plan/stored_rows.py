@@ -48,7 +48,7 @@ from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 from hydro_core.types.item import children as fields_in
 
 if TYPE_CHECKING:
-    from hydro_core.plan.partners import Partners
+    from hydro_core.plan.origins import Partners
 
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
