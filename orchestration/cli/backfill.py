@@ -99,9 +99,9 @@ def _backfill(
             if tick is not None:
                 _warm_up(runner)
                 plan = planned(runner, flow, window(tick).key)
-                ticks = span([plan.first.key, plan.last.key])
-                came = "rows came or changed for"
-                console.say(f"{flow.name}: {came} {ticks}, which are computed again")
+                late = span([plan.first.key, plan.last.key])
+                says = f"rows came or changed for {late}, which are computed again"
+                console.say(f"{flow.name}: {says}")
                 console.say(*correct_ticks(flow, runner, plan).lines)
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
     _warm_up(runner)

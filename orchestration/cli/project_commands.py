@@ -42,7 +42,7 @@ COMMANDS = (
     of_a_project(
         "land",
         "Lands the data that a flow of this project brings with it.",
-        "hydrotick.cli.land:land",
+        "hydrotick.cli.init:land",
         writes=True,
         arguments=(FLOW, FORMAT),
         examples=("land flights",),
