@@ -113,7 +113,10 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now(), partial(self._held, flow))
+        serving = self.deployments.serving(flow)
+        # The asset may be ahead: what the program that serves does not read keeps no tick waiting.
+        read = flow if serving is None else fitted(flow, serving.deployment.plan)
+        return ready(read, latest, committed, self.now(), partial(self._held, flow))
 
     def _held(self, flow: FlowAsset) -> HeldTick | None:
         """What the next tick waits for while rows are gone; None: for nothing."""
