@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from hydro_core.catalog.spec import Args, OpSpec, Port
-from hydro_core.errors import Code, Diagnostic, Span
+from hydro_core.errors import Diagnostic, Span
 from hydro_core.ir.builder import Draft, Wire
 from hydro_core.lang.names import In, Out
 from hydro_core.lang.similar import did_you_mean
@@ -138,17 +138,11 @@ class Wiring:
                 else:
                     filled[position] = wire
                 places.setdefault(position, inlet.span)
-            if draft.op.variadic:
-                self._some(draft, whole)
-            else:
+            if not draft.op.variadic:
                 self._all(number, draft, filled, whole)
-
-    def _some(self, draft: Draft, whole: bool) -> None:
-        if not draft.inputs and whole:
-            help_ = f"write `stream -> {draft.op.name}()`"
-            self._complain(
-                f"nothing flows into `{draft.op.name}`", draft.span, draft.op.name, help_
-            )
+            elif not draft.inputs and whole:
+                message, name = f"nothing flows into `{draft.op.name}`", draft.op.name
+                self._complain(message, draft.span, name, f"write `stream -> {name}()`")
 
     def _all(self, number: int, draft: Draft, filled: dict[int, Wire], whole: bool) -> None:
         op = draft.op
@@ -162,13 +156,10 @@ class Wiring:
         if missing and whole:
             port = op.inputs[missing[0]]
             help_ = f"write `stream -> {op.name}()`"
-            if port.keyword:
-                help_ = (
-                    f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`, "
-                    f"or name the stream as an argument: `{op.name}({port.keyword}=stream)`"
-                )
-            elif len(op.inputs) > 1:
+            if port.keyword or len(op.inputs) > 1:
                 help_ = f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`"
+            if port.keyword:
+                help_ += f", or name the stream as an argument: `{op.name}({port.keyword}=stream)`"
             message = f"nothing flows into {_which(op, port)}"
             self._complain(message, draft.span, op.name, help_)
         draft.inputs = [filled[i] for i in range(len(op.inputs)) if i in filled]
@@ -180,5 +171,4 @@ class Wiring:
         self._complain(message, span, draft.op.name, "bring them together first: `both = union()`")
 
     def _complain(self, message: str, span: Span | None, operator: str, help_: str) -> None:
-        code: Code = "port"
-        self.problems.append(Diagnostic(code, message, span, operator, help=help_))
+        self.problems.append(Diagnostic("port", message, span, operator, help=help_))
