@@ -15,7 +15,7 @@ from hydro_core.catalog.classes import Empty, Matching, Sum
 from hydro_core.catalog.io import SOURCE_ITER
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Compares
-from hydro_core.optimize.rule import Rule, rule
+from hydro_core.optimize.rule import Rule, lines, rule
 from hydro_core.optimize.shape import Shape, call, variables
 from hydro_core.optimize.space import ClassId, Problem, Space
 
@@ -24,33 +24,21 @@ T = TypeVar("T")
 HANDS_ON = frozenset({Passes.ALL, Passes.SOME, Passes.SO_FAR, Passes.EARLIER})
 """What gives no items but those of its first input."""
 
-EMPTY = (
-    (
-        "empty-by-induction",
-        "?x => (empty ?x)",
-        "by induction over ticks: what starts empty and stays what it was never has an item",
-        "?x = (prev ?x)",
-    ),
-    (
-        "empty-added-left",
-        "?x => (empty ?x)",
-        "what is added to a stream and leaves it as it is has no item",
-        "?a = (chain ?x ?a)",
-    ),
-    (
-        "empty-added-right",
-        "?x => (empty ?x)",
-        "what is added to a stream and leaves it as it is has no item",
-        "?a = (chain ?a ?x)",
-    ),
-    (
-        "empty-literal",
-        f"?x => ({SOURCE_ITER.name} ?f)",
-        "no item ever comes there",
-        "(empty ?x)",
-        "(itemless ?x ?f)",
-    ),
-)
+EMPTY = lines(f"""
+empty-by-induction: ?x => (empty ?x)
+    when ?x = (prev ?x)
+    by induction over ticks: what starts empty and stays what it was never has an item
+empty-added-left: ?x => (empty ?x)
+    when ?a = (chain ?x ?a)
+    what is added to a stream and leaves it as it is has no item
+empty-added-right: ?x => (empty ?x)
+    when ?a = (chain ?a ?x)
+    what is added to a stream and leaves it as it is has no item
+empty-literal: ?x => ({SOURCE_ITER.name} ?f)
+    when (empty ?x)
+    when (itemless ?x ?f)
+    no item ever comes there
+""")
 
 
 def never_filled(given: Mapping[T, tuple[Shape, Sequence[T]]]) -> frozenset[T]:
