@@ -138,11 +138,17 @@ class Wiring:
                 else:
                     filled[position] = wire
                 places.setdefault(position, inlet.span)
-            if not draft.op.variadic:
+            if draft.op.variadic:
+                self._some(draft, whole)
+            else:
                 self._all(number, draft, filled, whole)
-            elif not draft.inputs and whole:
-                message, name = f"nothing flows into `{draft.op.name}`", draft.op.name
-                self._complain(message, draft.span, name, f"write `stream -> {name}()`")
+
+    def _some(self, draft: Draft, whole: bool) -> None:
+        if not draft.inputs and whole:
+            help_ = f"write `stream -> {draft.op.name}()`"
+            self._complain(
+                f"nothing flows into `{draft.op.name}`", draft.span, draft.op.name, help_
+            )
 
     def _all(self, number: int, draft: Draft, filled: dict[int, Wire], whole: bool) -> None:
         op = draft.op
@@ -156,10 +162,13 @@ class Wiring:
         if missing and whole:
             port = op.inputs[missing[0]]
             help_ = f"write `stream -> {op.name}()`"
-            if port.keyword or len(op.inputs) > 1:
-                help_ = f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`"
             if port.keyword:
-                help_ += f", or name the stream as an argument: `{op.name}({port.keyword}=stream)`"
+                help_ = (
+                    f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`, "
+                    f"or name the stream as an argument: `{op.name}({port.keyword}=stream)`"
+                )
+            elif len(op.inputs) > 1:
+                help_ = f"write `stream -> [{port.name}]name`, where `name = {op.name}(…)`"
             message = f"nothing flows into {_which(op, port)}"
             self._complain(message, draft.span, op.name, help_)
         draft.inputs = [filled[i] for i in range(len(op.inputs)) if i in filled]
