@@ -25,7 +25,7 @@ from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursi
 from hydro_core.lang.rules.expressions import constant_of
 from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
 from hydro_core.lang.rules.parser import parse_rules_text
-from hydro_core.lang.rules.predicates import Predicate, item_of, outputs_of, predicates_of
+from hydro_core.lang.rules.predicates import Predicate, PredicateFinder, item_of, outputs_of
 from hydro_core.lang.rules.rows_of import RuleReader
 from hydro_core.lang.rules.syntax import DedalusRule, Literals, RuleProgram
 from hydro_core.lang.source import Source
@@ -75,7 +75,7 @@ def read_rules(
         cure = "write an input and a rule: `.input edge(a: long, b: long)`, `to(b) :- edge(_, b).`"
         span = source.span(0, 0)
         raise ProgramError.of("syntax", "the program has no rules", span, help=cure)
-    predicates, problems = predicates_of(program)
+    predicates, problems = PredicateFinder(program).found()
     _refuse(problems)
     bodies = {}
     for number, rule in enumerate(program.rules):
