@@ -150,10 +150,7 @@ class Syntax(Fold[None, ast.expr]):
 
     def function(self, params: Sequence[str], body: Expr) -> ast.Lambda:
         given = [ast.arg(arg=self.name(p)) for p in params]
-        arguments = ast.arguments(
-            posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[]
-        )
-        return ast.Lambda(args=arguments, body=self.expr(body))
+        return ast.Lambda(ast.arguments([], given, None, [], [], None, []), self.expr(body))
 
     def name(self, name: str) -> str:
         return name if self.shown is None else self.shown[name]
