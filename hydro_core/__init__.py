@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hydro_core import agg, over
     from hydro_core.flow import Flow
-    from hydro_core.lang.stream import Stream
-    from hydro_core.lang.typed import typed
+    from hydro_core.lang.flow import Stream
+    from hydro_core.lang.values import typed
     from hydro_core.project.flow_asset import (
         Expect,
         FlowAsset,
@@ -50,9 +50,9 @@ _HOMES = {
     "Landing": "hydro_core.project.flow_asset",
     "OnError": "hydro_core.project.flow_asset",
     "Shards": "hydro_core.project.flow_asset",
-    "Stream": "hydro_core.lang.stream",
+    "Stream": "hydro_core.lang.flow",
     "Ticks": "hydro_core.project.flow_asset",
-    "typed": "hydro_core.lang.typed",
+    "typed": "hydro_core.lang.values",
 }
 
 

@@ -37,7 +37,6 @@ from hydro_core.functions.reading.names import (
     visible_builtin,
 )
 from hydro_core.functions.reading.scope import Scope, UnreadableError
-from hydro_core.functions.reading.source import define
 from hydro_core.functions.reading.statements import FunctionReader
 from hydro_core.functions.reading.unrepeatable import Unrepeatable, is_changing, uses_of
 from hydro_core.functions.tree import Expr, Op, Param
@@ -77,7 +76,7 @@ def read_function(
     algebra = algebra or Algebra()
     match tree:
         case ast.Lambda():
-            find = finder(bindings, define, visible_builtin)
+            find = finder(bindings, visible_builtin)
             closed = _closed(tree, find)
             read = _tree(tree, find, locate)
             pure = read is not None and not has_effects(read)
@@ -115,7 +114,7 @@ def read_callable(
     """A live Python function: with a tree where its source can be read, else called as it is."""
     algebra = algebra or Algebra()
     own = name or str(getattr(f, "__name__", type(f).__name__))
-    match binding_of(own, f, define):
+    match binding_of(own, f):
         case Builtin(builtin):
             tree: Expr = Op(builtin, (Param("x"),))
             return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)
@@ -171,7 +170,7 @@ def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = pl
     check_expression(tree, bindings, locate)
     if isinstance(tree, ast.Lambda) and not tree.args.args:
         tree = tree.body
-    reader = FunctionReader(finder(bindings, define, visible_builtin), locate, define)
+    reader = FunctionReader(finder(bindings, visible_builtin), locate)
     try:
         return value_of(reader.expr(tree, Scope()))
     except UnreadableError:
@@ -187,7 +186,7 @@ def has_effects(tree: Expr) -> bool:
 
 
 def _tree(node: ast.Lambda | ast.FunctionDef, find: Find, locate: Locate) -> Expr | None:
-    reader = FunctionReader(find, locate, define)
+    reader = FunctionReader(find, locate)
     scope = Scope({a.arg: Param(a.arg) for a in node.args.args})
     reader.inlining.append(node)
     try:

@@ -14,8 +14,7 @@ from typing import Any
 from hydro_core.catalog.classes import Output
 from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import functions_of
-from hydro_core.ir.arguments import printed
-from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, show_tree
+from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, printed, show_tree
 from hydro_core.ir.walk import reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode

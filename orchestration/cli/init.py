@@ -61,7 +61,12 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
     Raises:
         DataError: something is in the way (code `config`).
     """
-    _refuse_unless_empty(directory)
+    if directory.exists():
+        if not directory.is_dir():
+            raise _in_the_way(f"{directory} is a file")
+        there = sorted(directory.iterdir())
+        if there:
+            raise _in_the_way(f"{directory} is not empty: `{there[0].name}` is in it")
     found = dict(_contents(flow))
     landed: list[str] = []
     if store is not None:
@@ -110,17 +115,6 @@ def _contents(flow: str) -> Mapping[str, str]:
         for place, name in places.items()
     }
     return {**read, ".gitignore": _IGNORED}
-
-
-def _refuse_unless_empty(directory: Path) -> None:
-    """Raises a `DataError` where something is in the way (code `config`)."""
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise _in_the_way(f"{directory} is a file")
-    first = next(iter(sorted(directory.iterdir())), None)
-    if first is not None:
-        raise _in_the_way(f"{directory} is not empty: `{first.name}` is in it")
 
 
 def _in_the_way(message: str) -> DataError:

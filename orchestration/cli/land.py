@@ -5,8 +5,7 @@ from __future__ import annotations
 from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 
 
 def land(options: Asked) -> int:

@@ -8,7 +8,7 @@ from hydro_core.cli.command import FORMAT, Command, Word, number_of
 from hydro_core.cli.table import ENGINE, PARAM, SCHEMA
 from hydro_core.lang.suffixes import FORMS
 
-from .arguments import FLOW
+from .tick_commands import FLOW
 
 COMMANDS = (
     Command(

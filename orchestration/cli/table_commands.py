@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hydro_core.cli.command import FORMAT, Command, Word
 
-from .arguments import FLOW, YES
+from .tick_commands import FLOW, YES
 
 _NO_COPY = "the copy is damaged, somebody works on a flow, or it was not agreed to"
 
@@ -98,7 +98,7 @@ COMMANDS = (
     Command(
         "reset",
         "Starts a flow over: removes its tables, and what Dagster has recorded of it.",
-        "hydrotick.cli.maintenance:reset",
+        "hydrotick.cli.start_over:reset",
         about="Tables",
         writes=True,
         arguments=(FLOW, YES, FORMAT),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hydro_core.cli.command import FORMAT, Command, Word, number_of
 
-from .arguments import FLOW, YES
-
+FLOW = Word("FLOW", "a flow of the project")
+YES = Word("--yes", "do not ask")
 _DEPLOYED = (
     Word(
         "--compare",

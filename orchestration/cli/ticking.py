@@ -18,13 +18,12 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..code_location.factory import project_definitions
-from ..code_location.records import refuse_lost_pipeline, unrecorded
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans, refuse_lost_pipeline, unrecorded
 from ..instance.opening import open_instance
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG
+from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan
-from ..runner.correction_result import CorrectionResult
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 

@@ -33,7 +33,7 @@ from hydro_core.storage.remote import DataPlace, Remote, name_below
 
 from ..code_location.records import recorded_tables
 from ..instance.copied import restore_records, why_not_copied
-from ..instance.opening import open_instance
+from ..instance.opening import open_existing, open_instance
 from ..instance.run_tags import IN_FLIGHT, flow_of
 from ..project.settings import ProjectSettings
 from ..quality.facts import measure
@@ -240,11 +240,9 @@ def _whole(asked: Restorable, directory: DataPlace, flow: FlowAsset) -> Verified
 
 def _refuse_runs(asked: Restorable, settings: ProjectSettings) -> None:
     """Refuses where Dagster has runs of the flows that go on, or of any where all is restored."""
-    if not settings.dagster_home.exists():
-        return
     names = {flow.name for flow in asked.flows}
-    with open_instance(settings.dagster_home) as instance:
-        for record in _going_on(instance):
+    with open_existing(settings.dagster_home) as instance:
+        for record in _going_on(instance) if instance is not None else ():
             run = record.dagster_run
             if flow_of(run) in names or asked.records is not None:
                 raise state_error(
@@ -264,9 +262,10 @@ def _records(asked: Restorable, settings: ProjectSettings) -> None:
         with open_instance(home) as instance:
             for record in _going_on(instance):
                 instance.report_run_failed(record.dagster_run, "It was running when it was copied.")
-    elif home.exists():
-        with open_instance(home) as instance:
-            for flow in asked.flows:
+        return
+    with open_existing(home) as instance:
+        for flow in asked.flows:
+            if instance is not None:
                 instance.wipe_assets(recorded_tables(instance, flow))
 
 

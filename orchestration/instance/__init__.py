@@ -87,11 +87,6 @@ def is_made_here(directory: Path) -> bool:
     return (directory / _COPIED).exists()
 
 
-def opening_lock(directory: Path) -> FileLock:
-    """The lock of who makes the instance's settings and tables, or sees that they are there."""
-    return FileLock(directory / "opening.lock")
-
-
 def dev_lock(directory: Path) -> FileLock:
     """The lock of the one `hydrotick dev` that may work on the instance."""
     return FileLock(directory / "dev.lock")

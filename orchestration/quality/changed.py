@@ -6,7 +6,7 @@ for each of its rows. Of more, executors tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,7 @@ def changed(
 ) -> Changed:
     """How the rows of a table differ between two stores, over consecutive ranges of ticks.
 
-    Args:
-        before: the one store.
-        after: the other.
-        spec: the table.
-        parts: the ranges.
-        session: gives the Spark that is asked of more rows than the stores hold.
+    `session` gives the Spark that is asked of more rows than the stores hold.
     """
     found = list(parts)
     first, last = found[0].start, found[-1].stop - 1
@@ -160,3 +155,43 @@ def _changes(
         found.append((items, rows[spec.tick].to_numpy(), counts))
     items, at, counts = (np.concatenate(each) for each in zip(*found, strict=True))
     return items, at, counts
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """How many rows of an input were read, and how many before; None: that is not known."""
+
+    rows: int
+    before: int | None
+
+    def __str__(self) -> str:
+        before = "" if self.before is None else f", {self.before:,} before"
+        return f"{self.rows:,} row(s) read{before}"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionResult:
+    """Ticks that were computed again by one commit."""
+
+    ticks: str
+    """The ticks, in words."""
+    commit: int
+    """The commit's number in the ledger."""
+    inputs: Mapping[str, RowsRead]
+    outputs: Mapping[str, Changed]
+    """How the rows of all these ticks differ from those that had been published."""
+
+    def __str__(self) -> str:
+        return f"commit {self.commit} computed {self.ticks} again from what was landed by then"
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each input and output."""
+        told = (*self.inputs.items(), *self.outputs.items())
+        width = max((len(name) for name, _ in told), default=0)
+        return [f"  {name:<{width}}  {what}" for name, what in told]
+
+    def metadata_of(self, asset: str) -> dict[str, Any]:
+        """What the UI shows of it on an asset."""
+        changed = self.outputs.get(asset)
+        return {"correction": str(self), **(changed.metadata if changed else {})}

@@ -22,7 +22,7 @@ from hydro_core.machine.processes import this_process
 
 from ..project.logs import log_bug, open_logs
 from ..project.project import Project, current
-from .code import code_number
+from .jobs import code_number
 from .spawned import SECONDS_TO_END
 from .ticks import TickWork, failure
 from .wire import Channel
@@ -78,7 +78,7 @@ class ProcessLoop:
         try:
             if message["do"] == "run":
                 # Imported late: who runs ticks alone has no use for Dagster.
-                from .runs import execute_run
+                from .launcher import execute_run
 
                 execute_run(message["home"], message["run"], lambda: self._wanted is not None)
                 return

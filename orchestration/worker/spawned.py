@@ -15,8 +15,8 @@ from pathlib import Path
 from hydro_core.machine.environment import MASTER, MEMORY
 from hydro_core.project.discover import PROJECT
 
+from ..project.known_settings import NONE, WORKER
 from ..project.settings import HOME
-from ..project.worker_settings import NONE, WORKER
 from .jobs import Fit, WorkerJob
 from .wire import Channel, Message
 
@@ -110,7 +110,8 @@ class TickProcess:
         code = self._process.wait()
         job, self.job = self.job, None
         if job is not None:
-            self._tell(job, {"kind": "gone", "why": self.why or _how(code)})
+            how = f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
+            self._tell(job, {"kind": "gone", "why": self.why or how})
             job.ended.set()
         self._changed()
 
@@ -127,10 +128,6 @@ def _environment(fit: Fit, home: Path) -> dict[str, str]:
     # Its work is done in it, and handed to nobody; the current folder hides no package.
     ours = {WORKER: NONE, "PYTHONSAFEPATH": "1", **{k: v for k, v in given.items() if v}}
     return {**os.environ, **ours}
-
-
-def _how(code: int) -> str:
-    return f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
 
 
 def _with_children(number: int) -> list[int]:

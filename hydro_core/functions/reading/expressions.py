@@ -116,7 +116,7 @@ class Expressions(FunctionReading):
                     case Builtin(kind):
                         return self._class_attribute(kind, node, scope)
                     case Foreign() as module:
-                        found = member(module, node.attr, self.define)
+                        found = member(module, node.attr)
                         if found is not None:
                             return self.as_value(found, node, scope)
                     case _:

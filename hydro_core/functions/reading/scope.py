@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from hydro_core.functions.tree import MATCHED, UNBOUND, UNPACK, Const, Expr, Op, Param, Part
+from hydro_core.functions.kinds import Place
+from hydro_core.functions.tree import (
+    MATCHED,
+    UNBOUND,
+    UNPACK,
+    Bind,
+    Const,
+    Expr,
+    Op,
+    Param,
+    Part,
+)
 
 
 class UnreadableError(Exception):
@@ -68,6 +79,21 @@ class Scope:
     def new(self, name: str) -> str:
         """A name that no program can write and no other call gives."""
         return f"{name.partition('.')[0]}.{next(self.fresh)}"
+
+    def held(self, name: str, value: Expr, lets: list[tuple[str, Expr]]) -> Expr:
+        """The value, if it may stand wherever it is read; else a variable, one more of `lets`."""
+        if is_small(value):
+            return value
+        fresh = Param(self.new(name))
+        lets.append((fresh.name, value))
+        return fresh
+
+
+def within(lets: list[tuple[str, Expr]], body: Expr, place: Place | None = None) -> Expr:
+    """The body with variables around it."""
+    for name, value in reversed(lets):
+        body = Bind("let", (name,), value, body, place=place or value.place)
+    return body
 
 
 def is_small(expr: Expr) -> bool:

@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.analysis.identity import mapped
+from hydro_core.catalog.internal import RUNNING_OVER
 from hydro_core.catalog.itemwise import SELECT, WITH_COLUMNS
 from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.spec import Args, OpSpec, functions_of
-from hydro_core.catalog.tails import RUNNING_OVER, with_tails
+from hydro_core.catalog.tails import with_tails
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import Const

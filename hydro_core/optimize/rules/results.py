@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from hydro_core.catalog.classes import ByKey
 from hydro_core.catalog.group import AGGREGATE
-from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_TOP, running
+from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_OVER, RUNNING_TOP, running
 from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, OpSpec
-from hydro_core.catalog.tails import RUNNING_OVER
 from hydro_core.catalog.variants import Summary
 from hydro_core.optimize.rule import Line, lines
 from hydro_core.optimize.shape import GLOBAL

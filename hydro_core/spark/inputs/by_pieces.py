@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from hydro_core.files.reading import read
@@ -14,7 +13,7 @@ from hydro_core.files.scan import Scan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.storage.remote import DataPlace
-from hydro_core.ticks.tick_range import NONE, Numbers
+from hydro_core.ticks.tick_range import count_ticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,9 +42,3 @@ def read_by_pieces(
         return read_in_workers(spark(), scan, files)
     rows = read(scan, files)
     return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)
-
-
-def count_ticks(numbers: Numbers) -> Counter[int]:
-    """How many rows each tick has."""
-    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
-    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))

@@ -25,7 +25,7 @@ from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.delta.erased import KeyedRows, erase_files, erase_log
 from hydro_core.spark.store.delta.table import StoredTable
-from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.delta.table_rows import rows_since
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.seams import seams

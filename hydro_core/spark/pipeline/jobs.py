@@ -52,7 +52,7 @@ from hydro_core.spark.session.sessions import (
     has_few_rows,
     small_ranges_session,
 )
-from hydro_core.spark.store.delta.table import DataFile
+from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.write import (
     Pending,
     WrittenRows,

@@ -23,7 +23,7 @@ from hydro_core.spark.pipeline.added_up import added_up_rows, read_in_all
 from hydro_core.spark.pipeline.kept_reads import KeptReads
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
-from hydro_core.spark.store.delta.ticks_of import rows_since
+from hydro_core.spark.store.delta.table_rows import rows_since
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.seams import SEAMS

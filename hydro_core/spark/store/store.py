@@ -199,7 +199,7 @@ class Store:
         if rows > _SUMMED_AT_MOST or rows < _WORTH_SUMMING * self.row_count(name):
             return False
         log = rows_of(table, existing_files(table, 0, ALWAYS))
-        table.sum_up(summed(log, table.spec, tick), tick)
+        table.rewrite(summed(log, table.spec, tick), summed_to=tick)
         return True
 
     def _compact_one(self, before: int, end: datetime | None) -> None:

@@ -10,8 +10,14 @@ from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed, strict
+from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
+    ColumnValue,
+    NotCompilable,
+    computed,
+    is_item,
+    strict,
+)
 from hydro_core.types.common import common_types
 from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
@@ -25,10 +31,10 @@ _MOST_TIMES = 10_000
 
 
 def make(scope: ColumnScope, parts: Sequence[ColumnValue], *, final: bool = False) -> ColumnValue:
-    types = [p.type for p in parts]
-    if not all(isinstance(t, ItemType) for t in types):
+    types = [p.type for p in parts if is_item(p.type)]
+    if len(types) < len(parts):
         raise NotCompilable("a list of what are no items")
-    element = common_types(t for t in types if isinstance(t, ItemType))
+    element = common_types(types)
     if element is None:
         raise NotCompilable("a list of several types")
     columns = [structs.cast(scope, p, element, final=final) for p in parts]

@@ -23,9 +23,9 @@ from hydro_core.spark.functions.columns import (
     strings,
     structs,
 )
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     boolean,
@@ -115,32 +115,32 @@ def _round(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _extreme(scope: ColumnScope, node: Op) -> ColumnValue:
-    op = "<" if node.name == "min" else ">"
     if len(node.args) == 1:
-        return _extreme_of_array(scope, node, op)
+        return _extreme_of_array(scope, node)
     if node.keywords:
         raise NotCompilable(f"`{node.name}` with a key")
     result, *others = (scope.compile(a) for a in node.args)
     for other in others:
-        result = _better(scope, op, result, other)
+        result = _better(scope, node, result, other)
     return result
 
 
-def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
+def _better(scope: ColumnScope, node: Op, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """Python keeps the first unless the next one is surely better."""
     if integers.is_int(a) and integers.is_int(b) and BOOLEAN not in (a.type, b.type):
-        function = F.least if op == "<" else F.greatest
+        function = F.least if node.name == "min" else F.greatest
         x, y = (scope.need(integers.as_long(v)) for v in (a, b))
         return long(function(x.column, y.column), x, y, safe=True)
     if a.size + b.size > 200:
         raise NotCompilable("`min` or `max` of long expressions")
-    test = scope.sure(compare.order(scope, op, b, a))
-    return choices.choose(scope, test, b.with_(nullable=False), a.with_(nullable=False))
+    test = scope.sure(compare.order(scope, "<" if node.name == "min" else ">", b, a))
+    pair = b.with_(nullable=False), a.with_(nullable=False)
+    return choices.choose(scope, test, pair, node.type)
 
 
-def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
-    keywords = dict(node.keywords)
-    array, given = _in_order(scope, node.args[0], keywords.get("key"), descending=op == ">")
+def _extreme_of_array(scope: ColumnScope, node: Op) -> ColumnValue:
+    keywords, least = dict(node.keywords), node.name == "min"
+    array, given = _in_order(scope, node.args[0], keywords.get("key"), descending=not least)
     element = arrays.element_type(array)
     if "default" in keywords:
         default = scope.compile(keywords["default"])
@@ -148,7 +148,7 @@ def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
-    best = given((F.array_min if op == "<" else F.array_max)(array.column))
+    best = given((F.array_min if least else F.array_max)(array.column))
     column = F.when(F.size(array.column) == 0, empty).otherwise(best)
     return computed(column, element, array, array, nullable=True)
 

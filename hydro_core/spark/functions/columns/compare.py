@@ -17,11 +17,9 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import structs
 from hydro_core.spark.functions.columns.integers import EXACT, as_long, is_int
 from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_number
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
-    DURATION,
+    ColumnScope,
     ColumnValue,
-    Duration,
     NotCompilable,
     boolean,
     strict,
@@ -94,7 +92,7 @@ def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Column
         return _order_numbers(scope, op, a.with_(mixed=False), b.with_(mixed=False))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
         return _order_tuples(scope, op, a, b)
-    if a.type != b.type or not (isinstance(a.type, Scalar) or a.type == DURATION):
+    if a.type != b.type or not isinstance(a.type, Scalar):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
     return strict(_OPERATORS[op](a.column, b.column), BOOLEAN, a, b)
 
@@ -140,7 +138,7 @@ def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: PLR0911 -
             return value.column != 0.0
         case Scalar(name) if name not in ("date", "timestamp", "timestamp_ntz"):
             return value.column != 0
-        case Decimal() | Duration():
+        case Decimal():
             return value.column != 0
         case Array():
             return F.size(value.column) > 0

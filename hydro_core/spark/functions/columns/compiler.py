@@ -15,6 +15,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold, children
+from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, OpFamily, Param, Part
 from hydro_core.spark.functions.columns import (
     arrays,
@@ -29,9 +30,13 @@ from hydro_core.spark.functions.columns import (
     strings,
     structs,
 )
-from hydro_core.spark.functions.columns.scope import ColumnScope, FunctionSite
 from hydro_core.spark.functions.columns.structs import constant
-from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, NotCompilable
+from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
+    ColumnValue,
+    FunctionSite,
+    NotCompilable,
+)
 from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
 
@@ -189,7 +194,7 @@ def _unary(scope: ColumnScope, node: Op) -> ColumnValue:
     if node.name == "not":
         return compare.negation(choices.test(scope, operand))
     value = scope.doubtfully(operand)
-    if value.type == DURATION and node.name == "-x":
+    if value.type == TIMEDELTA and node.name == "-x":
         return moments.negative(value)
     if not numbers.is_number(value) or value.mixed:
         raise NotCompilable(f"`{node.name[0]}` of {value.type}")

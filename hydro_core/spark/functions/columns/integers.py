@@ -12,9 +12,8 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
-from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, ItemType, Scalar, is_integer
+from hydro_core.spark.functions.columns.value import ColumnScope, ColumnValue, NotCompilable, strict
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, ItemType, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _BITS = {"boolean": 1, "byte": 7, "short": 15, "integer": 31, "long": 63}
@@ -115,7 +114,7 @@ def _bits(value: ColumnValue) -> int:
     """The value is at most 2**bits in either direction."""
     if value.constant is not None:
         return int(value.constant[0]).bit_length()
-    return _BITS[value.type.name] if isinstance(value.type, Scalar) else _BITS["long"]
+    return _BITS.get(str(value.type), _BITS["long"])
 
 
 EXACT = 2**53

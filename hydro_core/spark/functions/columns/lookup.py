@@ -13,17 +13,18 @@ from hydro_core.functions.fields import field_in
 from hydro_core.functions.tree import Bind, Const, Expr, Make, Part, Spread
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
     ColumnValue,
     Generator,
     NotCompilable,
     boolean,
     computed,
+    is_item,
 )
 from hydro_core.types.common import common_types
-from hydro_core.types.item import BOOLEAN, LONG, STRING, UNKNOWN, Array, ItemType, Row, Tuple
+from hydro_core.types.item import BOOLEAN, LONG, STRING, UNKNOWN, Array, Row, Tuple
 
 _MAX_ENTRIES = 2_000
 _INT = 2**31 - 1
@@ -105,10 +106,11 @@ def entry(
     if not table or len(table) > _MAX_ENTRIES:
         raise NotCompilable("a dict that is empty or very large")
     values = [constant(v) for v in table.values()]
-    types = [v.type for v in (*values, *([default] if default else []))]
-    if not all(isinstance(t, ItemType) for t in types):
+    given = (*values, *([default] if default else []))
+    types = [v.type for v in given if is_item(v.type)]
+    if len(types) < len(given):
         raise NotCompilable("a dict of values that are no items")
-    to = common_types(t for t in types if isinstance(t, ItemType))
+    to = common_types(types)
     if to is None:
         raise NotCompilable("a dict of values of several types")
     columns = [structs.cast(scope, v, to) for v in values]

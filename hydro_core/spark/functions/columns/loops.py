@@ -17,15 +17,16 @@ from hydro_core.functions.not_null import NotNull, where_true
 from hydro_core.functions.tree import Bind, Expr, Make, Op, is_function
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, choices, integers, numbers, strings, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     boolean,
     computed,
+    is_item,
     strict,
 )
-from hydro_core.types.item import DOUBLE, LONG, STRING, Array, ItemType, Scalar, Tuple
+from hydro_core.types.item import DOUBLE, LONG, STRING, Array, Scalar, Tuple
 
 NamedColumns = dict[str, ColumnValue]
 INTEGER = Scalar("integer")
@@ -44,7 +45,7 @@ def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
 
     column = loop.transform(body)
     element = result[0].type
-    if not isinstance(element, ItemType) or result[0].mixed:
+    if not is_item(element) or result[0].mixed:
         raise NotCompilable("a list of what are no items")
     return computed(column, Array(element), loop.array, *result, *loop.tests)
 
@@ -169,7 +170,7 @@ def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: boo
 
     column = F.transform(array.column, lambda e: key_of(e))  # noqa: PLW0108
     of, element = found[0].type, arrays.element_type(array)
-    if not isinstance(of, ItemType) or found[0].mixed:
+    if not is_item(of) or found[0].mixed:
         raise NotCompilable(f"elements in the order of {of}")
     keys = arrays.ordered(scope, computed(column, Array(of), array, *found))
     sign = -1 if descending else 1

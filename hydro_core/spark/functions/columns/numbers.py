@@ -14,8 +14,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     computed,

@@ -14,9 +14,9 @@ from hydro_core.functions.library.texts import padded
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, numbers
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     boolean,

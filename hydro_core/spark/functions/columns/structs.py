@@ -9,16 +9,17 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
-    DURATION,
+    ColumnScope,
     ColumnValue,
     Generator,
     NotCompilable,
     computed,
+    is_item,
 )
 from hydro_core.types.item import (
     BINARY,
@@ -131,12 +132,11 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
     value = whole(scope, value, final=final)
     if value.mixed and not final:
         raise NotCompilable("a value is an int for some items and a float for others")
-    if not isinstance(value.type, ItemType):
-        raise NotCompilable(f"a {value.type} is no item")
     if value.type == to:
         return value.column
-    is_of_its_kind = value.type == UNKNOWN or isinstance(to, Row) == isinstance(value.type, Row)
-    if is_of_its_kind and fits(value.type, to, final=final):
+    item = _item(value)
+    is_of_its_kind = item == UNKNOWN or isinstance(to, Row) == isinstance(item, Row)
+    if is_of_its_kind and fits(item, to, final=final):
         return value.column.cast(spark_type(to))
     return _refuse(value, to)
 
@@ -176,7 +176,7 @@ def _cast_parts(scope: ColumnScope, value: ColumnValue, to: Tuple | Row, *, fina
 
 
 def _item(value: ColumnValue) -> ItemType:
-    if not isinstance(value.type, ItemType):
+    if not is_item(value.type):
         raise NotCompilable(f"a {value.type} is no item")
     return value.type
 
@@ -234,7 +234,7 @@ def _moment(value: datetime | date | timedelta) -> ColumnValue:
             microseconds = value // _MICROSECOND
             if abs(microseconds) >= _MAX_MICROSECONDS:
                 raise NotCompilable("a timedelta of more than 64 bits of microseconds")
-            return _known(integers.literal(microseconds), DURATION, value)
+            return _known(integers.literal(microseconds), TIMEDELTA, value)
         case datetime():
             return _known(moment(value), TIMESTAMP if value.tzinfo else TIMESTAMP_NTZ, value)
         case _:

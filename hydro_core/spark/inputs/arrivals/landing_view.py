@@ -132,15 +132,9 @@ def as_read(source: LandingSource, known: KnownLanding, until: int) -> LandingVi
 def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> LandingView:
     """An input as it is now, with what came for the ticks before `until`."""
     scan = source.scan()
-    now = source.snapshot(scan)
-    if now.listing is not None:
-        before = None if known is None else known.snapshot.listing
-        now = replace(now, listing=source.described(scan, now.listing, before))
-    if known is None:
-        return LandingView(source, until, scan, now)
-    return LandingView(
-        source, until, scan, now, LandingDiff(source, (scan, now), until).since(known)
-    )
+    now = source.described(scan, None if known is None else known.snapshot.listing)
+    found = NOTHING_NEW if known is None else LandingDiff(source, scan, now, until).since(known)
+    return LandingView(source, until, scan, now, found)
 
 
 def seen(
@@ -163,20 +157,19 @@ def seen(
         to_tell: it is only told of, so that files need not be described for the ledger.
     """
     scan = source.scan(as_of)
-    now = as_of or source.snapshot(scan)
     known = None if read is None or directory is None else known_of(source, read, directory)
-    if not to_tell and as_of is None and now.listing is not None and directory is not None:
-        old = None if known is None else known.snapshot.listing
-        now = replace(now, listing=source.described(scan, now.listing, old))
+    if as_of is not None:
+        now = as_of
+    elif to_tell or directory is None:
+        now = source.snapshot(scan)
+    else:
+        now = source.described(scan, None if known is None else known.snapshot.listing)
     if read is None or known is None or directory is None or until == 0:
         return LandingView(source, until, scan, now)
-    look = LandingDiff(source, (scan, now), until)
     accepted = accepted_of(source, read, directory)
-    if accepted is None:
-        found = look.since(known)
-        return LandingView(source, until, scan, now, found, found, read=read)
-    undecided = look.since(accepted)
-    # What was accepted is late, too; its rows are read when they arrive.
-    late = undecided.deviations.late_at(until)
-    found = replace(undecided, late=late, rows=None)
+    undecided = LandingDiff(source, scan, now, until).since(accepted or known)
+    found = undecided
+    if accepted is not None:
+        # What was accepted is late, too; its rows are read when they arrive.
+        found = replace(undecided, late=undecided.deviations.late_at(until), rows=None)
     return LandingView(source, until, scan, now, found, undecided, read=read)

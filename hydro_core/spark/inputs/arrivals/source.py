@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -180,8 +180,11 @@ class LandingSource:
         table = self.rows(scan, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
 
-    def described(self, scan: Scan, now: Listing, before: Listing | None) -> Listing:
-        """A list of files with what is kept of each."""
+    def described(self, scan: Scan, before: Listing | None) -> Snapshot:
+        """What is there now; of files with what is kept of each."""
+        now = self.snapshot(scan)
+        if now.listing is None:
+            return now
 
         def hashed(file: DataPlace) -> Hashed | None:
             try:
@@ -192,7 +195,8 @@ class LandingSource:
                 # What is wrong with the rows of later ticks is told when these run.
                 return None
 
-        return now.described(before, lambda file: self.bounds(scan, file), hashed)
+        listing = now.listing.described(before, lambda file: self.bounds(scan, file), hashed)
+        return replace(now, listing=listing)
 
     def bounds(self, scan: Scan, file: DataPlace) -> tuple[int | None, int | None]:
         """The first and the last tick that a file may hold, as far as that is told outside of its

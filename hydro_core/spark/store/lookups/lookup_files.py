@@ -19,14 +19,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, TICK
 from hydro_core.spark.store.cancelled import remaining_of_file
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.checked_file import (
     CheckedFile,
@@ -35,7 +36,7 @@ from hydro_core.spark.store.lookups.checked_file import (
     write_checked,
 )
 from hydro_core.spark.store.lookups.extremes import places_in_order
-from hydro_core.spark.store.lookups.key_hashes import are_hashed, hashes
+from hydro_core.spark.store.lookups.key_hashes import Hashes, are_hashed, hashes
 from hydro_core.spark.store.lookups.large_files import stored_leaf
 from hydro_core.spark.store.lookups.rows_copy import (
     column_read,
@@ -46,18 +47,10 @@ from hydro_core.spark.store.lookups.rows_copy import (
     rows_at,
     schema_width,
 )
-from hydro_core.spark.store.values import Column, in_order
+from hydro_core.spark.store.values import Column, Numbers, in_order
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.types.item import FieldPath
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from hydro_core.spark.store.lookups.key_hashes import Hashes
-
-    Numbers = npt.NDArray[np.int64]
 
 LOOKUPS = ".lookups"
 """The directory, within a pipeline's."""
@@ -71,7 +64,7 @@ _ABANDONED = 3600.0
 
 StoredLeaf = tuple[tuple[str, ...], pa.DataType]
 """The names at which a leaf stands in a file, and its type."""
-_Asked = Mapping[tuple[StoredLeaf, ...], "Hashes"]
+_Asked = Mapping[tuple[StoredLeaf, ...], Hashes]
 """The hashes that are looked for, by the leaves of which."""
 
 
@@ -141,8 +134,6 @@ class LookupFiles:
     def _leading(
         self, file: DataFile, schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
     ) -> tuple[pa.Table, bool] | None:
-        import numpy as np
-
         try:
             copy, order = self._copy(file, schema), self._order(file, leaf)
             many = order.size(0) // 4
@@ -239,8 +230,6 @@ class LookupFiles:
 
     def _order(self, file: DataFile, leaf: StoredLeaf) -> CheckedFile:
         def made() -> Iterable[bytes]:
-            import numpy as np
-
             with opened_parquet(file.path) as data:
                 counts = leaf_of_file(data, (COUNT,), pa.int64()).to_numpy()
                 places = places_in_order(in_order(leaf_of_file(data, *leaf)))
@@ -299,8 +288,6 @@ def _digest(text: str) -> str:
 
 def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     """What is looked for; None where some rows are met for another reason."""
-    import numpy as np
-
     found: dict[tuple[StoredLeaf, ...], list[Hashes]] = {}
     for one in met.found:
         leaves = sorted((stored_leaf(schema, met.item, path), path) for path in one.values)
@@ -317,8 +304,6 @@ def _buckets(columns: Sequence[Column], some: Numbers | None) -> Iterable[bytes]
 
     `some` are the places of the rows that are to be found; None: all.
     """
-    import numpy as np
-
     of_rows = hashes(columns)
     places = np.arange(len(of_rows)) if some is None else some
     of_rows = of_rows[places]
@@ -337,8 +322,6 @@ def _bits(rows: int) -> int:
 
 def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     """The places of the rows that have one of some hashes."""
-    import numpy as np
-
     starts, bits = np.frombuffer(keys.whole(0), np.uint32), _bits(keys.size(1) // 4)
     if len(starts) != (1 << bits) + 1:
         raise AssertionError("the buckets are those of another number of rows")
@@ -368,14 +351,10 @@ def _of_these(
 
 
 def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:
-    import numpy as np
-
     return np.flatnonzero(np.frombuffer(column_read(copy, schema, TICK), np.int64) == tick)
 
 
 def _united(places: Sequence[Numbers]) -> Numbers:
-    import numpy as np
-
     if len(places) > 1:
         return np.unique(np.concatenate(places))
     return np.sort(places[0]) if places else np.zeros(0, np.int64)

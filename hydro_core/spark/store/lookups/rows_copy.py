@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hydro_core.spark.store.lookups.checked_file import CheckedFile, buffer_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
+from hydro_core.spark.store.values import Numbers
 
 Array = Any
 """An array of Arrow's."""
@@ -202,8 +198,6 @@ def _read(file: CheckedFile, of: Any, rows: int, places: Numbers, number: count[
 
 
 def _of_text(file: CheckedFile, offsets: int, data: int, places: Numbers) -> list[pa.Buffer]:
-    import numpy as np
-
     file.check(offsets, places * 4, places * 4 + 8)
     ends = np.frombuffer(file.unchecked(offsets), np.int32)
     file.check(data, ends[places].astype(np.int64), ends[places + 1].astype(np.int64))
