@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,8 +31,6 @@ def key_sum(rows: pa.Table, count: str | None = None) -> int:
     """The sum of the hashes of all rows, modulo 2**64: their order does not count; each as often as
     the column `count` says.
     """
-    import numpy as np
-
     if count is None:
         return int(row_hashes(rows).sum(dtype=np.uint64)) % _MODULUS
     hashes = row_hashes(rows.drop_columns([count])) * rows[count].to_numpy().astype(np.uint64)

@@ -30,8 +30,7 @@ from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
 from hydrotick.quality.facts import measure
 from hydrotick.quality.judge import validate_in_pieces
-from hydrotick.quality.suites import output_suite
-from hydrotick.quality.validate import ROWS, Verdict, validate
+from hydrotick.quality.suites import ROWS, Verdict, output_suite, validate
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.late import SCHEMA, Late
 
