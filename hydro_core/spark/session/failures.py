@@ -221,5 +221,6 @@ def _own_words(error: BaseException) -> DataError:
         return DataError.of("input", f"`{file}` cannot be read: {reason}", help=CUT_OFF)
     said = shortened(re.sub(r" SQLSTATE: .*", "", cause) or type(error).__name__)
     if _DATA_STATE.search(cause):
-        return DataError.of("runtime", f"the tick failed: {said}", help=cure("ValueError", ""))
+        helps = cure("ValueError", "")
+        return DataError.of("runtime", f"the tick failed: {said}", help=helps)
     return InfrastructureError.of("runtime", f"Spark failed: {said}", help=_SPARK)

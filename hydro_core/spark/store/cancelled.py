@@ -20,7 +20,7 @@ from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.key_hashes import are_hashed, words_of
 from hydro_core.spark.store.lookups.rows_copy import column_of, leaf_of_file
-from hydro_core.spark.store.values import Column, Mask, Numbers, comparable
+from hydro_core.spark.store.values import Bools, Column, Int64s, comparable
 
 PartsOfItems = Callable[[], Iterable[Column]]
 """Gives the parts of all items, column by column, as often as they are asked for."""
@@ -61,21 +61,21 @@ def without_cancelled(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(remaining(lambda: _parts(items), counts), pa.int64()))
 
 
-def _go_both_ways(counts: Numbers) -> bool:
+def _go_both_ways(counts: Int64s) -> bool:
     """Whether some rows came and some went: else none cancel out."""
     return len(counts) > 0 and bool(counts.min() < 0 < counts.max())
 
 
-def remaining_of_file(file: DataFile, schema: pa.Schema) -> Numbers:
+def remaining_of_file(file: DataFile, schema: pa.Schema) -> Int64s:
     """The places of the rows of a log's file that do not cancel out."""
     with opened_parquet(file.path) as data:
         of = schema.field(ITEM).type
         leaf = leaf_of_file(data, (COUNT,), schema.field(COUNT).type)
-        counts: Numbers = leaf.to_numpy(zero_copy_only=False)
+        counts: Int64s = leaf.to_numpy(zero_copy_only=False)
         return remaining(lambda: _parts_of_file(data, (ITEM,), of), counts)
 
 
-def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
+def remaining(leaves: PartsOfItems, counts: Int64s) -> Int64s:
     """The places of the rows whose items' counts do not come to 0, in their order.
 
     Equal items have equal parts; of those that only look equal by their hashes all stay.
@@ -106,14 +106,14 @@ def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
     return np.flatnonzero(stays)
 
 
-def _are_equal(part: Column, rows: Numbers, others: Numbers) -> Mask:
+def _are_equal(part: Column, rows: Int64s, others: Int64s) -> Bools:
     values = comparable(part)
     one, other = (values.take(pa.array(places, pa.int64())) for places in (rows, others))
     same: Any = pc.fill_null(pc.equal(one, other), False)
     is_nan = pa.types.is_floating(values.type)
     nothing = [pc.is_null(each, nan_is_null=is_nan) for each in (one, other)]
     alike: Any = pc.equal(pc.is_null(one), pc.is_null(other))
-    found: Mask = pc.or_(same, pc.and_(pc.and_(*nothing), alike)).to_numpy(zero_copy_only=False)
+    found: Bools = pc.or_(same, pc.and_(pc.and_(*nothing), alike)).to_numpy(zero_copy_only=False)
     return found
 
 

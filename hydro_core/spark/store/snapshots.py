@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.store.schema import TableSpec, stored
-from hydro_core.spark.store.values import Numbers, comparable
+from hydro_core.spark.store.values import Int64s, comparable
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
@@ -58,8 +58,8 @@ def _at(rows: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
 
 
 def totals(
-    rows: pa.Table, columns: Iterable[tuple[str, ItemType]], counts: Numbers
-) -> tuple[Numbers, Numbers]:
+    rows: pa.Table, columns: Iterable[tuple[str, ItemType]], counts: Int64s
+) -> tuple[Int64s, Int64s]:
     """Of equal rows the place of one, and what their counts come to."""
     ids, firsts = groups(rows, columns)
     found = np.zeros(len(firsts), dtype=np.int64)
@@ -67,7 +67,7 @@ def totals(
     return firsts, found
 
 
-def groups(log: pa.Table, columns: Iterable[tuple[str, ItemType]]) -> tuple[Numbers, Numbers]:
+def groups(log: pa.Table, columns: Iterable[tuple[str, ItemType]]) -> tuple[Int64s, Int64s]:
     """A number for each row, the same for equal items; and for each number a row that has it."""
     ids = np.zeros(log.num_rows, dtype=np.int64)
     firsts = np.zeros(min(log.num_rows, 1), dtype=np.int64)
@@ -78,8 +78,8 @@ def groups(log: pa.Table, columns: Iterable[tuple[str, ItemType]]) -> tuple[Numb
     return ids, firsts
 
 
-def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
-    """Numbers that are equal where the values are, for each part of a column."""
+def _codes(column: Any, item: ItemType) -> Iterator[Int64s]:
+    """Int64s that are equal where the values are, for each part of a column."""
     match item:
         case Row() | Tuple():
             types: Sequence[ItemType] = (
@@ -97,7 +97,7 @@ def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
             yield _numbers(encoded.indices.cast(pa.int64()))
 
 
-def _numbers(column: Any) -> Numbers:
+def _numbers(column: Any) -> Int64s:
     plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    found: Numbers = plain.to_numpy(zero_copy_only=False)
+    found: Int64s = plain.to_numpy(zero_copy_only=False)
     return found

@@ -25,8 +25,8 @@ from hydro_core.types.item import (
 Column = Any
 """An array of Arrow's."""
 
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 Leaves = Callable[[FieldPath], Column]
 """The leaf that stands at a path in each of some items."""

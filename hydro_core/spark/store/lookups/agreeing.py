@@ -19,8 +19,8 @@ from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.lookups.bounds import KeyBounds
 from hydro_core.spark.store.values import (
     Column,
+    Int64s,
     Leaves,
-    Numbers,
     are_comparable,
     comparable,
     leaf_of,
@@ -50,7 +50,7 @@ class Agreeing:
             of_others: their type.
             lookup: the leaves of the items that are to equal those of the others.
         """
-        self._steps: list[tuple[FieldPath, Column, Numbers]] = []
+        self._steps: list[tuple[FieldPath, Column, Int64s]] = []
         values = {
             mine: comparable(leaf_of(others, of_others, theirs))
             for mine, theirs in lookup.fields
@@ -70,7 +70,7 @@ class Agreeing:
         if lookup.bounds is not None:
             self._bounds = KeyBounds(lookup.bounds, item, (others, of_others), ids)
 
-    def places(self, leaves: Leaves, count: int) -> Numbers:
+    def places(self, leaves: Leaves, count: int) -> Int64s:
         """The places of the items that are found, in their order.
 
         Args:
@@ -136,7 +136,7 @@ class Met:
         places = self.places(lambda path: leaf_of(items, self.item, path), rows[TICK].to_numpy())
         return rows.take(places)
 
-    def places(self, leaves: Leaves, ticks: Numbers) -> Numbers:
+    def places(self, leaves: Leaves, ticks: Int64s) -> Int64s:
         """The places of the rows that are met, in their order.
 
         Args:
@@ -169,8 +169,8 @@ def agreeing_items(
     return items.take(pa.array(np.flatnonzero(there))), item
 
 
-def _codes(column: Column, distinct: Column) -> Numbers:
+def _codes(column: Column, distinct: Column) -> Int64s:
     """Where among distinct values each value of a column is; -1 where it is not."""
     places: Column = pc.index_in(column, value_set=distinct)
-    found: Numbers = places.fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")
+    found: Int64s = places.fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")
     return found

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from hydro_core.plan.found_rows import FieldPairs, LookupBounds
 from hydro_core.spark.store.values import (
+    Bools,
     Column,
+    Int64s,
     Leaves,
-    Mask,
-    Numbers,
     are_comparable,
     in_order,
     leaf_of,
@@ -44,7 +44,7 @@ class _Side:
 
     @staticmethod
     def of(
-        orders: FieldPairs, item: ItemType, others: Others, keys: Numbers, *, rising: bool
+        orders: FieldPairs, item: ItemType, others: Others, keys: Int64s, *, rising: bool
     ) -> _Side | None:
         """The least parts of each key where greater ones are within, else the greatest.
 
@@ -65,7 +65,7 @@ class _Side:
         first = order.take(pa.array(firsts, pa.int64()))
         return _Side(tuple(own for own, _ in orders), [p.take(first) for p in parts], rising)
 
-    def keep(self, leaves: Leaves, keys: Numbers) -> Mask:
+    def keep(self, leaves: Leaves, keys: Int64s) -> Bools:
         """Which rows are within."""
         beyond, equal = np.zeros(len(keys), bool), np.ones(len(keys), bool)
         parts = [part for path in self.orders for part in _parts(leaves(path))]
@@ -82,7 +82,7 @@ class _Side:
 class KeyBounds:
     """The first and the last place of each key."""
 
-    def __init__(self, bounds: LookupBounds, item: ItemType, others: Others, keys: Numbers) -> None:
+    def __init__(self, bounds: LookupBounds, item: ItemType, others: Others, keys: Int64s) -> None:
         """Looks at the others.
 
         Args:
@@ -95,7 +95,7 @@ class KeyBounds:
         found = (_Side.of(orders, item, others, keys, rising=up) for orders, up in sides)
         self._sides = [side for side in found if side is not None]
 
-    def within(self, leaves: Leaves, keys: Numbers) -> Mask:
+    def within(self, leaves: Leaves, keys: Int64s) -> Bools:
         """Which of some rows stand between the places of their keys.
 
         Args:
@@ -113,6 +113,6 @@ def _parts(column: Column) -> list[Column]:
     return [column.is_valid().cast(pa.int8()), in_order(column)]
 
 
-def _mask(column: Any) -> Mask:
-    found: Mask = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+def _mask(column: Any) -> Bools:
+    found: Bools = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
     return found

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hydro_core.spark.store.values import Numbers
+from hydro_core.spark.store.values import Int64s
 
 FileFacts = Mapping[str, Any]
 """What a file is: it is read by those alone who ask for the same."""
@@ -144,7 +144,7 @@ class CheckedFile:
         first, size = self._buffers[place]
         return memoryview(self._map)[first * _PAGE : first * _PAGE + size]
 
-    def check(self, place: int, starts: Numbers, ends: Numbers) -> None:
+    def check(self, place: int, starts: Int64s, ends: Int64s) -> None:
         """Checks parts of a buffer.
 
         Args:

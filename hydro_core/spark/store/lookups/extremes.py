@@ -20,7 +20,7 @@ from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.snapshots import totals
-from hydro_core.spark.store.values import Column, Numbers, in_order, leaf_of
+from hydro_core.spark.store.values import Column, Int64s, in_order, leaf_of
 from hydro_core.types.item import ItemType
 
 FIRST_TAKEN = 64
@@ -91,10 +91,10 @@ def leading(items: Column, item: ItemType, rows: ExtremeRows, count: int) -> Lea
     return Leading(found, values.take(pa.array(beyond)))
 
 
-def places_in_order(values: Column) -> Numbers:
+def places_in_order(values: Column) -> Int64s:
     """The places of the values that are not null, from the least to the greatest."""
     places: Column = pc.sort_indices(values)
-    found: Numbers = places.to_numpy().astype("int64")[: len(values) - values.null_count]
+    found: Int64s = places.to_numpy().astype("int64")[: len(values) - values.null_count]
     return found
 
 

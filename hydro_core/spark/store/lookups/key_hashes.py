@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.store.values import Column, Numbers, comparable
+from hydro_core.spark.store.values import Column, Int64s, comparable
 
 Hashes = npt.NDArray[np.uint32]
 Words = npt.NDArray[np.uint64]
@@ -112,7 +112,7 @@ def _of_bytes(column: Column) -> Words:
     return np.concatenate(parts)
 
 
-def _of_digits(held: npt.NDArray[np.uint8], ends: Numbers) -> Words:
+def _of_digits(held: npt.NDArray[np.uint8], ends: Int64s) -> Words:
     """The same of the values between these ends."""
     lengths = np.diff(ends)
     read = held[ends[0] : ends[-1]]

@@ -18,7 +18,7 @@ from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.row_cache import RowCache
-from hydro_core.spark.store.values import Numbers, places_of
+from hydro_core.spark.store.values import Int64s, places_of
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, ItemType
@@ -92,7 +92,7 @@ def stored_leaf(
     return tuple(names), of
 
 
-def _at(fragment: Any, schema: pa.Schema, places: Numbers) -> pa.Table:
+def _at(fragment: Any, schema: pa.Schema, places: Int64s) -> pa.Table:
     """The rows of a file at these places, which are in their order."""
     ends = np.cumsum([group.num_rows for group in fragment.row_groups])
     groups = np.searchsorted(ends, places, side="right")

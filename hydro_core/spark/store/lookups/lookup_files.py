@@ -46,7 +46,7 @@ from hydro_core.spark.store.lookups.rows_copy import (
     leaf_of_file,
     width_of,
 )
-from hydro_core.spark.store.values import Column, Numbers, in_order
+from hydro_core.spark.store.values import Column, Int64s, in_order
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.types.item import FieldPath
@@ -84,7 +84,7 @@ class LookupFiles:
         self._is_here, self._directory = here is not None, (here or Path()) / LOOKUPS
         self._open: dict[Path, CheckedFile] = {}
         self._refused: set[DataPlace] = set()
-        self._last_left: tuple[DataPlace, Numbers] | None = None
+        self._last_left: tuple[DataPlace, Int64s] | None = None
         """Of the file that was asked for last what is left; several hashes are made of it."""
 
     def met(
@@ -183,7 +183,7 @@ class LookupFiles:
         hits = [_found(self._keys(file, leaves, log), some) for leaves, some in asked.items()]
         if tick is not None and file.may_hold(tick, tick):
             hits.append(np.flatnonzero(np.frombuffer(copy.whole(TICK), np.int64) == tick))
-        places: Numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *hits]))
+        places: Int64s = np.unique(np.concatenate([np.zeros(0, np.int64), *hits]))
 
         def leaf(path: FieldPath) -> Column:
             return copy.leaf(stored_leaf(schema, met.item, path)[0], places)
@@ -231,7 +231,7 @@ class LookupFiles:
         what = "keys" if log is None else "keys left"
         return self._opened(file, [what, *map(str, leaves)], made, 10)
 
-    def _left(self, file: DataFile, log: pa.Schema) -> Numbers:
+    def _left(self, file: DataFile, log: pa.Schema) -> Int64s:
         """The places of the rows of a log's file that do not cancel out."""
         if self._last_left is None or self._last_left[0] != file.path:
             self._last_left = file.path, remaining_of_file(file, log)
@@ -301,7 +301,7 @@ def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     return {leaves: np.unique(np.concatenate(some)) for leaves, some in found.items()}
 
 
-def _buckets(columns: Sequence[Column], some: Numbers | None) -> Iterable[bytes]:
+def _buckets(columns: Sequence[Column], some: Int64s | None) -> Iterable[bytes]:
     """Where each bucket of hashes begins, the hashes in order, and whose they are.
 
     `some` are the places of the rows that are to be found; None: all.
@@ -322,7 +322,7 @@ def _bits(rows: int) -> int:
     return (rows // _ROWS_OF_A_BUCKET).bit_length()
 
 
-def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
+def _found(keys: CheckedFile, wanted: Hashes) -> Int64s:
     """The places of the rows that have one of some hashes."""
     starts, bits = np.frombuffer(keys.whole(0), np.uint32), _bits(keys.size(1) // 4)
     if len(starts) != (1 << bits) + 1:
@@ -336,5 +336,5 @@ def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     known = np.frombuffer(keys.unchecked(1), np.uint32)
     hits = places[known[places] == np.repeat(wanted, counts)]
     keys.check(2, hits * 4, hits * 4 + 4)
-    found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
+    found: Int64s = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
     return found

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hydro_core.spark.store.lookups.checked_file import CheckedFile, buffer_of
-from hydro_core.spark.store.values import Numbers
+from hydro_core.spark.store.values import Int64s
 
 Array = Any
 """An array of Arrow's."""
@@ -115,7 +115,7 @@ class RowsCopy:
         """`schema` has its columns, `rows` says how many rows it has."""
         self._file, self._schema, self._rows = file, schema, rows
 
-    def at(self, places: Numbers) -> pa.Table:
+    def at(self, places: Int64s) -> pa.Table:
         """The rows at these places, which are in their order.
 
         Raises:
@@ -125,7 +125,7 @@ class RowsCopy:
         taken = pa.array(places, pa.int64())
         return pa.Table.from_arrays([one.take(taken) for one in columns], schema=self._schema)
 
-    def leaf(self, path: Sequence[str], places: Numbers) -> Array:
+    def leaf(self, path: Sequence[str], places: Int64s) -> Array:
         """What stands at a path in the rows at these places."""
         taken, structs = pa.array(places, pa.int64()), []
         of, first = _named(self._schema, path[0])
@@ -144,7 +144,7 @@ class RowsCopy:
         """The values of a column of fixed width, without nulls, all of them."""
         return self._file.whole(_named(self._schema, name)[1] + 1)
 
-    def _read(self, of: Any, first: int, places: Numbers) -> Array:
+    def _read(self, of: Any, first: int, places: Int64s) -> Array:
         """A column of which what stands at the places may be used; `first` of its buffers."""
         bits = self._checked(first, places // 8, 1) if self._file.size(first) else None
         if pa.types.is_struct(of):
@@ -159,14 +159,14 @@ class RowsCopy:
             buffers = [self._checked(first + 1, places, width // 8)]
         return pa.Array.from_buffers(of, self._rows, [bits, *buffers])
 
-    def _of_text(self, offsets: int, data: int, places: Numbers) -> list[pa.Buffer]:
+    def _of_text(self, offsets: int, data: int, places: Int64s) -> list[pa.Buffer]:
         file = self._file
         file.check(offsets, places * 4, places * 4 + 8)
         ends = np.frombuffer(file.unchecked(offsets), np.int32)
         file.check(data, ends[places].astype(np.int64), ends[places + 1].astype(np.int64))
         return [buffer_of(file.unchecked(offsets)), buffer_of(file.unchecked(data))]
 
-    def _checked(self, buffer: int, values: Numbers, width: int) -> pa.Buffer:
+    def _checked(self, buffer: int, values: Int64s, width: int) -> pa.Buffer:
         self._file.check(buffer, values * width, (values + 1) * width)
         return buffer_of(self._file.unchecked(buffer))
 

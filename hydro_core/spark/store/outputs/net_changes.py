@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import in_pieces
 from hydro_core.spark.store.snapshots import groups, totals
-from hydro_core.spark.store.values import Mask, Numbers
+from hydro_core.spark.store.values import Bools, Int64s
 from hydro_core.types.item import FLOATS, SCALARS, Array, Decimal, ItemType, Row, Scalar, Tuple
 
 TypedColumns = Sequence[tuple[str, ItemType]]
@@ -28,7 +28,7 @@ class NetChanges:
     """Different rows, and by how many copies each becomes more, or fewer where it is negative."""
 
     rows: pa.Table
-    counts: Numbers
+    counts: Int64s
 
     def __len__(self) -> int:
         return self.rows.num_rows
@@ -51,13 +51,13 @@ class NetChanges:
         """The rows that come, as often as they do."""
         return repeated(self.rows, self.counts)
 
-    def of(self, mask: Mask) -> NetChanges:
+    def of(self, mask: Bools) -> NetChanges:
         """Some of them."""
         return NetChanges(self.rows.filter(pa.array(mask)), self.counts[mask])
 
 
 def net_changes(
-    rows: pa.Table, counts: Numbers | Sequence[int], columns: TypedColumns
+    rows: pa.Table, counts: Int64s | Sequence[int], columns: TypedColumns
 ) -> NetChanges:
     """Rows with counts, equal ones together, without those that cancel out."""
     firsts, total = totals(rows, columns, np.asarray(counts, np.int64))
@@ -73,12 +73,12 @@ def difference(now: pa.Table, before: pa.Table, columns: TypedColumns) -> NetCha
     return net_changes(both, ones, columns)
 
 
-def repeated(rows: pa.Table, counts: Numbers) -> pa.Table:
+def repeated(rows: pa.Table, counts: Int64s) -> pa.Table:
     """Each row as often as its count says; those with none, or fewer, not."""
     return _taken(rows, np.repeat(np.arange(len(rows)), counts.clip(min=0)))
 
 
-def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> Mask:
+def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> Bools:
     """Which of some rows agree with one of others in these columns."""
     names = [name for name, _ in columns]
     both = pa.concat_tables([rows.select(names), others.select(names)])
@@ -140,5 +140,5 @@ def has_nulls(column: Any) -> bool:
     return bool(pc.any(pc.is_null(column)).as_py())
 
 
-def _taken(rows: pa.Table, places: Numbers) -> pa.Table:
+def _taken(rows: pa.Table, places: Int64s) -> pa.Table:
     return rows.take(pa.array(places, pa.int64()))
