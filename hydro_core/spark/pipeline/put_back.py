@@ -26,9 +26,8 @@ from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.store.delta.actions import summed_to
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, state_error
+from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, replace_rows, state_error
 from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
-from hydro_core.spark.store.ledger.replaced import replace_rows
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydro_core.spark.store.schema import recorded_table
 from hydro_core.spark.store.store import OnStep
