@@ -248,7 +248,7 @@ def column_of(
 
 
 def _text_checked(
-    items: list[Any], to: ItemType, problem: Callable[[int, str], None]
+    items: list[Any], to: ItemType, problem: Callable[[int, str], object]
 ) -> pa.Array[Any]:
     """The items in Arrow, whose texts are UTF-8: JSON may hold a half of a surrogate pair."""
     try:
