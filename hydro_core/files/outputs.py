@@ -125,7 +125,7 @@ class _File:
         if not items:
             return
         arrays: list[Any] = [pa.array([tick] * len(items), pa.int64())]
-        is_whole = declared_columns(self._item) is None
+        is_whole = not isinstance(self._item, Row | Tuple)
         for place, (name, of) in enumerate(self._columns.items()):
             part = place if isinstance(self._item, Tuple) else name
             values = items if is_whole else [None if one is None else one[part] for one in items]
