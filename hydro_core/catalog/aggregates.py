@@ -34,14 +34,6 @@ EXACT_DIGITS = 19
 """Of longer decimals no engine has the digits that it takes to divide a total once."""
 
 
-def _never(item: ItemType | None) -> bool:
-    return False
-
-
-def _always_told(item: ItemType | None) -> bool:
-    return True
-
-
 def _is_exact(item: ItemType | None) -> bool:
     """Whether sums of such numbers are not rounded."""
     return item is not None and (is_integer(item) or isinstance(item, Decimal))
@@ -68,7 +60,7 @@ class Kept:
     """
     digits: int | None = None
     """Of decimals that are longer it is not made of parts: it could not be rounded once."""
-    invertible: Callable[[ItemType | None], bool] = _never
+    invertible: Callable[[ItemType | None], bool] = lambda _: False
     """Whether the result without some rows is told by theirs, for a first argument of the type;
     None: there is none.
     """
@@ -215,7 +207,7 @@ def _count_if(types: Types) -> ItemType:
     return LONG
 
 
-_COUNTED = Kept("sum", invertible=_always_told)
+_COUNTED = Kept("sum", invertible=lambda _: True)
 _ITSELF = AllValues("gives the values themselves, so nothing smaller can be stored of them")
 _DIFFERENT = AllValues("needs all values: no few numbers made of them can be merged")
 _SQUARES = AllValues("squares differences from a mean that every tick moves")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
+from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.errors import beginning
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import accumulator_type, result_type
@@ -35,8 +35,6 @@ from hydro_core.types.quarantine import as_given
 from hydro_core.types.values import ValueProblem, conform_input
 
 Types = tuple[ItemType, ...]
-
-__all__ = ["TypeRule", "Types"]
 
 
 def declared(args: Args, types: Types) -> ItemType:

@@ -81,7 +81,10 @@ class Comments:
             text = self._texts.get(name)
             if text is None and Path(place.file).is_file():
                 text = Path(place.file).read_text(encoding="utf-8")
-            self._known[name] = _text(name, text or "")
+            lines = (text or "").split("\n")
+            inside = _inside_of_brackets(name, text or "")
+            statements = [_INSIDE if n in inside else line for n, line in enumerate(lines, 1)]
+            self._known[name] = _Text(lines, statements)
         return self._known[name]
 
 
@@ -90,13 +93,6 @@ class _Text:
     lines: Sequence[str]
     statements: Sequence[str]
     """The lines, but for those inside of brackets."""
-
-
-def _text(name: str, text: str) -> _Text:
-    lines = text.split("\n")
-    inside = _inside_of_brackets(name, text)
-    statements = [_INSIDE if n in inside else line for n, line in enumerate(lines, 1)]
-    return _Text(lines, statements)
 
 
 def _inside_of_brackets(name: str, text: str) -> Collection[int]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from hydro_core.catalog.io import NULL, SINK, SOURCE, SOURCE_ITER, TICK
 from hydro_core.catalog.spec import OpSpec, TypeProblem
 from hydro_core.errors import Code, ProgramError, Span
-from hydro_core.ir.builder import Draft, Wire, build, source_args
+from hydro_core.ir.builder import Draft, Wire, build, numbered, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.methods import OperatorMethods
@@ -298,15 +298,12 @@ class FlowBuilder:
     def _without_idle_sources(self, drafts: list[Draft]) -> list[Draft]:
         """Drops inputs that nobody reads and that have no schema: a text could not say them."""
         read = {number for draft in drafts for number, _ in draft.inputs}
-        kept = [
+        kept = (
             i
             for i, draft in enumerate(drafts)
             if i in read or draft.op is not SOURCE or draft.args["schema"] is not None
-        ]
-        new = {old: position for position, old in enumerate(kept)}
-        for draft in drafts:
-            draft.inputs = [(new[number], port) for number, port in draft.inputs]
-        return [drafts[i] for i in kept]
+        )
+        return numbered(drafts, kept)
 
     @property
     def promised(self) -> Mapping[str, ItemType]:

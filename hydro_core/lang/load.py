@@ -52,7 +52,8 @@ def _which_flow(path: Path) -> ProgramError:
 
 
 def _no_file(path: Path) -> ProgramError:
-    near = did_you_mean(path.name, _neighbours(path))
+    beside = path.parent.glob(f"*{path.suffix}") if path.parent.is_dir() else ()
+    near = did_you_mean(path.name, [p.name for p in beside])
     return _unusable(f"there is no file `{shown_file(path)}`", near or _FORMS)
 
 
@@ -101,10 +102,6 @@ def load_text(text: str, file: str, params: Params = NO_PARAMS, name: str = "flo
         graph = parse(text, file=file, name=name, bindings=params.values)
     check_named(params, text, graph)
     return graph
-
-
-def _neighbours(path: Path) -> list[str]:
-    return [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
 
 
 def _load_flow(module: str, attribute: str, spec: str, params: Params) -> Graph:

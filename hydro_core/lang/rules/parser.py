@@ -49,7 +49,10 @@ def parse_rules_text(
     while reader.skip_lines():
         start = reader.at
         try:
-            reader.statement(program)
+            if reader.sees("."):
+                reader.directive(program)
+            else:
+                program.rules.append(reader.rule())
         except ProgramError as wrong:
             problems += wrong.diagnostics
             reader.recover(start)
@@ -65,13 +68,6 @@ class _Reader(TokenReader):
         self.predicates = _predicates(tokens)
 
     # Statements
-
-    def statement(self, program: RuleProgram) -> None:
-        """Reads one statement into the program."""
-        if self.sees("."):
-            self.directive(program)
-        else:
-            program.rules.append(self.rule())
 
     def directive(self, program: RuleProgram) -> None:
         dot = self.take(".")

@@ -19,7 +19,7 @@ from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
 from hydro_core.reference.definitions.group import fold_keyed, reduce_keyed
 from hydro_core.reference.definitions.registry import defines
-from hydro_core.reference.keys import columns_of, field, key_of, keyed_result, names
+from hydro_core.reference.keys import columns_of, field, key_of, keyed_result
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import UNKNOWN, ItemType, Row
@@ -176,10 +176,6 @@ def _aggregated(key: _Key, function: OverFunction, item: ItemType, frame: Sequen
     return aggregate_of_rows(key.site, aggregate, rows, item, ordered=ordered)
 
 
-def _row_number(key: _Key, _: OverFunction) -> list[int]:
-    return list(range(1, len(key.rows) + 1))
-
-
 def _rank(key: _Key, _: OverFunction) -> list[int]:
     return [key.first_peer(i) + 1 for i in range(len(key.rows))]
 
@@ -239,11 +235,6 @@ def _rolling(key: _Key, function: OverFunction) -> Iterator[Sequence[int]]:
         yield key.within(i, within) if rows is None else range(max(0, i + 1 - rows), i + 1)
 
 
-def _whole(key: _Key, _: OverFunction) -> Iterator[Sequence[int]]:
-    for _row in key.rows:
-        yield range(len(key.rows))
-
-
 def _reaches(pair: tuple[Any, Any], distance: Any, down: bool) -> bool:
     """Whether the lesser of two places is at most so far below the greater, or equal to it; those
     that are no numbers are near each other only.
@@ -291,7 +282,7 @@ def _measured(value: Any) -> Any:
 
 
 _COLUMNS: Mapping[str, Callable[[_Key, OverFunction], list[Any]]] = {
-    "row_number": _row_number,
+    "row_number": lambda key, _: list(range(1, len(key.rows) + 1)),
     "rank": _rank,
     "dense_rank": _dense_rank,
     "percent_rank": _percent_rank,
@@ -304,7 +295,7 @@ _COLUMNS: Mapping[str, Callable[[_Key, OverFunction], list[Any]]] = {
 _FRAMES: Mapping[str, Callable[[_Key, OverFunction], Iterator[Sequence[int]]]] = {
     "running": _running,
     "rolling": _rolling,
-    "whole": _whole,
+    "whole": lambda key, _: (range(len(key.rows)) for _row in key.rows),
 }
 """The rows that an aggregate is of, for each row of a key."""
 
@@ -328,10 +319,10 @@ def sort_by_key(site: Site, a: Bag) -> Bag:
 @defines("limit", exact=True)
 def limit(site: Site, a: Bag) -> Bag:
     """The first n items, or the first n of each key, in the input's order."""
-    most = site.args["n"]
-    if not names(site):
+    most, key = site.args["n"], key_of(site)
+    if not key.names:
         return Bag(a.items[:most])
-    key, taken, found = key_of(site), dict[Hashable, int](), []
+    taken, found = dict[Hashable, int](), []
     for x in a:
         form = key(x)
         taken[form] = taken.get(form, 0) + 1
