@@ -39,7 +39,11 @@ class Comments:
         """What the program says of itself: the comment, or the docstring, that it begins with."""
         for name, text in self._texts.items():
             if name.endswith(".py"):
-                return _docstring(text)
+                try:
+                    said = ast.get_docstring(ast.parse(text)) or ""
+                except SyntaxError:
+                    return ""
+                return " ".join(said.partition("\n\n")[0].split())
             lines = dropwhile(lambda line: not line.strip(), text.splitlines())
             return _joined(takewhile(_is_comment, lines))
         return ""
@@ -111,14 +115,6 @@ def _is_comment(line: str) -> bool:
 
 def _joined(lines: Iterable[str]) -> str:
     return " ".join(text for line in lines if (text := line.strip().lstrip("#/").strip()))
-
-
-def _docstring(text: str) -> str:
-    try:
-        found = ast.get_docstring(ast.parse(text)) or ""
-    except SyntaxError:
-        return ""
-    return " ".join(found.partition("\n\n")[0].split())
 
 
 _LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

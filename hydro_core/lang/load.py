@@ -151,10 +151,9 @@ def _graph_of(value: object) -> Graph | None:
     if isinstance(value, Graph):
         return value
     graph = getattr(value, "graph", None)
-    if isinstance(graph, Graph) or not callable(graph) or isinstance(value, type):
-        return graph if isinstance(graph, Graph) else None
-    built = graph()
-    return built if isinstance(built, Graph) else None
+    if callable(graph) and not isinstance(value, type):
+        graph = graph()
+    return graph if isinstance(graph, Graph) else None
 
 
 def _unusable(message: str, help_: str) -> ProgramError:

@@ -17,8 +17,7 @@ from hydro_core.catalog.tails import hidden_parts
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
-from hydro_core.reference.definitions.group import fold_keyed, reduce_keyed
-from hydro_core.reference.definitions.registry import defines
+from hydro_core.reference.definitions.registry import OperatorOutput, defines, definition_of
 from hydro_core.reference.keys import columns_of, field, key_of, keyed_result
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
@@ -118,26 +117,11 @@ def _ranked(site: Site, items: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]
     return [(by_item[i], orders[i]) for i in ranked]
 
 
-@defines("sorted_fold_keyed")
-def sorted_fold_keyed(site: Site, a: Bag) -> Bag:
-    """The fold of each key, in an order of its own."""
-    return fold_keyed(site, _sorted(site, a))
-
-
-@defines("sorted_reduce_keyed")
-def sorted_reduce_keyed(site: Site, a: Bag) -> Bag:
-    """The reduction of each key, in an order of its own."""
-    return reduce_keyed(site, _sorted(site, a))
-
-
-@defines("sorted_scan_keyed")
-def sorted_scan_keyed(site: Site, a: Bag) -> Bag:
-    """The accumulator of its key after each item, in an order of its own."""
-    return scan_keyed(site, _sorted(site, a))
-
-
-def _sorted(site: Site, a: Bag) -> Bag:
-    return Bag(item for item, _ in _ranked(site, a))
+@defines("sorted_fold_keyed", "sorted_reduce_keyed", "sorted_scan_keyed")
+def in_order_of_its_own(site: Site, a: Bag) -> OperatorOutput:
+    """The operator that it stands for, of the items in the order that is an argument."""
+    items = Bag(item for item, _ in _ranked(site, a))
+    return definition_of(site.node.op.stands_for).function(site, items)
 
 
 def _groups(site: Site, a: Bag) -> Iterator[list[Any]]:
