@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from hydro_core.catalog.spec import Aggregate, TypeProblem
-from hydro_core.catalog.type_rules import Types, columns_of, given_by, place_of
+from hydro_core.catalog.type_rules import Types, columns_of, given_by
+from hydro_core.errors import beginning
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.types.item import (
@@ -131,7 +132,7 @@ def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
     try:
         return spec.result(types)
     except TypeProblem as problem:
-        places = [place_of(a) for a in aggregate.arguments if isinstance(a, Fn)]
+        places = [beginning(a.span) for a in aggregate.arguments if isinstance(a, Fn)]
         place = places[0] if places else (0, 0)
         raise TypeProblem(
             f"`{aggregate.function}` {problem.message}", problem.help, place=place

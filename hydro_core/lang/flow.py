@@ -183,15 +183,14 @@ class FlowBuilder:
             bound = bind(op, arguments, list(keywords.items()), _READER)
         except TypeProblem as wrong:
             helps = wrong.help or as_written(op)
-            raise self._at(place, wrong.code, wrong.message, operator, helps) from None
+            raise ProgramError.of(wrong.code, wrong.message, place, operator, help=helps) from None
         inputs = {0: first} if first is not None else {}
         further: list[Stream] = []
         for position, stream in bound.streams:
             if not isinstance(stream, Stream):
                 message = f"`{operator}` takes a stream here, not {stream!r}"
-                raise self._at(
-                    place, "type", message, operator, "give it a stream of the same flow"
-                )
+                help_ = "give it a stream of the same flow"
+                raise ProgramError.of("type", message, place, operator, help=help_)
             if position is None:
                 further.append(stream)
             else:
@@ -200,7 +199,7 @@ class FlowBuilder:
         if not op.variadic and not op.optional_input and len(streams) < len(op.inputs):
             keyword = op.inputs[-1].keyword
             message = f"`{operator}` needs the stream `{keyword}`"
-            raise self._at(place, "arity", message, operator, as_written(op))
+            raise ProgramError.of("arity", message, place, operator, help=as_written(op))
         wires = [self._readable(stream, place) for stream in streams]
         return self._append(Draft(op, bound.args, place, None, wires))
 
@@ -257,11 +256,12 @@ class FlowBuilder:
         draft = self._drafts[number]
         if draft.op.optional_input and draft.inputs:
             message, helps = f"nothing flows out of `{draft.op.name}`", "read the stream before it"
-            raise self._at(place, "port", message, draft.op.name, helps)
+            raise ProgramError.of("port", message, place, draft.op.name, help=helps)
         try:
             return number, output_port(draft.op, draft.args, None)
         except PortProblem as wrong:
-            raise self._at(place, "port", wrong.message, draft.op.name, wrong.help) from None
+            name = draft.op.name
+            raise ProgramError.of("port", wrong.message, place, name, help=wrong.help) from None
 
     def _followed(self, wire: Wire) -> Wire:
         """The wire of a stream, forward references followed to what they are defined as."""
@@ -271,12 +271,12 @@ class FlowBuilder:
             name = forward.name
             if forward.target is None:
                 message = f"`{name}` is used, but never defined"
-                raise self._at(
-                    forward.place, "undefined", message, name, "call `.define(stream)` on it"
-                )
+                help_ = "call `.define(stream)` on it"
+                raise ProgramError.of("undefined", message, forward.place, name, help=help_)
             if forward in passed:
                 message = f"`{name}` stands for nothing but itself"
-                raise self._at(forward.place, "name", message, name, "define it by an operator")
+                help_ = "define it by an operator"
+                raise ProgramError.of("name", message, forward.place, name, help=help_)
             passed.append(forward)
             wire = forward.target.wire
         return wire
@@ -292,7 +292,8 @@ class FlowBuilder:
         for draft in drafts:
             if draft.name is not None and draft.name in seen:
                 message = f"two streams are called `{draft.name}`"
-                raise self._at(draft.span, "name", message, draft.name, "choose another name")
+                help_ = "choose another name"
+                raise ProgramError.of("name", message, draft.span, draft.name, help=help_)
             seen.add(draft.name or "")
 
     def _without_idle_sources(self, drafts: list[Draft]) -> list[Draft]:
@@ -317,9 +318,4 @@ class FlowBuilder:
             )
 
     def _wrong(self, code: Code, message: str, operator: str | None, help_: str) -> ProgramError:
-        return self._at(caller(), code, message, operator, help_)
-
-    def _at(
-        self, place: Span | None, code: Code, message: str, operator: str | None, help_: str
-    ) -> ProgramError:
-        return ProgramError.of(code, message, place, operator, help=help_)
+        return ProgramError.of(code, message, caller(), operator, help=help_)

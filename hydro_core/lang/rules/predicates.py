@@ -196,8 +196,7 @@ def placed(atom: Mention, predicate: Predicate, *, in_head: bool = False) -> dic
         raise _wrong(message, by_place[0].span, atom, cure)
     fewest = 1 if predicate.form == "clock" else len(columns)
     if len(by_place) == len(atom.arguments) and not fewest <= len(by_place) <= len(columns):
-        count = f"{len(columns)} argument{'' if len(columns) == 1 else 's'}"
-        message = f"`{atom.predicate}` has {count}, not {len(by_place)}"
+        message = f"`{atom.predicate}` has {_count(len(columns))}, not {len(by_place)}"
         raise _wrong(message, atom.span, atom, _columns(predicate))
     found: dict[str, Argument] = {}
     named = ((str(a.column), a) for a in atom.arguments if a.column is not None)
@@ -213,6 +212,10 @@ def placed(atom: Mention, predicate: Predicate, *, in_head: bool = False) -> dic
         message = f"the head gives `{atom.predicate}` no `{missing[0]}`"
         raise _wrong(message, atom.span, atom, _columns(predicate))
     return {c: a for c, a in found.items() if in_head or a.kind != "wildcard"}
+
+
+def _count(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number} arguments"
 
 
 def _wrong(message: str, span: Span, atom: Mention, help_: str) -> ProgramError:
