@@ -10,9 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.artifact.deployment import PACKAGE, Costs, Deployment, Validated
+from hydro_core.artifact.deployment import FORMAT, PACKAGE, Costs, Deployment, Validated
 from hydro_core.artifact.files import WrittenDeployment
-from hydro_core.artifact.records import FORMAT
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
 from hydro_core.lang.suffixes import PROGRAMS

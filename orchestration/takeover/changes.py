@@ -305,9 +305,12 @@ def _compared(
     before: Deployment, after: Deployment, commit: Commit, mixed: Collection[str]
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
-    from hydro_core.program_change.columns import in_the_order_of
     from hydro_core.program_change.difference import difference
-    from hydro_core.program_change.kept_plan import by_the_plan_that_serves, serves_on
+    from hydro_core.program_change.kept_plan import (
+        by_the_plan_that_serves,
+        in_the_order_of,
+        serves_on,
+    )
     from hydro_core.validation.claims import try_out
 
     found = difference(before, after, commit.tables, mixed)

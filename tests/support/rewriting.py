@@ -94,7 +94,7 @@ def fired(text: str) -> frozenset[str]:
     problem, rules = prepare(loaded)
     egraph = EGraph(problem, rules, log=True)
     egraph.saturate()
-    return frozenset(f.rule.name for f in egraph.firings())
+    return frozenset(rule.name for rule, _ in egraph.firings())
 
 
 def tidy(text: str) -> str:
