@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from hydro_core.ir.graph import Graph
 
 
-def program_of(flow: FlowAsset) -> Compiled:
+def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
     """The program of `flow`.
+
+    Args:
+        served: inputs that ticks read until it is deployed: the asset still says where they land.
 
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
@@ -35,6 +39,8 @@ def program_of(flow: FlowAsset) -> Compiled:
     from hydro_core.compile import compile_graph
 
     graph = _loaded(flow)
+    read = graph.sources.keys() | (flow.inputs.keys() - set(served))
+    flow = replace(flow, inputs={n: of for n, of in flow.inputs.items() if n in read})
     if asks(flow):
         graph = with_quarantine(flow, graph, schemas_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)

@@ -199,7 +199,8 @@ def test_an_input_that_only_the_program_to_come_reads_keeps_no_tick_waiting(
     day = flow.ticks.calendar.window(0)
     assert [report.committed for report in runner.run(flow, [day], lambda _: None)] == [True]
     program = Path(flow.program)
-    more = 'rates = source("rate long")\nnews = source("text string")\nrates -> more\nnews -> said\n'
+    more = 'rates = source("rate long")\nnews = source("text string")\n'
+    more += "rates -> more\nnews -> said\n"
     program.write_text(program.read_text(encoding="utf-8") + more, encoding="utf-8")
     ahead = {"rates": Landing("rates", "tick", wait="landed"), "news": FlowOutput("other", "news")}
     flow = replace(flow, inputs={**flow.inputs, **ahead})
