@@ -162,6 +162,11 @@ class Arg:
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is all keywords of a call that name no argument."""
+        return self.kind in ("computed", "renames", "aggregates", "over_functions")
+
 
 option = partial(Arg, positional=False)
 """An argument that is given by its name alone."""

@@ -38,8 +38,6 @@ Types = tuple[ItemType, ...]
 
 __all__ = ["TypeRule", "Types"]
 
-TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
-
 
 def declared(args: Args, types: Types) -> ItemType:
     """The schema that is written with the operator."""
@@ -78,20 +76,14 @@ def listed(args: Args, types: Types) -> ItemType:
 
 def tick_row(args: Args, types: Types) -> ItemType:
     """The row of `tick()`."""
-    return TICK_ROW
+    return Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
 
-def given_by(fn: Fn, types: Types) -> ItemType:
-    """What a function gives for an item; where it cannot be known, the program must say it."""
-    return _given(fn, types, spread=True)
+def given_by(fn: Fn, types: Types, *, spread: bool = True) -> ItemType:
+    """What a function gives for an item; where it cannot be known, the program must say it.
 
-
-def given_for(fn: Fn, types: Types) -> ItemType:
-    """What a function gives for whole items, one for each parameter."""
-    return _given(fn, types, spread=False)
-
-
-def _given(fn: Fn, types: Types, *, spread: bool) -> ItemType:
+    Without `spread` it is given whole items, one for each parameter.
+    """
     _check_said(fn)
     found = result_type(fn, types, spread=spread)
     _check_known(fn, found, types)
@@ -208,7 +200,7 @@ def subtracted(args: Args, types: Types) -> ItemType:
 
 
 def without_keys(args: Args, types: Types) -> ItemType:
-    """The pairs of `pos`; their keys must be comparable with the items of `neg`."""
+    """The pairs of `pos`, whose keys must be comparable with the items of `neg`."""
     key, _ = pair(types[0], "[pos]", 'rows are joined by name: `join(right=…, on=…, how="anti")`')
     common((key, types[1]), "the keys of [pos] and the items of [neg]")
     return types[0]
@@ -279,11 +271,6 @@ def row_of(item: ItemType) -> Row:
 def place_of(fn: Fn) -> tuple[int, int]:
     """Where a function stands in its file."""
     return beginning(fn.span)
-
-
-def enumerated(args: Args, types: Types) -> ItemType:
-    """`(long, T)`."""
-    return Tuple((LONG, types[0]))
 
 
 def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) -> ItemType:

@@ -16,15 +16,11 @@ from hydro_core.cli.program_arguments import graph_of, schemas_of
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import HydroError
 from hydro_core.printing.programs import checked
-from hydro_core.project.discover import DiscoveredFlows, found_in, project_root
-from hydro_core.project.program import program_of
-from hydro_core.project.reads import columns_wrong
 
 
 def command(arguments: Asked) -> int:
-    if wrong := _misuse(arguments):
-        raise MisuseError(wrong)
     if arguments.file is None:
+        _refuse_misuse(arguments)
         return check_project(arguments.format)
     graph = graph_of(arguments)
     program = checked(compile_graph(graph, schemas_of(arguments, graph)))
@@ -36,22 +32,25 @@ def command(arguments: Asked) -> int:
     return 0
 
 
-def _misuse(arguments: Asked) -> str | None:
-    if arguments.file is not None:
-        return None
-    if arguments.schema:
-        return "--schema is about a FILE: the flows of a project have theirs in their assets"
-    if arguments.param:
-        return "--param is about a FILE: the flows of a project have theirs in their assets"
+def _refuse_misuse(arguments: Asked) -> None:
     from hydro_core.project.discover import PROJECT, project_above
 
+    for option in ("schema", "param"):
+        if getattr(arguments, option):
+            says = "is about a FILE: the flows of a project have theirs in their assets"
+            raise MisuseError(f"--{option} {says}")
     if not os.environ.get(PROJECT) and project_above(Path.cwd()) is None:
-        return "name a FILE, or go to a project: there is no folder `assets` here, nor above"
-    return None
+        raise MisuseError(
+            "name a FILE, or go to a project: there is no folder `assets` here, nor above"
+        )
 
 
 def check_project(style: str) -> int:
     """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
+    from hydro_core.project.discover import DiscoveredFlows, found_in, project_root
+    from hydro_core.project.program import program_of
+    from hydro_core.project.reads import columns_wrong
+
     root = project_root(os.environ)
     found = DiscoveredFlows() if root is None else found_in(root)
     wrong: dict[str, HydroError] = {broken.name: broken.error for broken in found.broken}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
-from hydro_core.catalog.spec import Aggregate, OpSpec, OverFunction, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, TypeProblem
 from hydro_core.catalog.usage import TYPED
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
@@ -16,10 +16,10 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
 from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
-from hydro_core.lang.signature import Bound, as_written, bind
+from hydro_core.lang.parser import ArgumentText, Element
+from hydro_core.lang.signature import as_written, bind
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
-from hydro_core.lang.syntax import ArgumentText, Element
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
@@ -38,16 +38,10 @@ class StreamArgument:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    bound: Bound[ast.expr]
-    streams: tuple[StreamArgument, ...]
-
-
 def read_arguments(
     source: Source, element: Element, op: OpSpec, bindings: Mapping[str, Any]
-) -> Arguments:
-    """The arguments of an operator call.
+) -> tuple[Args, tuple[StreamArgument, ...]]:
+    """The arguments of an operator call, and the streams that are named among them.
 
     Raises:
         ProgramError: they are wrong.
@@ -76,7 +70,7 @@ def read_arguments(
         raise ProgramError.of(
             "syntax", message, element.span, op.name, help="split the expression up"
         ) from None
-    return Arguments(bound, streams)
+    return bound.args, streams
 
 
 def _parse(source: Source, text: ArgumentText) -> ast.Call:
@@ -260,7 +254,7 @@ def check_count(aggregate: Aggregate, written: object) -> Aggregate:
     """The aggregate, if it has as many arguments as it needs."""
     spec = AGGREGATES[aggregate.function]
     count = len(aggregate.arguments)
-    if count >= spec.least and (spec.most is None or count <= spec.most):
+    if spec.takes(count):
         return aggregate
     wanted = str(spec.least) if spec.most == spec.least else f"{spec.least} or more"
     if spec.most is not None and spec.most > spec.least:

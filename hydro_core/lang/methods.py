@@ -88,11 +88,7 @@ class OperatorMethods(ABC, Generic[StreamT]):
         """Each item at the port that `f` names: `s.partition(f, ["even", "odd"])["even"]`."""
         return self.apply(itemwise.PARTITION, f, ports, returns=returns)
 
-    def demux(
-        self, f: UserFunction, ports: list[str] | list[int], *, returns: str | None = None
-    ) -> StreamT:
-        """The same as `partition`."""
-        return self.apply(itemwise.PARTITION, f, ports, returns=returns)
+    demux = partition
 
     # Several streams
 
@@ -292,9 +288,7 @@ class OperatorMethods(ABC, Generic[StreamT]):
         """The items of the tick before."""
         return self.apply(state.PREV)
 
-    def defer_tick(self) -> StreamT:
-        """The same as `prev`."""
-        return self.apply(state.PREV)
+    defer_tick = prev
 
     def delta(self) -> StreamT:
         """The items that were not there in the tick before, copies counted."""

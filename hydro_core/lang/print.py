@@ -223,10 +223,9 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
 
 def unwritable_columns(graph: Graph) -> Iterator[tuple[Node, str]]:
     """The columns that operators name and no text can: they are words of Python's."""
-    named = ("computed", "renames", "aggregates", "over_functions")
     for node in graph:
         for arg in node.spec.args:
-            names = (name for name, _ in node.args[arg.name]) if arg.kind in named else ()
+            names = (name for name, _ in node.args[arg.name]) if arg.is_open else ()
             yield from ((node, name) for name in names if keyword.iskeyword(name))
 
 

@@ -19,7 +19,7 @@ from hydro_core.catalog.over_functions import aggregate_of
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
 from hydro_core.catalog.variants import Meets, Summary
-from hydro_core.optimize.semi_naive import cycle_of
+from hydro_core.optimize.loop import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, classes_read, own_nodes
 

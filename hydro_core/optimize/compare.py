@@ -180,9 +180,9 @@ def _variants(programs: Mapping[int, Typed]) -> Iterator[tuple[int, _Variant]]:
             yield free, _Variant(number, less, {end: end for end in less.types})
             free -= 1
         ordered = with_columns_in_order(less or typed, ranks)
-        made = None if ordered is None else _inferred(ordered.graph, typed)
+        made = None if ordered is None else _inferred(ordered[0], typed)
         if ordered is not None and made is not None:
-            yield free, _Variant(number, made, ordered.streams)
+            yield free, _Variant(number, made, ordered[1])
             free -= 1
 
 

@@ -211,18 +211,15 @@ class EGraph:
     def _kinds(self, rule: Rule, variables: Mapping[str, str]) -> list[str]:
         """The egglog sorts of a rule's variables."""
         sorts: dict[str, str] = {}
-        for pattern in rule.patterns():
-            self._sorts(pattern, sorts)
+        todo = list(rule.patterns())
+        while todo:
+            pattern = todo.pop()
+            if isinstance(pattern, Pat):
+                todo += pattern.inputs
+                of = self.problem.shapes[pattern.shape].inputs
+                inputs = zip(pattern.inputs, of, strict=True)
+                sorts |= {child.name: s.value for child, s in inputs if isinstance(child, Var)}
         return ["i64" if kind == "P" else sorts.get(name, "B") for name, kind in variables.items()]
-
-    def _sorts(self, pattern: Pattern, found: dict[str, str]) -> None:
-        if isinstance(pattern, Pat):
-            for sort, child in zip(
-                self.problem.shapes[pattern.shape].inputs, pattern.inputs, strict=True
-            ):
-                if isinstance(child, Var):
-                    found[child.name] = sort.value
-                self._sorts(child, found)
 
     def _pattern(self, pattern: Pattern) -> str:
         match pattern:

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.ticks.calendar import Calendar, zone_of
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Calendar, Feed, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.values import ValueProblem
 

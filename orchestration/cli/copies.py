@@ -16,7 +16,7 @@ from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.remote import DataPlace
 
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans
 from ..copies.copying import copy_project, readers_first
 from ..copies.note import CopyNote, note_in
 from ..copies.restoring import Restorable, read_again
@@ -96,9 +96,7 @@ def restore(options: Asked) -> int:
         read_again(asked)
         console.give(*_told(asked, runner, done=False))
         return _CHANGES
-    console.say("This restores")
-    for line in _lines(asked, runner):
-        console.say(f"  {line}")
+    console.say("This restores", *(f"  {line}" for line in _lines(asked, runner)))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED

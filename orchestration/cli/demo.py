@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
@@ -18,9 +17,6 @@ from hydro_core.ticks.calendar import TickWindow
 
 from ..project import project
 from ..runner.runner import TickRunner
-
-if TYPE_CHECKING:
-    from .ticking import TickDone
 
 _FLOW = "flights"
 _DAYS = 7
@@ -64,19 +60,16 @@ def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
 
     _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
     for tick in run_ticks(flow, runner, days - 1, _started):
-        _say(("\r" if sys.stdout.isatty() else "") + _line(tick))
+        rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
+        counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
+        held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
+        line = _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
+        _say(("\r" if sys.stdout.isatty() else "") + line)
 
 
 def _started(window: TickWindow) -> None:
     if sys.stdout.isatty():
         _say(f"  {window.key:<12}…", end="")
-
-
-def _line(tick: TickDone) -> str:
-    rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
-    held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
-    counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
-    return _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
 
 
 def _results(runner: TickRunner, flow: FlowAsset) -> None:

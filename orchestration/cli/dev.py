@@ -28,7 +28,7 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.processes import host_of
 
 from ..code_location.next_run import in_words
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from ..instance.event_log import KEPT_DAYS, forget_old_logs
 from ..instance.opening import open_instance

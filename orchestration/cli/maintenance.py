@@ -45,17 +45,12 @@ def verified(asked: Iterable[FlowAsset], flows: Flows, console: Console) -> bool
     found = {flow.name: verify(flows.directory(flow), measure) for flow in asked}
     lines = []
     for name, one in found.items():
-        lines.append(f"{name}: {_in_words(one)}")
+        whole = f"whole: {counted(one)}" if one.last >= 0 else "nothing is committed"
+        lines.append(f"{name}: {f'{len(one.problems)} problem(s)' if one.problems else whole}")
         lines += [f"  {line}" for line in (*one.problems, *one.notes)]
     told = {"flows": [{"flow": name, **asdict(one)} for name, one in found.items()]}
     console.give(told, "\n".join(lines))
     return not any(one.problems for one in found.values())
-
-
-def _in_words(found: Verified) -> str:
-    if found.problems:
-        return f"{len(found.problems)} problem(s)"
-    return f"whole: {counted(found)}" if found.last >= 0 else "nothing is committed"
 
 
 def counted(found: Verified) -> str:

@@ -27,8 +27,6 @@ from .glance import say_nothing_more
 from .status import records_of, status_of
 
 if TYPE_CHECKING:
-    import dagster as dg
-
     from ..code_location.records import Attempt
 
 
@@ -122,7 +120,12 @@ def _of_flows(found: Project) -> Iterator[MetricFamily]:
             # Dagster is loaded, and asked, where it has something to say.
             instance = None if say_nothing_more(flow, flows) else records()
             status = status_of(flow, flows, instance)
-            tries = _tries(flow, flows, instance)
+            # The runs that tried the next tick in vain.
+            tries: Sequence[Attempt] = ()
+            if instance is not None:
+                from ..code_location.records import attempts_at
+
+                tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
             for name, value in {
                 "ticks_committed": status.committed,
                 "ticks_behind": status.open,
@@ -138,15 +141,6 @@ def _of_flows(found: Project) -> Iterator[MetricFamily]:
     for broken in found.broken:
         families["broken"].add(1, flow=broken.name)
     yield from families.values()
-
-
-def _tries(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> Sequence[Attempt]:
-    """The runs that tried the next tick in vain."""
-    if instance is None:
-        return ()
-    from ..code_location.records import attempts_at
-
-    return attempts_at(flow, flows, instance, flows.next_tick(flow))
 
 
 def _add_last_commit(families: Mapping[str, MetricFamily], flow: FlowAsset, flows: Flows) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +67,13 @@ def simulate_schedules(options: Asked) -> int:
     return 0 if story is None else 1
 
 
+@dataclass(frozen=True, slots=True)
 class _Told:
-    def __init__(
-        self,
-        machine: RuleMachine,
-        typed: Typed,
-        name: str,
-        done: Explored,
-        story: Story | None,
-    ) -> None:
-        self.machine, self.typed, self.name = machine, typed, name
-        self.done, self.story = done, story
+    machine: RuleMachine
+    typed: Typed
+    name: str
+    done: Explored
+    story: Story | None
 
     def ticks(self) -> Mapping[str, Any]:
         """The counterexample as `hydrotick run --deliver given` takes it."""

@@ -17,8 +17,7 @@ from hydro_core.spark.store.ledger.lock import LOCK_FILE, WriterLock
 from hydro_core.storage.places import files_in, remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
 
-from ..code_location.records import recorded_tables
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans, recorded_tables
 from ..instance.opening import open_existing
 from ..instance.run_tags import flow_of
 from ..project.console import Console, asked_flow
@@ -33,9 +32,7 @@ def reset(options: Asked) -> int:
     if not there:
         console.give(told, f"{flow.name}: there is nothing to remove")
         return 0
-    console.say(f"{flow.name}: this removes")
-    for line in there:
-        console.say(f"  {line}")
+    console.say(f"{flow.name}: this removes", *(f"  {line}" for line in there))
     console.say("What has landed stays. There is no way back but a copy (`hydrotick copy`).")
     if not console.named(flow.name, "Nothing was removed."):
         return 1

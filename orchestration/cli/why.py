@@ -24,10 +24,9 @@ from hydro_core.validation.shrink import Shrunk, shrink
 from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where, rows_where
-from ..project.console import Console, asked_flow
+from ..project.console import Console, asked_flow, value_in, wrong_where
 from ..runner.runner import TickRunner
 from .show import WIDEST, committed_window
-from .where import value_in, wrong_where
 
 _FEW = 3
 """So many ticks are named at which there was such a row."""
@@ -204,7 +203,12 @@ def _answer(found: Why, limit: int) -> Iterator[str]:
             head = f"{key} is not committed. {head.replace(' has ', ' will have ')}"
         yield f"{head}\n\n{_rows_as_text(found, shown, limit)}"
     else:
-        yield f"As of {key} {output} has no row with {with_}. {_elsewhere(found)}"
+        elsewhere = "No tick before had one."
+        if found.there:
+            keys = ", ".join(window.key for window in found.there)
+            elsewhere = f"The last ticks that had one: {keys}. Ask about one of them with `--tick`."
+        said = "" if found.run.too_many else elsewhere
+        yield f"As of {key} {output} has no row with {with_}. {said}"
     if not found.agrees:
         yield (
             "This is what the program gives, run over all that is landed. The table holds "
@@ -215,15 +219,6 @@ def _answer(found: Why, limit: int) -> Iterator[str]:
             "theirs on again. Else the plan is wrong."
         )
     yield from _verdict(found)
-
-
-def _elsewhere(found: Why) -> str:
-    if found.run.too_many:
-        return ""
-    if not found.there:
-        return "No tick before had one."
-    keys = ", ".join(window.key for window in found.there)
-    return f"The last ticks that had one: {keys}. Ask about one of them with `--tick`."
 
 
 def _verdict(found: Why) -> Iterator[str]:

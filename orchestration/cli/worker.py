@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +24,7 @@ from ..project.known_settings import (
 from ..project.logs import log, open_logs
 from ..project.settings import ProjectSettings
 from ..worker.process import NAME
-from ..worker.service import WorkerService, home_of
+from ..worker.service import WorkerService
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
 from .metrics import serve_metrics
 
@@ -34,8 +32,11 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 def worker(options: Asked) -> int:
-    if wrong := _misuse(options):
-        raise MisuseError(wrong)
+    listen_at, metrics = options.listen, options.metrics
+    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
+        raise MisuseError(f"argument --listen: {listen_at!r} is no HOST:PORT")
+    if metrics is not None and wrong_listening(metrics):
+        raise MisuseError(f"argument --metrics: {metrics!r} is no [HOST:]PORT")
     settings = project.current().settings
     if options.status or options.drain:
         return _asked(settings, "drain" if options.drain else "status", options.format)
@@ -43,25 +44,16 @@ def worker(options: Asked) -> int:
     changed = replace(
         of_worker,
         flows=options.flows or of_worker.flows,
-        metrics=options.metrics or of_worker.metrics,
+        metrics=metrics or of_worker.metrics,
     )
-    return _serve(replace(settings, worker=changed), options.listen)
-
-
-def _misuse(options: Asked) -> str | None:
-    listen_at, metrics = options.listen, options.metrics
-    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
-        return f"argument --listen: {listen_at!r} is no HOST:PORT"
-    if metrics is not None and wrong_listening(metrics):
-        return f"argument --metrics: {metrics!r} is no [HOST:]PORT"
-    return None
+    return _serve(replace(settings, worker=changed), listen_at)
 
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
     open_logs(settings.log_format, NAME)
     places = [place_in(settings.home), *_network(settings, listen_at)]
-    lock = FileLock(home_of(settings) / "worker.lock")
+    lock = FileLock(settings.home / "worker" / "worker.lock")
     if not lock.take():
         process = lock.holder().get("process", "")
         who = f": process {process}" if process else ""
@@ -72,15 +64,23 @@ def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
         )
     service = WorkerService(settings, _say)
     for place in places:
-        with _free(f"the worker cannot be asked at {place}", "--listen HOST:PORT"):
+        try:
             service.serve(listen(place), place.token)
+        except OSError as problem:
+            message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
+            cure = "end what is there, or name another address: `--listen HOST:PORT`"
+            raise DataError.of("config", message, help=cure) from problem
         _say(f"asked at {place}")
     metrics = settings.worker.metrics
     if metrics is not None:
         host, port = host_and_port(metrics)
         host = host or _HERE[0]
-        with _free(f"metrics cannot be told at {metrics}", "--metrics [HOST:]PORT"):
+        try:
             serve_metrics((host, port), service.status)
+        except OSError as problem:
+            message = f"metrics cannot be told at {metrics}: {problem.strerror or problem}"
+            cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
+            raise DataError.of("config", message, help=cure) from problem
         _say(f"tells metrics at http://{host}:{port}/metrics")
     _heed_signals(service)
     _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
@@ -105,18 +105,6 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
         cure = f"give it and those who ask it a token: {TOKEN}, or `token_file` of `[worker]`"
         raise DataError.of("config", message, help=cure)
     return [WorkerPlace(None, (host, port), token)]
-
-
-@contextmanager
-def _free(message: str, option: str) -> Iterator[None]:
-    """Within it, an address that is taken, or not of this machine, is an error for people."""
-    try:
-        yield
-    except OSError as problem:
-        cure = f"end what is there, or name another address: `{option}`"
-        raise DataError.of(
-            "config", f"{message}: {problem.strerror or problem}", help=cure
-        ) from problem
 
 
 def _heed_signals(service: WorkerService) -> None:

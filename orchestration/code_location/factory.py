@@ -41,9 +41,8 @@ from .asset_specs import (
 )
 from .checks import flow_checks
 from .failures import failure_sensor
-from .sensors import next_tick_sensor
+from .sensors import next_tick_sensor, upkeep_of
 from .tick_asset import tick_asset
-from .upkeep import upkeep_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         checks=flow_checks(flow, shape, runner),
         jobs=(job,) if upkeep is None else (job, upkeep.job),
         sensors=(next_tick_sensor(flow, job, runner),),
-        schedules=() if upkeep is None else (upkeep.schedule,),
+        schedules=() if upkeep is None else (upkeep,),
     )
 
 

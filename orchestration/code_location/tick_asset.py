@@ -36,8 +36,7 @@ from ..worker.client import TicksOfRun
 from .about import SHOWN, code_versions
 from .asset_specs import asset_key, tick_step
 from .checks import RunEvaluations
-from .records import refuse_lost_pipeline, unrecorded
-from .run_process import note_process
+from .records import note_process, refuse_lost_pipeline, unrecorded
 
 
 class Versions:

@@ -19,8 +19,16 @@ from hydro_core.running import run_items
 from ..project import project
 from ..project.console import Console, flow_named
 from ..project.project import Project
-from .judge import MISSING, SAME, UNEXPECTED, JudgedTest, UnexpectedRows, judge
-from .written import files_beside, tests_in
+from .judge import (
+    MISSING,
+    SAME,
+    UNEXPECTED,
+    JudgedTest,
+    UnexpectedRows,
+    files_beside,
+    judge,
+    tests_in,
+)
 
 _HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
 
@@ -64,7 +72,7 @@ def _judged(
                     continue
                 program = _program(one.flow, programs, wrong)
                 if program is not None:
-                    yield judge(one, program.typed, partial(_run, program, options))
+                    yield judge(one, program.typed, partial(run_items, program, options=options))
 
 
 def _program(
@@ -77,10 +85,6 @@ def _program(
             wrong[flow.name] = error
             return None
     return known[flow.name]
-
-
-def _run(program: Compiled, options: Options, ticks: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    return run_items(program, ticks, options)
 
 
 _MOST_ROWS = 30
@@ -152,8 +156,10 @@ def _table(difference: UnexpectedRows) -> Iterator[str]:
     shown = list(difference.rows)
     if len(shown) > _MOST_ROWS:
         shown = [row for row in shown if row[0] != SAME][:_MOST_ROWS]
-    columns = _columns(row for _, row in shown)
-    cells = [[sign, *(_of(row, name) for name in columns)] for sign, row in shown]
+    # What is no object stands in a column `item`.
+    rows = [(sign, row if isinstance(row, dict) else {"item": row}) for sign, row in shown]
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    cells = [[sign, *(row.get(name) for name in columns)] for sign, row in rows]
     yield from table_lines([" ", *columns], cells)
     if len(shown) < len(difference.rows):
         same = len(difference.only(SAME))
@@ -161,15 +167,3 @@ def _table(difference: UnexpectedRows) -> Iterator[str]:
         yield f"… {same:,} row(s) as expected" + (
             f", {more:,} more that differ" if more > 0 else ""
         )
-
-
-def _columns(rows: Iterator[Any]) -> list[str]:
-    """The columns of rows that are objects; one of the name "item" for other items."""
-    names: dict[str, None] = {}
-    for row in rows:
-        names |= dict.fromkeys(row if isinstance(row, dict) else ["item"])
-    return list(names)
-
-
-def _of(row: Any, name: str) -> Any:
-    return row.get(name) if isinstance(row, dict) else row

@@ -2,6 +2,10 @@
 
 A tick logs some sixty events. What they tell can be told again from the ledger, so it is enough
 that the operating system has them: a killed process loses none, a power cut perhaps the last.
+
+Of a run's events, those that make up the records of assets and checks are kept, and so are the runs
+themselves; how it went step by step, and what it printed, is forgotten after a while. The records
+of ticks are small beside that.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import sqlalchemy as db
@@ -29,7 +32,8 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
         engine = db.create_engine(
             self._conn_string, poolclass=db.pool.NullPool, connect_args={"timeout": 30}
         )
-        db.event.listen(engine, "connect", _do_not_wait)
+        no_wait = "PRAGMA synchronous=OFF"
+        db.event.listen(engine, "connect", lambda connection, _: connection.execute(no_wait))
         return engine
 
     @contextmanager
@@ -50,10 +54,6 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
                 )
             forgotten += removed.rowcount > 0
         return forgotten
-
-
-def _do_not_wait(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA synchronous=OFF")
 
 
 KEPT_DAYS = 30

@@ -2,6 +2,11 @@
 
 Several ticks can be judged together: the laws hold of a range as they hold of a tick, and what is
 expected of an output is expected of its rows, or of those of one tick.
+
+Rows that are too many to be held at once are judged piece by piece, and the verdicts are added up.
+Whether a column is unique shows in no piece: executors tell which values stand there more than
+once, and how often; of these some are judged, so that what a verdict says of them is said as of few
+rows.
 """
 
 from __future__ import annotations
@@ -16,15 +21,27 @@ from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.spark.store.outputs.shown_ticks import shown_within
 
 from .facts import committed_facts, kept, state_facts
-from .suites import TICK, check_name, declared_checks, laws_frame, laws_suite, output_suite
-from .validate import ROWS, Verdict, added_up, in_words, validate, validate_rows
+from .suites import (
+    ROWS,
+    TICK,
+    Verdict,
+    added_up,
+    check_name,
+    declared_checks,
+    in_words,
+    laws_frame,
+    laws_suite,
+    output_suite,
+    validate,
+    validate_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
     from .library import gx
 
@@ -48,7 +65,8 @@ def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
     rows: dict[str, Counter[int]] = {}
     for output in flow.expect:
         shown = prepared.shown(output, lambda: pipeline.spark)
-        rows[output] = _ticks(shown)
+        pieces = shown.pieces([TICK])
+        rows[output] = Counter(t for piece in pieces for t in piece[TICK].to_numpy().tolist())
         verdicts += _judge_output(flow, output, shown, pipeline)
     specs = {slot: written.spec for slot, written in prepared.state.items()}
     return Judged(verdicts, rows, kept(facts, specs))
@@ -67,16 +85,8 @@ def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> t
     return validate_rows(laws_suite(flow.name), laws_frame([facts]), "table")[slot]
 
 
-def _ticks(shown: ShownRows) -> Counter[int]:
-    """How many rows each tick has."""
-    found = Counter[int]()
-    for piece in shown.pieces([TICK]):
-        found.update(piece[TICK].to_numpy().tolist())
-    return found
-
-
 def _judge_output(
-    flow: FlowAsset, output: str, shown: ShownRows, pipeline: Pipeline
+    flow: FlowAsset, output: str, shown: WrittenRows, pipeline: Pipeline
 ) -> list[tuple[str, Verdict]]:
     expected = flow.expect.get(output, ())
     suite_of = partial(output_suite, flow.name, output)
@@ -98,17 +108,10 @@ SuiteOf = Callable[[Sequence[Expect]], "gx.ExpectationSuite"]
 def validate_in_pieces(
     suite_of: SuiteOf,
     expected: Sequence[Expect],
-    shown: ShownRows,
+    shown: WrittenRows,
     session: Callable[[], Any],
 ) -> tuple[Verdict, ...]:
-    """The verdicts on rows that executors wrote, as `validate` gives them.
-
-    Args:
-        suite_of: gives the suite of some expectations.
-        expected: what is expected of the output.
-        shown: its rows.
-        session: gives the Spark that wrote them.
-    """
+    """The verdicts on rows that executors wrote; `session` gives the Spark that did."""
     says, found = declared_checks(expected), dict[str, Verdict]()
     columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
     there = [column for column in columns if column in shown.columns]
@@ -128,7 +131,7 @@ def validate_in_pieces(
 def _unique(
     suite: gx.ExpectationSuite,
     column: str,
-    shown: ShownRows,
+    shown: WrittenRows,
     session: Callable[[], Any],
     says: str,
 ) -> Verdict:
@@ -141,7 +144,7 @@ def _unique(
     some = [one for one in told.some for _ in range(2)]
     frame = _frame({TICK: [tick for tick, _ in some], column: [value for _, value in some]})
     (verdict,) = validate(suite, frame)
-    counts = {"element_count": shown.count, "unexpected_count": told.rows}
+    counts = {"element_count": shown.rows, "unexpected_count": told.rows}
     seen: Mapping[str, Any] = {**verdict.seen, **counts}
     if ROWS in seen:
         # Each stands there twice.

@@ -26,8 +26,8 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
+from ..flows.landed_past import After
 from ..flows.late_arrivals import KEPT, as_kept, late_events
-from ..flows.looking import After
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
@@ -153,15 +153,15 @@ class Ranges:
         Raises:
             HydroError: something is wrong with the program, the data or the state.
         """
+        from ..quality.declared import refuse_more
         from ..quality.judge import judge
-        from ..quality.quarantine import refuse_more
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
         if first > pipeline.next_tick:
-            expected = self.flow.ticks.calendar.window(pipeline.next_tick).key
-            problem = f"it cannot run before {expected}, the first that is not committed"
-            cure = f"run {expected} and those after it first"
+            key = self.flow.ticks.calendar.window(pipeline.next_tick).key
+            problem = f"it cannot run before {key}, the first that is not committed"
+            cure = f"run {key} and those after it first"
             raise TransientError.of("state", problem, help=cure)
         pipeline.refuse_unless_next(first)
         self.refuse(windows[-1])

@@ -20,11 +20,11 @@ from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.places import write_whole
 from hydro_core.storage.remote import DataPlace, Remote
 
+from ..flows.landed_past import look
 from ..flows.late_arrivals import noticed
-from ..flows.looking import look
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.listing import Hashed
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.inputs.rows_of_value import RowsOfValue

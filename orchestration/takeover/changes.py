@@ -260,10 +260,13 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
         return replace(change, arrived=_arrived(change, runner))
     if not asked.from_now:
         cure = "land it again, or give `--from-now`: what would come of it starts empty then"
-        says = (
-            f"`{flow.name}` cannot be deployed from its landed past: {w}" for w in lost.values()
-        )
-        raise DataError(*(Diagnostic("state", one, help=cure) for one in says))
+        problems = [
+            Diagnostic(
+                "state", f"`{flow.name}` cannot be deployed from its landed past: {why}", help=cure
+            )
+            for why in lost.values()
+        ]
+        raise DataError(*problems)
     change = _from_now(replace(change, lost=lost))
     return replace(change, arrived=_arrived(change, runner))
 
@@ -302,9 +305,12 @@ def _compared(
     before: Deployment, after: Deployment, commit: Commit, mixed: Collection[str]
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
-    from hydro_core.program_change.columns import in_the_order_of
     from hydro_core.program_change.difference import difference
-    from hydro_core.program_change.kept_plan import by_the_plan_that_serves, serves_on
+    from hydro_core.program_change.kept_plan import (
+        by_the_plan_that_serves,
+        in_the_order_of,
+        serves_on,
+    )
     from hydro_core.validation.claims import try_out
 
     found = difference(before, after, commit.tables, mixed)

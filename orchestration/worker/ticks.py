@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hydro_core.errors import (
     DataError,
@@ -56,13 +56,6 @@ KINDS: Mapping[str, type[HydroError]] = {
 """The errors for people, by name; one of a class below is told as what it is to a tick."""
 
 
-class Tell(Protocol):
-    """Tells who has asked of something that happens."""
-
-    def __call__(self, kind: str, **message: Any) -> None:
-        """Tells of what is of that kind."""
-
-
 def settings_asked(project: ProjectSettings) -> dict[str, Any]:
     """The settings that go with ticks to a worker."""
     said = {name: getattr(project, name) for name in _SETTINGS}
@@ -70,9 +63,12 @@ def settings_asked(project: ProjectSettings) -> dict[str, Any]:
 
 
 class TickWork:
-    """Runs ticks of one project's flows; its runners and pipelines stay from one to the next."""
+    """Runs ticks of one project's flows; its runners and pipelines stay from one to the next.
 
-    def __init__(self, project: Project | HydroError, tell: Tell) -> None:
+    `tell` tells who has asked of something that happens, by its kind and what belongs to it.
+    """
+
+    def __init__(self, project: Project | HydroError, tell: Callable[..., None]) -> None:
         self._project, self._tell = project, tell
         self._runners: dict[str, TickRunner] = {}
 
@@ -85,20 +81,27 @@ class TickWork:
         if isinstance(self._project, HydroError):
             raise self._project
         if message["code"] != code:
-            raise _other_files(self._project)
+            raise InfrastructureError.of(
+                "config",
+                "the worker has other files than the run that asks it: its project is "
+                f"{self._project.settings.root}",
+                help="install the same hydrotick and the same project for both; while files are "
+                "being replaced, the next try finds them",
+            )
         flow = _flow_named(message["flow"], self._project)
         runner = self._runner(message["settings"])
-        _refuse_other_data(runner, flow, message["commit"])
-        runner.told = lambda line: self._tell("told", line=line)
-        runner.computed_again = self._computed
-        for report in asked_of(flow, message["ticks"]).reports(runner, flow, self._log):
-            self._tell("report", report=as_record(report))
-
-    def _log(self, line: str) -> None:
-        self._tell("log", line=line)
-
-    def _computed(self, windows: Sequence[TickWindow]) -> None:
-        self._tell("computed", windows=as_record(windows))
+        # Whether the worker sees what who asks it has seen of the flow's ledger.
+        last, commit = runner.deployments.commit(flow), message["commit"]
+        if commit > (-1 if last is None else last.sequence):
+            where = runner.directory(flow)
+            said = f"the worker finds no commit {commit} of `{flow.name}` in {where}"
+            cure = "mount the same data for the worker and for runs, under one path"
+            raise InfrastructureError.of("config", said, help=cure)
+        tell, asked = self._tell, asked_of(flow, message["ticks"])
+        runner.told = lambda line: tell("told", line=line)
+        runner.computed_again = lambda windows: tell("computed", windows=as_record(windows))
+        for report in asked.reports(runner, flow, lambda line: tell("log", line=line)):
+            tell("report", report=as_record(report))
 
     def _runner(self, asked: Mapping[str, Any]) -> TickRunner:
         """The runner of these settings, one for each: they rarely change."""
@@ -130,27 +133,6 @@ def _flow_named(name: str, project: Project) -> FlowAsset:
             raise broken.error
     message = f"the worker's project, {project.settings.root}, has no flow `{name}`"
     raise DataError.of("config", message, help="start the worker in the project")
-
-
-def _other_files(project: Project) -> HydroError:
-    return InfrastructureError.of(
-        "config",
-        "the worker has other files than the run that asks it: its project is "
-        f"{project.settings.root}",
-        help="install the same hydrotick and the same project for both; while files are being "
-        "replaced, the next try finds them",
-    )
-
-
-def _refuse_other_data(runner: TickRunner, flow: FlowAsset, commit: int) -> None:
-    """Raises where the worker does not see what who asks it has seen of the flow's ledger."""
-    last = runner.deployments.commit(flow)
-    if commit > (-1 if last is None else last.sequence):
-        message = (
-            f"the worker finds no commit {commit} of `{flow.name}` in {runner.directory(flow)}"
-        )
-        cure = "mount the same data for the worker and for runs, under one path"
-        raise InfrastructureError.of("config", message, help=cure)
 
 
 def asked_json(asked: TickRequest) -> dict[str, Any]:

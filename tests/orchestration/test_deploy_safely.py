@@ -20,7 +20,8 @@ from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.asset_specs import asset_key
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.instance.opening import open_instance
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner

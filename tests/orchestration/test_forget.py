@@ -20,7 +20,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.inputs.arrivals import landing_diff
 from hydro_core.spark.pipeline.forgetting import by_key
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.flows.looking import look, missing
+from hydrotick.flows.landed_past import look, missing
 from hydrotick.quality.facts import measure
 from hydrotick.runner.forgetting import forget
 from hydrotick.runner.runner import TickRunner

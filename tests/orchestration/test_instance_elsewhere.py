@@ -17,7 +17,7 @@ from hydro_core.cli.main import run_command
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.init import put_project
-from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.records import runs_of
 from hydrotick.instance import prepare_instance
 from hydrotick.instance.opening import open_instance

@@ -27,7 +27,8 @@ from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.asset_specs import asset_key
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import rewrite

@@ -26,7 +26,7 @@ from hydro_core.types.records import as_record, of_record
 from hydrotick.flows.late_arrivals import ChangedTicks, LateArrivals
 from hydrotick.openlineage.events import Parent
 from hydrotick.quality.changed import Changed, CorrectionResult, RowsRead
-from hydrotick.quality.validate import Verdict
+from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.tick_request import TickRequest
 from hydrotick.worker.client import WorkerFailedError, error_of

@@ -83,6 +83,11 @@ def _bound(tree: ast.AST) -> Iterator[str]:
             yield node.arg
 
 
+def variable(name: str, at: ast.expr) -> ast.expr:
+    """A variable, in the place of an expression."""
+    return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+
 def as_function(
     written: RuleExpression, columns: Mapping[str, str], constants: Mapping[str, Any]
 ) -> Fn:

@@ -17,17 +17,17 @@ FILTERS: tuple[Line, ...] = (
     *(
         (
             f"filter-{name}",
-            f"(filter ?p ({op} ?a ?b)) => ({op} {sides})",
+            f"(filter ?p {op} ?a ?b)) => {op} {sides})",
             "the filter looks at this side only, and has a value for every item of it",
             f"({fact} ?q)",
         )
         for name, op, sides, fact in (
-            ("join-left", "join ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
-            ("join-right", "join ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
-            ("left-join", "join:left ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
-            ("right-join", "join:right ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
-            ("cross-left", "cross", "(filter ?q ?a) ?b", "cross_left ?p"),
-            ("cross-right", "cross", "?a (filter ?q ?b)", "cross_right ?p"),
+            ("join-left", "(join ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
+            ("join-right", "(join ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
+            ("left-join", "(join:left ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
+            ("right-join", "(join:right ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
+            ("cross-left", "(cross", "(filter ?q ?a) ?b", "cross_left ?p"),
+            ("cross-right", "(cross", "?a (filter ?q ?b)", "cross_right ?p"),
         )
     ),
     *(

@@ -7,7 +7,6 @@ from hydro_core.reference.definitions import (
     io,
     itemwise,
     joins,
-    nearest,
     ordered,
     state,
 )

@@ -51,7 +51,6 @@ OTHER_WORDS: Words = {
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
-    "spark/store/outputs/shown_rows.py": {"tick": "a column of outputs"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/training.py": {"delta": "Spark's name of a format"},
     "spark/session/jars.py": {"delta": "Spark's name of a format"},

@@ -26,7 +26,7 @@ from hydrotick.copies.note import CopyNote
 from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.openlineage.events import Parent
 from hydrotick.quality.changed import CorrectionResult
-from hydrotick.quality.validate import Verdict
+from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 
 AS_JSON = (
