@@ -59,6 +59,6 @@ def shown_within(
 
 
 def _names(spec: TableSpec) -> list[str]:
-    from hydro_core.spark.frames.paths import quoted
+    from hydro_core.spark.frames.column_names import quoted
 
     return [quoted(name) for name, _ in spec.columns]
