@@ -23,9 +23,9 @@ from hydro_core.files.plain import plain_table
 from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
 from hydro_core.plan.bootstrap import Leaf
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.ledger.input_reads import InputRead
