@@ -74,6 +74,7 @@ test-all: lint ## test, and the long crash, fuzz and soak runs
 
 golden: $(SETUP) ## rewrites the expected files of tests/golden, and what pages show; read the difference like code
 	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests/golden tests/pages tests/unit --update-golden
+	@$(PYTEST) -q -m "refuses and (spark or dagster)" tests --update-golden
 
 docs: $(SETUP) ## writes the pages that are generated from the tables
 	@$(PY) tools/docs.py

@@ -39,9 +39,8 @@ from hydro_core.ticks.calendar import TickWindow
 from hydrotick.project.programs import plan_as_written
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import Change, Work, change_of
+from hydrotick.takeover.changes import Change, DeployOptions, Work, change_of
 from hydrotick.takeover.deploying import deploy
-from hydrotick.takeover.seams import DeployOptions
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
 REFACTORED = WRITTEN.replace(

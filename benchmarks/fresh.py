@@ -78,9 +78,8 @@ def plan(home: Path, landed: Path, program: Path) -> dict[str, float | str]:
     program_at(home).write_text(program.read_text(encoding="utf-8"), encoding="utf-8")
     found: dict[str, float] = {}
     with _clock(found, "plan"):
-        from hydrotick.cli.plan_shown import as_text
-        from hydrotick.takeover.changes import change_of
-        from hydrotick.takeover.seams import DeployOptions
+        from hydrotick.cli.deploy import as_text
+        from hydrotick.takeover.changes import DeployOptions, change_of
 
         runner = TickRunner(ProjectSettings(home=home))
         change = change_of(flights_in(home, landed), runner, DeployOptions())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hydro_core import agg, over
     from hydro_core.flow import Flow
-    from hydro_core.lang.stream import Stream
-    from hydro_core.lang.typed import typed
+    from hydro_core.lang.flow import Stream
+    from hydro_core.lang.values import typed
     from hydro_core.project.flow_asset import (
         Expect,
         FlowAsset,
@@ -41,18 +41,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Expect": "hydro_core.project.flow_asset",
     "Flow": "hydro_core.flow",
-    "FlowAsset": "hydro_core.project.flow_asset",
-    "FlowSpark": "hydro_core.project.flow_asset",
-    "FlowOutput": "hydro_core.project.flow_asset",
-    "KeptOutput": "hydro_core.project.flow_asset",
-    "Landing": "hydro_core.project.flow_asset",
-    "OnError": "hydro_core.project.flow_asset",
-    "Shards": "hydro_core.project.flow_asset",
-    "Stream": "hydro_core.lang.stream",
-    "Ticks": "hydro_core.project.flow_asset",
-    "typed": "hydro_core.lang.typed",
+    "Stream": "hydro_core.lang.flow",
+    "typed": "hydro_core.lang.values",
 }
 
 
@@ -61,6 +52,6 @@ def __getattr__(name: str) -> Any:
     # language along.
     if name in ("agg", "fn", "over"):
         return import_module(f"hydro_core.{name}")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOMES.get(name, "hydro_core.project.flow_asset")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -133,17 +133,10 @@ def planned(
 def draw(program: Compiled, style: str) -> str:
     """A drawing of a program with its strata: svg, mermaid, dot, text or json."""
     picture = render.picture_of(program.graph, program.strata.of, program.typed.types)
-    match style:
-        case "svg":
-            return render.svg(picture)
-        case "mermaid":
-            return render.mermaid(picture)
-        case "dot":
-            return render.dot(picture)
-        case "text":
-            return render.text(picture)
-        case "json":
-            return json.dumps(render.json(picture), ensure_ascii=False)
-        case _:
-            help_ = "the formats are svg, mermaid, dot, text and json"
-            raise ProgramError.of("config", f"there is no format {style!r}", help=help_)
+    if style == "json":
+        return json.dumps(render.json(picture), ensure_ascii=False)
+    drawings = {d.__name__: d for d in (render.svg, render.mermaid, render.dot, render.text)}
+    if style not in drawings:
+        help_ = "the formats are svg, mermaid, dot, text and json"
+        raise ProgramError.of("config", f"there is no format {style!r}", help=help_)
+    return drawings[style](picture)

@@ -15,10 +15,6 @@ from hydro_core.ticks.tick import Outputs, TickInput
 Engine = Literal["reference", "spark"]
 
 
-def _nobody(_: str) -> None:
-    """Nobody is told."""
-
-
 @dataclass(frozen=True, slots=True)
 class ShardingOptions:
     """How a program is cut into shards."""
@@ -28,8 +24,8 @@ class ShardingOptions:
     """The fields by which inputs are routed; nothing: a derived choice is taken."""
     replicate: Collection[str] = ()
     """The inputs that every shard gets whole."""
-    told: Callable[[str], None] = _nobody
-    """Is told in a line what is routed by what."""
+    told: Callable[[str], None] = lambda _: None
+    """Is told in a line what is routed by what; unless it is said, nobody is."""
     stats: Statistics | None = None
     """What is known of the inputs, by which exchanges and broadcasts are chosen."""
 

@@ -7,7 +7,7 @@ schema, or of its data. What does not fit is an `input` error that names the tic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any, NoReturn
 
 from hydro_core.analysis.infer import Typed
@@ -110,20 +110,15 @@ def run_flow(
     said = {name: options.pop(name) for name in ("on", "replicate") if name in options}
     cut = None if shards is None else ShardingOptions(shards, **said)
     given = Options(engine=engine, optimized=optimize, cut=cut, **options)
-    return run_items(program, _checked(graph, program.typed, ticks, calendar), given)
+    return run_items(
+        program, read_ticks(program.typed, _checked(graph, ticks), calendar, _read_value), given
+    )
 
 
-def _checked(
-    graph: Graph, typed: Typed, ticks: Iterable[JsonTick], calendar: Calendar | None
-) -> Iterator[TickInput]:
-    types = {name: stream.item for name, stream in typed.inputs.items()}
+def _checked(graph: Graph, ticks: Iterable[JsonTick]) -> Iterator[JsonTick]:
     for number, tick in enumerate(ticks):
         _check_tick(graph, number, tick)
-        batches = {
-            name: _read_batch(name, number, batch, types[name], _read_value)
-            for name, batch in tick.items()
-        }
-        yield TickInput(batches, *_times(calendar, number))
+        yield tick
 
 
 def _read_value(value: Any, of: ItemType) -> Any:
@@ -192,7 +187,10 @@ def given_types(
     for name, node in graph.sources.items():
         present = [tick[name] for tick in ticks if name in tick]
         if node.args["schema"] is None and name not in types and present:
-            types[name] = _inferred(name, present)
+            try:
+                types[name] = infer_json(item for batch in present for item in batch)
+            except ValueProblem as problem:
+                _refuse_unlike(name, problem)
     return types
 
 
@@ -202,37 +200,26 @@ def _schema(name: str, text: Any) -> ItemType:
     return given_schema(name, text)
 
 
-def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
-    try:
-        return infer_json(item for batch in batches for item in batch)
-    except ValueProblem as problem:
-        _refuse_unlike(name, problem)
-
-
 def _refuse_unlike(name: str, problem: ValueProblem) -> NoReturn:
     _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
 
 
 def read_ticks(
-    typed: Typed, ticks: Iterable[JsonTick], calendar: Calendar | None = None
+    typed: Typed,
+    ticks: Iterable[JsonTick],
+    calendar: Calendar | None = None,
+    read: Callable[[Any, ItemType], Any] = from_json,
 ) -> Iterator[TickInput]:
-    """The ticks with their JSON values as items, and their times where a calendar says them."""
+    """The ticks with their values as items, and their times where a calendar says them."""
     types = {name: stream.item for name, stream in typed.inputs.items()}
     for number, tick in enumerate(ticks):
-        batches = {n: _read_batch(n, number, batch, types[n]) for n, batch in tick.items()}
-        yield TickInput(batches, *_times(calendar, number))
-
-
-def _times(calendar: Calendar | None, tick: int) -> tuple[datetime | None, datetime | None]:
-    return (None, None) if calendar is None else calendar.times(tick, tick)[tick]
+        batches = {n: _read_batch(n, number, batch, types[n], read) for n, batch in tick.items()}
+        times = (None, None) if calendar is None else calendar.times(number, number)[number]
+        yield TickInput(batches, *times)
 
 
 def _read_batch(
-    name: str,
-    tick: int,
-    batch: Sequence[Any],
-    of: ItemType,
-    read: Callable[[Any, ItemType], Any] = from_json,
+    name: str, tick: int, batch: Sequence[Any], of: ItemType, read: Callable[[Any, ItemType], Any]
 ) -> list[Any]:
     items = []
     for position, value in enumerate(batch):

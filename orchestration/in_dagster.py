@@ -35,83 +35,60 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
     return project_definitions(found.flows, TickRunner(found.settings), found.broken, None)
 
 
+def _said(description: str) -> Any:
+    return Field(default=None, description=description)
+
+
 class Spark(dg.Resolvable, dg.Model):
     """Where Spark runs and what it may take."""
 
-    master: Annotated[str | None, Field(description="such as `local[4]`")] = None
-    memory: Annotated[str | None, Field(description="such as `4g`")] = None
-    shuffle_partitions: Annotated[
-        int | None, Field(description="into so many parts rows are shuffled: one per core")
-    ] = None
-    conf: Annotated[
-        dict[str, str | int | float | bool] | None, Field(description="settings of Spark's own")
-    ] = None
-    lookups: Annotated[
-        str | None,
-        Field(description="what a flow keeps so that stored rows are found by key: `4g`"),
-    ] = None
-    few_rows: Annotated[
-        int | None, Field(description="up to how many rows a range is one job of one task")
-    ] = None
-    small_writes: Annotated[
-        int | None, Field(description="up to how many rows a table is written without Spark")
-    ] = None
+    master: str | None = _said("such as `local[4]`")
+    memory: str | None = _said("such as `4g`")
+    shuffle_partitions: int | None = _said("into so many parts rows are shuffled: one per core")
+    conf: dict[str, str | int | float | bool] | None = _said("settings of Spark's own")
+    lookups: str | None = _said("what a flow keeps so that stored rows are found by key: `4g`")
+    few_rows: int | None = _said("up to how many rows a range is one job of one task")
+    small_writes: int | None = _said("up to how many rows a table is written without Spark")
 
 
 class TickSettings(dg.Resolvable, dg.Model):
     """How ticks run."""
 
-    range: Annotated[int | None, Field(description="so many ticks of a backfill are one job")] = (
-        None
-    )
+    range: int | None = _said("so many ticks of a backfill are one job")
 
 
 class Paths(dg.Resolvable, dg.Model):
     """Where data is; relative to the project."""
 
-    home: Annotated[str | None, Field(description="outputs, state and ledgers: `data`")] = None
-    landing: Annotated[str | None, Field(description="what flows read: `landing` of `home`")] = None
-    dagster: Annotated[
-        str | None, Field(description="Dagster's instance, for commands: `dagster` of `home`")
-    ] = None
+    home: str | None = _said("outputs, state and ledgers: `data`")
+    landing: str | None = _said("what flows read: `landing` of `home`")
+    dagster: str | None = _said("Dagster's instance, for commands: `dagster` of `home`")
 
 
 class InDagster(dg.Resolvable, dg.Model):
     """How Dagster runs the flows."""
 
-    pool: Annotated[
-        str | None,
-        Field(description="the pool of all flows; each has its own where it is left out"),
-    ] = None
-    sensors: Annotated[
-        str | None, Field(description="`running` as soon as they are loaded, or `stopped`")
-    ] = None
-    sensor_seconds: Annotated[int | None, Field(description="how often a sensor looks")] = None
-    compact: Annotated[
-        str | None, Field(description="`daily`, `weekly` or `monthly`: when tables are compacted")
-    ] = None
-    code_url: Annotated[
-        str | None,
-        Field(description="where the project's folder is on the web, for links to its programs"),
-    ] = None
+    pool: str | None = _said("the pool of all flows; each has its own where it is left out")
+    sensors: str | None = _said("`running` as soon as they are loaded, or `stopped`")
+    sensor_seconds: int | None = _said("how often a sensor looks")
+    compact: str | None = _said("`daily`, `weekly` or `monthly`: when tables are compacted")
+    code_url: str | None = _said(
+        "where the project's folder is on the web, for links to its programs"
+    )
 
 
 class LineageSettings(dg.Resolvable, dg.Model):
     """Who is told what ticks read and write."""
 
-    openlineage: Annotated[
-        str | None, Field(description="`file:PATH`, or the URL of an OpenLineage server")
-    ] = None
-    namespace: Annotated[str | None, Field(description="of the jobs: `default`")] = None
+    openlineage: str | None = _said("`file:PATH`, or the URL of an OpenLineage server")
+    namespace: str | None = _said("of the jobs: `default`")
 
 
 class WorkerAsked(dg.Resolvable, dg.Model):
     """Who runs the ticks of the flows."""
 
-    address: Annotated[
-        str | None, Field(description="`HOST:PORT` of a worker, or `none`: ticks run in their run")
-    ] = None
-    token_file: Annotated[str | None, Field(description="has the token it is asked with")] = None
+    address: str | None = _said("`HOST:PORT` of a worker, or `none`: ticks run in their run")
+    token_file: str | None = _said("has the token it is asked with")
 
 
 class ProjectScaffolder(dg.Scaffolder[Any]):

@@ -41,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests whose refusals stand in golden files have a mark: `make golden` runs them."""
+    if "refused" in getattr(item, "fixturenames", ()):
+        item.add_marker("refuses")
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays until the end: going through it again and again to find what is
     garbage takes a tenth of all processor time.

@@ -193,15 +193,8 @@ class _Expansion:
         several.
         """
         made = [part.right if i else part.left for part in parts]
-        reads = [
-            self._add(
-                "keyed",
-                WITH_COLUMNS,
-                {"computed": tuple(zip(key, functions, strict=True))},
-                side.read,
-            )
-            for functions in product(*made)
-        ]
+        computed = (tuple(zip(key, functions, strict=True)) for functions in product(*made))
+        reads = [self._add("keyed", WITH_COLUMNS, {"computed": of}, side.read) for of in computed]
         read = self._add("stretches", UNION, {}, *reads) if len(reads) > 1 else reads[0]
         return self._renamed(read, side.called)
 
@@ -235,7 +228,8 @@ class _Expansion:
         alone = self._renamed(self._matched(pairs, side, "anti"), side.becomes)
         nulls = [f for f in self.output.fields if f.name not in side.becomes.values()]
         if nulls:
-            computed = tuple((f.name, _null(f.type)) for f in nulls)
+            null = [function_of(Const(None), (ITEM,), returns=nullable(f.type)) for f in nulls]
+            computed = tuple((f.name, fn) for f, fn in zip(nulls, null, strict=True))
             alone = self._add("padded", WITH_COLUMNS, {"computed": computed}, alone)
         return self._add("row", SELECT, {"columns": self.output.names}, alone)
 
@@ -258,7 +252,3 @@ def _shared_parts(condition: Fn, left: Row, right: Row) -> Sequence[SharedParts]
     found = min(filter(None, near), key=lambda parts: len(parts.left), default=None)
     anything = (function_of(Const(0), (ITEM,)),)
     return [found or SharedParts(anything, anything)]
-
-
-def _null(item: ItemType) -> Fn:
-    return function_of(Const(None), (ITEM,), returns=nullable(item))

@@ -87,10 +87,8 @@ def mapped(value: Any, change: Callable[[Fn], Fn]) -> Any:
     match value:
         case Fn():
             return change(value)
-        case Aggregate(function, arguments):
-            return Aggregate(function, mapped(arguments, change))
-        case OverFunction(function, arguments):
-            return OverFunction(function, mapped(arguments, change))
+        case Aggregate() | OverFunction():
+            return replace(value, arguments=mapped(value.arguments, change))
         case tuple():
             return tuple(mapped(part, change) for part in value)
         case _:
@@ -158,13 +156,12 @@ def _expression(fn: Fn, item: Row) -> Expr | None:
 
 
 def _projected(made: Mapping[str, str | Fn], item: Row) -> _Columns | None:
-    found: _Columns = {}
-    for name, source in made.items():
-        column = _kept(item, source) if isinstance(source, str) else _expression(source, item)
-        if column is None:
-            return None
-        found[name] = column
-    return found
+    found = {
+        name: _kept(item, of) if isinstance(of, str) else _expression(of, item)
+        for name, of in made.items()
+    }
+    known = {name: column for name, column in found.items() if column is not None}
+    return known if len(known) == len(found) else None
 
 
 def _made(fn: Fn, item: Row) -> _Columns | None:

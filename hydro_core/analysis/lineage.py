@@ -58,7 +58,11 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
     while todo:
         node = graph[todo.popitem()[0]]
         for endpoint in outputs[node.id]:
-            new = _composed(typed, node, endpoint, maps[node.id], streams)
+            paths, fields = [p for p, _ in leaves(typed.types[endpoint].item)], maps[node.id]
+            if fields is None:
+                new = {p: FieldLineage(frozenset([(node.args["name"], p)])) for p in paths}
+            else:
+                new = {path: _field(node, fields, path, streams) for path in paths}
             if new != streams[endpoint]:
                 streams[endpoint] = new
                 todo |= dict.fromkeys(reader.id for reader in graph.readers(node.id))
@@ -71,20 +75,6 @@ def map_of(typed: Typed, node: Node) -> FieldMap | None:
         return None
     types = tuple(typed.types[endpoint].item for endpoint in node.inputs)
     return node.op.lineage_of(node.args, types)
-
-
-def _composed(
-    typed: Typed,
-    node: Node,
-    endpoint: Endpoint,
-    fields: FieldMap | None,
-    streams: Mapping[Endpoint, Lineage],
-) -> Lineage:
-    paths = [path for path, _ in leaves(typed.types[endpoint].item)]
-    if fields is None:
-        name = node.args["name"]
-        return {path: FieldLineage(frozenset([(name, path)])) for path in paths}
-    return {path: _field(node, fields, path, streams) for path in paths}
 
 
 def _field(

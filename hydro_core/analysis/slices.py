@@ -282,8 +282,7 @@ def _paths(terms: Iterable[KeyTerm]) -> list[FieldPath]:
 
 def _aged(node: Node, age: int) -> int:
     """How old items of the input may be where those of the output are up to `age` ticks old."""
-    spec = node.spec
-    match spec.state:
+    match node.spec.state:
         case State.NONE:
             more = 0
         case State.WINDOW:

@@ -1,7 +1,8 @@
 """Strata: blocking inputs come from an earlier stratum, and there are as few strata as that allows.
 
 The number of a component is the largest, over its inputs of this tick, of the producer's number,
-plus one if the input blocks. What is read of the tick before is there from the beginning.
+plus one if the input blocks. What is read of the tick before is there from the beginning. A cycle
+in which an operator waits, within the tick, for its own output cannot run.
 """
 
 from __future__ import annotations
@@ -10,12 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hydro_core.analysis.cycles import blocked_cycle
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.spec import Barrier
-from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Endpoint, Graph, NodeId
-from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
+from hydro_core.catalog.spec import Barrier, Port
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import (
+    Successors,
+    components,
+    is_cycle,
+    is_generated,
+    predecessors,
+    same_tick,
+    shortest_path,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,7 @@ def stratify(typed: Typed) -> Strata:
     within = predecessors(graph, same_tick)
     groups = components(within)
     cycles = [frozenset(group) for group in groups if is_cycle(group, within)]
-    problems = [found for cycle in cycles if (found := blocked_cycle(graph, cycle)) is not None]
+    problems = [found for cycle in cycles if (found := _blocked(graph, within, cycle)) is not None]
     if problems:
         raise ProgramError(*problems)
     numbers: dict[NodeId, int] = {}
@@ -50,7 +58,13 @@ def stratify(typed: Typed) -> Strata:
         # A component is numbered as a whole: its members see each other within one fixpoint.
         numbers.update(dict.fromkeys(group, number))
     of = {node.id: numbers[node.id] for node in graph}
-    return Strata(MappingProxyType(of), tuple(cycles), _handoffs(graph, of))
+    handoffs = {
+        (endpoint, of[endpoint.node], of[node.id]): None
+        for node in graph
+        for port, endpoint in node.reads()
+        if same_tick(port) and of[endpoint.node] < of[node.id]
+    }
+    return Strata(MappingProxyType(of), tuple(cycles), tuple(handoffs))
 
 
 def _number(graph: Graph, group: tuple[NodeId, ...], numbers: Mapping[NodeId, int]) -> int:
@@ -66,11 +80,43 @@ def _number(graph: Graph, group: tuple[NodeId, ...], numbers: Mapping[NodeId, in
     )
 
 
-def _handoffs(graph: Graph, of: Mapping[NodeId, int]) -> tuple[tuple[Endpoint, int, int], ...]:
-    found = {
-        (endpoint, of[endpoint.node], of[node.id]): None
+def _blocked(graph: Graph, before: Successors, cycle: frozenset[NodeId]) -> Diagnostic | None:
+    """What is wrong with a cycle of one tick: None if no input in it blocks."""
+    ways = [
+        (shortest_path(before, endpoint.node, node.id, cycle), node, port, endpoint)
         for node in graph
+        if node.id in cycle
         for port, endpoint in node.reads()
-        if same_tick(port) and of[endpoint.node] < of[node.id]
-    }
-    return tuple(found)
+        if port.barrier is Barrier.STRATUM and endpoint.node in cycle
+    ]
+    if not ways:
+        return None
+    way, node, port, endpoint = min(ways, key=lambda found: len(found[0]))
+    return _complaint(graph, list(reversed(way)), node, port, endpoint)
+
+
+def _complaint(
+    graph: Graph, way: list[NodeId], node: Node, port: Port, endpoint: Endpoint
+) -> Diagnostic:
+    """`way` leads with the stream from the blocked node to the one whose output it waits for."""
+    several = len(node.op.inputs) > 1
+    entry = f"[{port.name}]{shown(node)}" if several else shown(node)
+    steps = " -> ".join([*(shown(graph[name]) for name in way), entry])
+    which = f"its input `[{port.name}]`" if several else "its input"
+    name = f"{node.op.name}(…)" if is_generated(node) else node.id
+    again = f"[{port.name}]{name}" if several else name
+    stream = "… " if is_generated(graph[endpoint.node]) else f"{endpoint} "
+    return Diagnostic(
+        "cycle",
+        f"`{node.op.name}` waits for {which} to be complete, which depends on its own output "
+        f"in the same tick: {steps}",
+        node.span,
+        node.op.name,
+        help=f"let the next tick read it: `{stream}-> prev() -> {again}`",
+    )
+
+
+def shown(node: Node) -> str:
+    """A node as a cycle prints it: its operator, and its name if the program gave it one."""
+    plain = is_generated(node) or node.id == node.op.name
+    return f"{node.op.name}()" if plain else f"{node.id}: {node.op.name}()"

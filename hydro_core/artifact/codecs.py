@@ -6,14 +6,15 @@ said here is only where a record is not simply the fields of its class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, get_args
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.artifact import older
 from hydro_core.artifact.functions import ReferenceCall, stored_call
-from hydro_core.artifact.older import type_of, view_of
-from hydro_core.artifact.trees import read_syntax, read_tree, write_syntax, write_tree
 from hydro_core.artifact.values import read_value, write_value
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.internal import operator
@@ -22,7 +23,7 @@ from hydro_core.errors import Span
 from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Algebra, Fn, whole
 from hydro_core.functions.from_tree import TreeCall
-from hydro_core.functions.tree import Expr
+from hydro_core.functions.tree import Const, Expr, Spread
 from hydro_core.functions.views import ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.bound import TimeBound
@@ -78,7 +79,7 @@ class Read:
     def __init__(self, tables: Mapping[str, Any]) -> None:
         # One by one: what is read of one record is there for the next.
         self.types: list[ItemType] = []
-        self.types.extend(type_of(record, self.types) for record in tables["types"])
+        self.types.extend(older.type_of(record, self.types) for record in tables["types"])
         self.spans = [Span(*record) for record in tables["spans"]]
         self.functions: list[Fn] = []
         self.functions.extend(_read_function(self, record) for record in tables["functions"])
@@ -125,7 +126,7 @@ def _read_call(
         case {"viewed": [inner, view]}:
             return ViewedCall(tables.functions[inner], read_tree(tables, view))
         case {"view": [inner, view]}:
-            return ViewedCall(tables.functions[inner], view_of(view))
+            return ViewedCall(tables.functions[inner], older.view_of(view))
         case {"syntax": node, "bindings": bindings}:
             bound = {name: _read_bound(tables, value) for name, value in bindings.items()}
             return TextCall(read_syntax(tables, node), bound)
@@ -142,14 +143,6 @@ def _read_bound(tables: Read, record: Any) -> Any:
             return read_value(tables, value)
         case _:
             return ReferenceCall(*record["reference"])
-
-
-def _write_arguments(tables: Written, args: Args) -> dict[str, Any]:
-    return {name: write_value(tables, value) for name, value in args.entries}
-
-
-def _read_arguments(tables: Read, record: Mapping[str, Any]) -> Args:
-    return Args(tuple((name, read_value(tables, value)) for name, value in record.items()))
 
 
 def _read_node(tables: Read, record: Any) -> Node:
@@ -178,12 +171,98 @@ def _write_typed(tables: Written, typed: Typed) -> dict[str, Any]:
     return record
 
 
+_TREES: Mapping[str, type] = MappingProxyType({t.__name__: t for t in (*get_args(Expr), Spread)})
+"""The nodes of functions' trees, by their names."""
+
+_SYNTAX: Mapping[str, type[ast.AST]] = MappingProxyType(
+    {
+        name: kind
+        for name, kind in vars(ast).items()
+        if isinstance(kind, type)
+        and issubclass(
+            kind,
+            (
+                *(ast.expr, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
+                *(ast.comprehension, ast.arguments, ast.arg, ast.keyword),
+            ),
+        )
+    }
+)
+"""The syntax of an expression, by its names."""
+
+
+def write_tree(tables: Any, node: Expr | Spread) -> list[Any]:
+    """A tree: the name of each node, its place, its parts. Types are found again by `bind`."""
+    parts = [getattr(node, f.name) for f in fields(node) if f.name not in ("place", "type")]
+    write = write_value if isinstance(node, Const) else _write_part
+    place = list(getattr(node, "place", (0, 0)))
+    return [type(node).__name__, place, *(write(tables, part) for part in parts)]
+
+
+def _write_part(tables: Any, part: Any) -> Any:
+    match part:
+        case None | bool() | int() | str():
+            return part
+        case tuple():
+            return {"all": [_write_part(tables, p) for p in part]}
+        case _:
+            return write_tree(tables, part)
+
+
+def read_tree(tables: Any, record: Sequence[Any]) -> Any:
+    """The tree that was written, in this format or an older one."""
+    name, place, *parts = record
+    if name == "Const":
+        return Const(read_value(tables, parts[0]), tuple(place))
+    given = [_read_part(tables, part) for part in parts]
+    if name == "Spread":
+        return Spread(*given)
+    made = _TREES.get(name) or older.NODES[name]
+    return made(*given, place=tuple(place))
+
+
+def _read_part(tables: Any, record: Any) -> Any:
+    match record:
+        case None | bool() | int() | str():
+            return record
+        case {"all": parts}:
+            return tuple(_read_part(tables, part) for part in parts)
+        case _:
+            return read_tree(tables, record)
+
+
+def write_syntax(tables: Any, node: Any) -> Any:
+    """Syntax: the name of each node, and its parts by their names."""
+    match node:
+        case ast.AST():
+            parts = {name: write_syntax(tables, value) for name, value in ast.iter_fields(node)}
+            return {"is": type(node).__name__, "has": parts}
+        case list():
+            return [write_syntax(tables, part) for part in node]
+        case _:
+            return write_value(tables, node)
+
+
+def read_syntax(tables: Any, record: Any) -> Any:
+    """The syntax that was written; no other than an expression's."""
+    match record:
+        case {"is": name, "has": parts}:
+            return _SYNTAX[name](**{n: read_syntax(tables, part) for n, part in parts.items()})
+        case list():
+            return [read_syntax(tables, part) for part in record]
+        case _:
+            return read_value(tables, record)
+
+
 _OWN: Mapping[Any, Codec] = {
     Span: Codec(lambda to, span: to.span(span), lambda of, number: of.spans[number]),
     Fn: Codec(lambda to, fn: to.function(fn), lambda of, number: of.functions[number]),
     Form: Codec(lambda _, form: form.stored, lambda _, name: Form.of_stored(name)),
     OpSpec: Codec(lambda _, op: op.name, lambda _, name: operator(name)),
-    Args: Codec(_write_arguments, _read_arguments),
+    Args: Codec(
+        lambda to, args: {name: write_value(to, value) for name, value in args.entries},
+        lambda of, record: Args(tuple((n, read_value(of, value)) for n, value in record.items())),
+    ),
     **dict.fromkeys(
         _ITEMS, Codec(lambda to, item: to.type(item), lambda of, number: of.types[number])
     ),

@@ -11,12 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.artifact.records import FORMAT
 from hydro_core.ir.graph import NodeId
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.item import ItemType
 from hydro_core.types.records import IF_GIVEN
 
+FORMAT = 7
+"""The format of what is written. 2: running results are operators. 4: types are text (DDL), and say
+which columns are `not null`. 5: trees have one node for every operation. 6: and one
+for tuples, rows, lists and sets. 7: and one for what has variables.
+"""
+
+READ = (3, 4, 5, 6, 7)
+"""The formats that are read; any other is refused."""
 PACKAGE = "hydrotick"
 """Under which name a deployment has the version of the release that made it."""
 

@@ -20,18 +20,15 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.artifact.codecs import PLAN, Read, Written
-from hydro_core.artifact.deployment import Deployment, Table, WrittenProgram
-from hydro_core.artifact.records import FORMAT, READ
+from hydro_core.artifact.deployment import FORMAT, READ, Deployment, Table, WrittenProgram
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace, Remote
 
 FOLDER = "deployments"
-_PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
-    *("plan.json", "explanation.json", "deployment.json"),
-    "program.json",
-)
+_PLAN, _EXPLANATION = "plan.json", "explanation.json"
+_ABOUT, _PROGRAM = "deployment.json", "program.json"
 _IN = "in"
 """What the file of a deployment in a store says of where the others are."""
 _TABLES = PLAN.of(tuple[Table, ...])
@@ -115,15 +112,17 @@ def write(directory: DataPlace, deployment: Deployment) -> int:
         made.mkdir()
         try:
             for name, text in files.items():
-                _written(made / name, text)
+                with (made / name).open("w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
             return _placed(made, folder, directory)
         finally:
             shutil.rmtree(made, ignore_errors=True)
     except OSError as problem:
         message = f"the deployment cannot be written to {folder}: {problem.strerror or problem}"
-        raise _error(
-            message, "make room there, or give the pipeline a directory to write"
-        ) from None
+        cure = "make room there, or give the pipeline a directory to write"
+        raise _error(message, cure) from None
 
 
 def _put(files: Mapping[str, str], folder: Remote, directory: DataPlace) -> int:
@@ -228,10 +227,9 @@ def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
 def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:
     data = json.loads(texts[_PLAN])
     tables = Read(data["tables"])
+    program = PLAN.of(Typed).read(tables, data["program"])
     return Deployment(
-        program=WrittenProgram(
-            json.loads(texts[_PROGRAM]), PLAN.of(Typed).read(tables, data["program"])
-        ),
+        program=WrittenProgram(json.loads(texts[_PROGRAM]), program),
         plan=PLAN.of(TickPlan).read(tables, data["plan"]),
         explanation=json.loads(texts[_EXPLANATION]),
         tables=_TABLES.read(tables, data["stored"]),
@@ -262,13 +260,6 @@ def _name(files: Mapping[str, str]) -> str:
     for name in sorted(files):
         digest.update(f"{name}\0{files[name]}\0".encode())
     return digest.hexdigest()[:24]
-
-
-def _written(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _error(message: str, help_: str) -> DataError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hydro_core.errors import DataError, ProgramError
@@ -68,25 +69,17 @@ def stored_call(fn: Fn) -> tuple[Any, ...]:
             return ("syntax", *call.__reduce__()[1])
         case call:
             module, name = getattr(call, "__module__", None), getattr(call, "__qualname__", None)
-            if not isinstance(module, str) or not isinstance(name, str):
-                raise _nameless(fn)
-            try:
-                there = resolved(module, name)
-            except (ImportError, AttributeError):
-                raise _nameless(fn) from None
-            if there is not call:
-                raise _nameless(fn)
-            return ("reference", module, name)
-
-
-def _nameless(fn: Fn) -> ProgramError:
-    return ProgramError.of(
-        "config",
-        f"the function `{fn.name}` cannot be stored with a deployment: it is not read "
-        "whole, and has no name in a module to find it by",
-        span=fn.span,
-        help="define it with `def` at the top of a module, or write it as an expression",
-    )
+            if isinstance(module, str) and isinstance(name, str):
+                with suppress(ImportError, AttributeError):
+                    if resolved(module, name) is call:
+                        return ("reference", module, name)
+            raise ProgramError.of(
+                "config",
+                f"the function `{fn.name}` cannot be stored with a deployment: it is not read "
+                "whole, and has no name in a module to find it by",
+                span=fn.span,
+                help="define it with `def` at the top of a module, or write it as an expression",
+            )
 
 
 def _changed(message: str) -> DataError:

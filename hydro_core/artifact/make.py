@@ -19,7 +19,7 @@ from hydro_core.artifact.deployment import (
     WrittenProgram,
 )
 from hydro_core.artifact.functions import stored_call
-from hydro_core.ir.graph import Endpoint, NodeId
+from hydro_core.ir.graph import NodeId
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.plan.kinds import Kind
@@ -53,14 +53,15 @@ def deployment_of(
     Raises:
         ProgramError: a function cannot be stored (code `config`).
     """
-    given = given or DeploymentMetadata()
+    given, data = given or DeploymentMetadata(), optimized.statistics
+    known = {} if data == Statistics() else data.as_json()
     made = plan_of(program, optimized.typed, optimized.streams, given.hashes)
     return Deployment(
         flow=flow,
         program=WrittenProgram(given.texts, program),
         params=given.params,
         plan=made,
-        costs=_costs(optimized),
+        costs=Costs(optimized.cost_before, optimized.cost_after, known),
         explanation={step.output: step.render() for step in optimized.steps},
         notes=(*map(str, optimized.notes), *made.notes, *_referred(made.typed)),
         streams={n: s for n, s in optimized.streams.items() if n in made.graph.nodes},
@@ -75,12 +76,6 @@ def deployment_of(
     )
 
 
-def _costs(optimized: Optimized) -> Costs:
-    given = optimized.statistics
-    known = {} if given == Statistics() else given.as_json()
-    return Costs(optimized.cost_before, optimized.cost_after, known)
-
-
 def tables_of(made: TickPlan) -> Iterator[Table]:
     """What the plan stores: its state, then its outputs."""
     for slot in made.slots:
@@ -89,15 +84,11 @@ def tables_of(made: TickPlan) -> Iterator[Table]:
     for name, sinks in made.graph.sinks.items():
         streams = [sink.inputs[0] for sink in sinks]
         stream = made.typed.outputs[name]
-        kinds = {_kind(made, end) for end in streams}
+        kinds = {Kind.G if s.node in made.in_changes else made.kinds[s.node] for s in streams}
         kind = kinds.pop() if len(kinds) == 1 else Kind.E
         semantic_hash = ".".join(sorted(hash_of(end, made.hashes) for end in streams))
         ordered = stream.order is Order.TOTAL
         yield Table(name, "output", stream.item, kind.value, ordered, semantic_hash, semantic_hash)
-
-
-def _kind(made: TickPlan, end: Endpoint) -> Kind:
-    return Kind.G if end.node in made.in_changes else made.kinds[end.node]
 
 
 def _referred(typed: Typed) -> Iterator[str]:

@@ -30,11 +30,6 @@ from hydro_core.types.item import ItemType
 Keywords = tuple[tuple[str, Expr], ...]
 
 
-def node_of(name: str) -> Callable[..., Expr]:
-    """What makes the node of today of such a one, given its parts in their order, and its place."""
-    return _NODES[name]
-
-
 def type_of(record: Any, types: Sequence[ItemType]) -> ItemType:
     """A type, given those that were read before it."""
     match record:
@@ -93,14 +88,6 @@ def _method(base: Expr, name: str, args: tuple[Expr, ...], keywords: Keywords, p
     return Op(f".{name}", (base, *args), keywords, place)
 
 
-def _opaque(name: str, args: tuple[Expr, ...], keywords: Keywords, place: Place) -> Op:
-    return Op(f"?{name}", args, keywords, place)
-
-
-def _let(name: str, value: Expr, body: Expr, place: Place) -> Bind:
-    return Bind("let", (name,), value, body, place=place)
-
-
 def _loop(
     kind: BindKind,
     element: Expr,
@@ -112,7 +99,7 @@ def _loop(
     return Bind(kind, targets, source, element, conditions, place)
 
 
-_NODES: Mapping[str, Callable[..., Expr]] = {
+NODES: Mapping[str, Callable[..., Expr]] = {
     "Attribute": lambda base, name, place: Part(base, name, True, place),
     "Index": part_of,
     "Slice": _slice,
@@ -122,12 +109,13 @@ _NODES: Mapping[str, Callable[..., Expr]] = {
     "BoolOp": Op,
     "Call": Op,
     "Method": _method,
-    "Opaque": _opaque,
+    "Opaque": lambda name, args, keywords, place: Op(f"?{name}", args, keywords, place),
     "FString": _text,
     "MakeTuple": lambda parts, place: Make("tuple", parts, place=place),
     "MakeList": lambda parts, kind, place: Make(kind, parts, place=place),
     "MakeRow": _row,
-    "Let": _let,
+    "Let": lambda name, value, body, place: Bind("let", (name,), value, body, place=place),
     "Comprehension": _loop,
     "Inner": function_node,
 }
+"""What makes the node of today of such a one, given its parts in their order, and its place."""

@@ -123,6 +123,10 @@ class AggregateSpec:
     extreme: Literal["", "least", "greatest"] = ""
     """It is this one of the non-null values."""
 
+    def takes(self, count: int) -> bool:
+        """Whether it may be given so many arguments."""
+        return self.least <= count and (self.most is None or count <= self.most)
+
     @property
     def may_fail(self) -> bool:
         """Whether a tick may fail on its result, or on what makes that of its parts."""

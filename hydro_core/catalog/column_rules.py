@@ -16,7 +16,6 @@ from hydro_core.catalog.type_rules import (
     columns_of,
     common,
     given_by,
-    given_for,
     pair,
     place_of,
     row_of,
@@ -142,7 +141,7 @@ def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> No
     for item in (left, right):
         if not isinstance(item, Unknown):
             row_of(item)
-    found = given_for(condition, (left, right))
+    found = given_by(condition, (left, right), spread=False)
     if found != BOOLEAN and not isinstance(found, Unknown):
         raise TypeProblem(
             f"the condition must be true, false or null, but is {found}",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.classes import Matching, Positional, Product, Sum
 from hydro_core.catalog.inputs import KEPT
 from hydro_core.catalog.spec import (
-    Arg,
     Args,
     Barrier,
     Example,
@@ -21,6 +21,7 @@ from hydro_core.catalog.spec import (
     OrderRule,
     Port,
     Replicated,
+    option,
 )
 from hydro_core.catalog.variants import Compares, Meets, Places
 from hydro_core.types.stream import Order
@@ -33,9 +34,10 @@ def _right(*, barrier: Barrier = Barrier.NONE, linear: bool = False) -> Port:
     return Port("1", barrier=barrier, linear=linear, keyword="right")
 
 
-UNION = OpSpec(
+_combining = partial(OpSpec, family="combine")
+
+UNION = _combining(
     name="union",
-    family="combine",
     cls=Sum(),
     summary="`a_t + b_t + …`",
     inputs=(Port("in", linear=True),),
@@ -45,9 +47,8 @@ UNION = OpSpec(
     example=Example("a -> union(b) -> out", ({"a": [1], "b": [1, 2]},), ({"out": [1, 1, 2]},), _AB),
 )
 
-CHAIN = OpSpec(
+CHAIN = _combining(
     name="chain",
-    family="combine",
     cls=Sum(),
     summary="`a_t`, then `b_t`",
     inputs=(Port("0", linear=True), _right(linear=True)),
@@ -61,9 +62,8 @@ CHAIN = OpSpec(
     ),
 )
 
-CROSS = OpSpec(
+CROSS = _combining(
     name="cross",
-    family="combine",
     cls=Product(Meets.ALL),
     summary="all pairs",
     inputs=(Port("0", linear=True), _right(linear=True)),
@@ -80,9 +80,8 @@ CROSS = OpSpec(
     ),
 )
 
-CROSS_SINGLETON = OpSpec(
+CROSS_SINGLETON = _combining(
     name="cross_singleton",
-    family="combine",
     cls=Product(Meets.SINGLE),
     summary="each item with the single item of the other side; "
     "a second one fails the tick, none gives nothing",
@@ -131,39 +130,30 @@ def _join_sides(args: Args) -> Mapping[str, Any]:
 _ALL_PAIRS = "without `on` the condition judges every row of one side with every row of the other"
 
 
-JOIN = OpSpec(
+JOIN = _combining(
     name="join",
-    family="combine",
     cls=Product(Meets.KEY),
     summary="equi-join on the first field of pairs, or with `on` on columns of rows",
     inputs=(Port("0", linear=True), _right(linear=True)),
     args=(
-        Arg(
+        option(
             "on",
             "key",
-            positional=False,
-            summary="a column of both rows, a list, or `{left: right}` where names differ, of "
+            "a column of both rows, a list, or `{left: right}` where names differ, of "
             "which the left's stay; without it items are pairs (key, value)",
         ),
-        Arg(
+        option(
             "how",
             "choice",
-            positional=False,
+            "what becomes of items that find no other",
             default="inner",
             choices=tuple(KEPT),
-            summary="what becomes of items that find no other",
         ),
-        Arg(
-            "suffix",
-            "name",
-            positional=False,
-            summary="is added to the right's columns whose names the left has too",
-        ),
-        Arg(
+        option("suffix", "name", "is added to the right's columns whose names the left has too"),
+        option(
             "where",
             "condition",
-            positional=False,
-            summary="a condition over both rows, without which no pair matches: true, false or "
+            "a condition over both rows, without which no pair matches: true, false or "
             "null; without `on` it judges all pairs of rows",
         ),
     ),
@@ -219,9 +209,8 @@ ZIP_LONGEST = _zip(
     [[1, 3], [2, None]],
 )
 
-ANTI_JOIN = OpSpec(
+ANTI_JOIN = _combining(
     name="anti_join",
-    family="combine",
     cls=Matching(wanted=False, compares=Compares.BARE_KEYS),
     summary="pos items whose key is not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
@@ -237,9 +226,8 @@ ANTI_JOIN = OpSpec(
     ),
 )
 
-DIFFERENCE = OpSpec(
+DIFFERENCE = _combining(
     name="difference",
-    family="combine",
     cls=Matching(wanted=False, compares=Compares.ITEMS),
     summary="pos items that are not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
@@ -253,16 +241,4 @@ DIFFERENCE = OpSpec(
         ({"out": [2, 2]},),
         _AB,
     ),
-)
-
-ENTRIES = (
-    UNION,
-    CHAIN,
-    CROSS,
-    CROSS_SINGLETON,
-    JOIN,
-    ZIP,
-    ZIP_LONGEST,
-    ANTI_JOIN,
-    DIFFERENCE,
 )

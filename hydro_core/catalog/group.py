@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
@@ -22,7 +23,7 @@ from hydro_core.catalog.spec import (
     OpSpec,
     OrderRule,
     Port,
-    TypeRule,
+    option,
 )
 from hydro_core.catalog.variants import Places, Summary
 from hydro_core.types.stream import Order
@@ -49,11 +50,10 @@ UNIQUE = OpSpec(
     cls=Distinct(),
     summary="each distinct item once",
     inputs=(Port("in", aliases=("0",)),),
-    result=type_rules.first,
     idempotent=True,
     keeps_single=True,
     partition=OnAnyField(),
-    example=Example("a -> unique() -> out", ({"a": [1, 1, 2]},), ({"out": [1, 2]},), _LONGS),
+    example=Example.of("a -> unique() -> out", "long", [1, 1, 2], [1, 2]),
 )
 
 UNIQUE_KEYED = OpSpec(
@@ -68,51 +68,48 @@ UNIQUE_KEYED = OpSpec(
     idempotent=True,
     keeps_single=True,
     partition=OnKey(),
-    example=Example(
+    example=Example.of(
         "a -> sort() -> unique_keyed() -> out",
-        ({"a": [["x", 2], ["x", 1], ["y", 3]]},),
-        ({"out": [["x", 1], ["y", 3]]},),
-        _PAIRS,
+        "(string, long)",
+        [["x", 2], ["x", 1], ["y", 3]],
+        [["x", 1], ["y", 3]],
     ),
 )
 
 
-def _folded(
-    name: str,
-    cls: ByKey,
-    summary: str,
-    args: tuple[Arg, ...],
-    result: TypeRule,
-    example: Example,
-) -> OpSpec:
+per_key = partial(
+    OpSpec,
+    family="group",
+    monotone=False,
+    keeps_single=True,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+)
+"""An operator that makes items of those of a key."""
+
+
+def _folded(cls: ByKey, **columns: Any) -> OpSpec:
     """What a function makes of all items, or of those of a key, going from one to the next."""
-    return OpSpec(
-        name=name,
-        family="group",
+    return per_key(
         cls=cls,
-        summary=summary,
         inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
-        args=args,
-        result=result,
         refine=_order_of_function,
         zero=cls != ByKey(Summary.FOLD, keyed=False),
-        monotone=False,
         single=not cls.keyed,
         keeps_single=cls.keyed,
-        order=OrderRule.LOSES,
         partition=OnKey() if cls.keyed else _WHOLE,
         lineage=lineage_rules.keyed if cls.keyed else lineage_rules.computed_from_all,
-        example=example,
+        **columns,
     )
 
 
 FOLD = _folded(
-    "fold",
-    ByKey(Summary.FOLD, keyed=False),
-    "exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
-    (INIT, STEP),
-    type_rules.folded,
-    Example(
+    name="fold",
+    cls=ByKey(Summary.FOLD, keyed=False),
+    summary="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
+    args=(INIT, STEP),
+    result=type_rules.folded,
+    example=Example(
         "a -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
         ({"a": [1, 2]}, {"a": []}),
         ({"out": [3]}, {"out": [0]}),
@@ -121,12 +118,12 @@ FOLD = _folded(
 )
 
 REDUCE = _folded(
-    "reduce",
-    ByKey(Summary.REDUCTION, keyed=False),
-    "one item, `f` over all items; none on no input",
-    (STEP,),
-    type_rules.reduced,
-    Example(
+    name="reduce",
+    cls=ByKey(Summary.REDUCTION, keyed=False),
+    summary="one item, `f` over all items; none on no input",
+    args=(STEP,),
+    result=type_rules.reduced,
+    example=Example(
         "a -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [1, 3, 2]}, {"a": []}),
         ({"out": [3]}, {"out": []}),
@@ -135,61 +132,55 @@ REDUCE = _folded(
 )
 
 FOLD_KEYED = _folded(
-    "fold_keyed",
-    ByKey(Summary.FOLD),
-    "`fold` of the values of each key that is there",
-    (INIT, STEP, BY),
-    type_rules.folded_by_key,
-    Example(
+    name="fold_keyed",
+    cls=ByKey(Summary.FOLD),
+    summary="`fold` of the values of each key that is there",
+    args=(INIT, STEP, BY),
+    result=type_rules.folded_by_key,
+    example=Example.of(
         "a -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
-        ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
-        ({"out": [["x", 3], ["y", 3]]},),
-        _PAIRS,
+        "(string, long)",
+        [["x", 1], ["x", 2], ["y", 3]],
+        [["x", 3], ["y", 3]],
     ),
 )
 
 REDUCE_KEYED = _folded(
-    "reduce_keyed",
-    ByKey(Summary.REDUCTION),
-    "`reduce` of the values of each key",
-    (STEP, BY),
-    type_rules.reduced_by_key,
-    Example(
+    name="reduce_keyed",
+    cls=ByKey(Summary.REDUCTION),
+    summary="`reduce` of the values of each key",
+    args=(STEP, BY),
+    result=type_rules.reduced_by_key,
+    example=Example.of(
         "a -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
-        ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
-        ({"out": [["x", 2], ["y", 3]]},),
-        _PAIRS,
+        "(string, long)",
+        [["x", 1], ["x", 2], ["y", 3]],
+        [["x", 2], ["y", 3]],
     ),
 )
 
-LATEST = OpSpec(
+LATEST = per_key(
     name="latest",
-    family="group",
     cls=ByKey(Summary.LATEST),
     summary="of each key the row with the greatest `order`, nulls first; "
     "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
     args=(
         replace(BY, required=True),
-        Arg(
+        option(
             "order",
             "order",
+            "what is greatest in the row that stays: a column, a list, or a function",
             required=True,
-            positional=False,
-            summary="what is greatest in the row that stays: a column, a list, or a function",
         ),
     ),
-    result=type_rules.newest,
-    monotone=False,
+    result=type_rules.chosen,
     idempotent=True,
-    keeps_single=True,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    example=Example(
+    example=Example.of(
         'a -> latest(by="k", order="at") -> out',
-        ({"a": [{"k": "x", "at": 1}, {"k": "x", "at": 3}, {"k": "y", "at": 2}]},),
-        ({"out": [{"k": "x", "at": 3}, {"k": "y", "at": 2}]},),
-        {"a": "k string, at long"},
+        "k string, at long",
+        [{"k": "x", "at": 1}, {"k": "x", "at": 3}, {"k": "y", "at": 2}],
+        [{"k": "x", "at": 3}, {"k": "y", "at": 2}],
     ),
 )
 
@@ -209,44 +200,23 @@ def _aggregate_columns(args: Args) -> Mapping[str, Any]:
     }
 
 
-AGGREGATE = OpSpec(
+AGGREGATE = per_key(
     name="aggregate",
-    family="group",
     cls=ByKey(Summary.AGGREGATES),
     summary="Spark's aggregates over columns or functions of the rows, of each key or of all",
     inputs=_blocking(Order.NONE),
     args=(
         BY,
-        Arg(
-            "aggregates",
-            "aggregates",
-            default=(),
-            summary="columns by aggregates ([below](#aggregates))",
-        ),
+        Arg("aggregates", "aggregates", "columns by aggregates ([below](#aggregates))", default=()),
     ),
     result=column_rules.aggregated,
     refine=_aggregate_columns,
-    monotone=False,
     fails=Fails.NEVER,
-    keeps_single=True,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
     lineage=lineage_rules.aggregated,
-    example=Example(
+    example=Example.of(
         'a -> aggregate(by="k", n=count(), total=sum("v")) -> out',
-        ({"a": [{"k": "x", "v": 1}, {"k": "x", "v": 2}, {"k": "y", "v": None}]},),
-        ({"out": [{"k": "x", "n": 2, "total": 3}, {"k": "y", "n": 1, "total": None}]},),
-        {"a": "k string, v long"},
+        "k string, v long",
+        [{"k": "x", "v": 1}, {"k": "x", "v": 2}, {"k": "y", "v": None}],
+        [{"k": "x", "n": 2, "total": 3}, {"k": "y", "n": 1, "total": None}],
     ),
-)
-
-ENTRIES = (
-    UNIQUE,
-    UNIQUE_KEYED,
-    FOLD,
-    REDUCE,
-    FOLD_KEYED,
-    REDUCE_KEYED,
-    LATEST,
-    AGGREGATE,
 )

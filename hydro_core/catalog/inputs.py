@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hydro_core.catalog.spec import Arg, Barrier, Port
+from hydro_core.catalog.spec import Arg, Barrier, Port, option
 from hydro_core.types.stream import Order
 
 LINEAR = (Port("in", linear=True, aliases=("0",)),)
 WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
 ORDERED = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
 
-BY = Arg(
-    "by", "columns", positional=False, summary="the key: a column of the rows, or a list of columns"
-)
-INIT = Arg("init", "value", required=True, summary="the accumulator over no item")
+BY = option("by", "columns", "the key: a column of the rows, or a list of columns")
+INIT = Arg("init", "value", "the accumulator over no item", required=True)
 STEP = Arg(
-    "f",
-    "function",
-    required=True,
-    leading=1,
-    summary="the next accumulator, of the one before and an item",
+    "f", "function", "the next accumulator, of the one before and an item", required=True, leading=1
 )
 KEPT: Mapping[str, frozenset[int]] = MappingProxyType(
     {
@@ -48,6 +42,4 @@ def sides_of_key(
     return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
 
 
-COMPUTED = Arg(
-    "computed", "computed", default=(), summary="columns by functions of the row that came in"
-)
+COMPUTED = Arg("computed", "computed", "columns by functions of the row that came in", default=())

@@ -1,218 +1,138 @@
 """Operators that only plans have: a program cannot name them.
 
 Most are the optimizer's. Running ones store their own result: `running_fold(a)` is
-`fold(persist(a))` at the price of the batch.
+`fold(persist(a))` at the price of the batch. Sorted ones are folds and scans of a key's rows in an
+order that is an argument: what they are over a sorted stream, though a key's result depends on that
+key's rows alone, where a sort goes through all items in each tick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog import in_order, lineage_rules, type_rules
+from hydro_core.catalog import lineage_rules, tails, type_rules
 from hydro_core.catalog.classes import ByKey, OrderedByKey, PerItem, Running
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
-from hydro_core.catalog.inputs import LINEAR, WHOLE
-from hydro_core.catalog.ordered import TOP
+from hydro_core.catalog.inputs import WHOLE
+from hydro_core.catalog.itemwise import FILTER_MAP, IDENTITY
+from hydro_core.catalog.order import SCAN_KEYED
+from hydro_core.catalog.ordered import DESCENDING, ORDER, OVER, TOP
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.results import over_items
-from hydro_core.catalog.spec import (
-    Arg,
-    Args,
-    Barrier,
-    Example,
-    Fails,
-    OpSpec,
-    Port,
-    State,
-)
-from hydro_core.catalog.tails import RUNNING_OVER
-from hydro_core.catalog.variants import Gives, Summary
+from hydro_core.catalog.spec import Arg, Args, Barrier, Fails, OpSpec, OrderRule, Port, State
+from hydro_core.catalog.variants import Gives, Places, Summary
 from hydro_core.functions.attempt import Use
 
-_PAIRS = {"a": "(string, long)"}
+
+def _standing_for(op: OpSpec, name: str, **columns: Any) -> OpSpec:
+    """An operator of plans with the columns of the one that a program writes where it stands."""
+    return replace(op, name=name, stands_for=op.name, aliases=(), **{"refine": None, **columns})
 
 
-def _running_columns(args: Args, *, changes: bool = False) -> Mapping[str, Any]:
-    columns = AGGREGATE.at(args)
-    assert isinstance(columns.cls, ByKey)
-    cls = Running(columns.cls, changes)
-    return {
-        "cls": cls,
-        "zero": columns.zero,
-        "single": columns.single,
-        "partition": columns.partition,
-    }
-
-
-def _running_first_columns(args: Args) -> Mapping[str, Any]:
-    columns = TOP.at(args)
-    assert isinstance(columns.cls, OrderedByKey)
-    return {"cls": Running(columns.cls), "partition": columns.partition}
-
-
-_COLUMNS: Mapping[str, Callable[[Args], Mapping[str, Any]]] = {
-    AGGREGATE.name: _running_columns,
-    TOP.name: _running_first_columns,
-}
-
-
-def _running(op: OpSpec, example: Example) -> OpSpec:
+def _running(op: OpSpec, **columns: Any) -> OpSpec:
     """The operator over all that came so far, of which it gets what is new in each tick."""
     cls = over_items(op.cls)
     assert cls is not None
-    return replace(
-        op,
-        name=f"running_{op.name}",
-        cls=Running(cls),
-        summary=f"`{op.name}` of all items of the ticks up to this one",
-        inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
-        refine=_COLUMNS.get(op.name),
-        state=State.RESULT,
-        stands_for=op.name,
-        aliases=(),
-        example=example,
-    )
+    given = {
+        "cls": Running(cls),
+        "summary": f"`{op.name}` of all items of the ticks up to this one",
+        "inputs": (Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
+        "state": State.RESULT,
+    }
+    return _standing_for(op, f"running_{op.name}", **{**given, **columns})
 
 
-RUNNING_FOLD = _running(
-    FOLD,
-    Example(
-        "a -> persist() -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
-        ({"a": [1, 2]}, {"a": []}, {"a": [4]}),
-        ({"out": [3]}, {"out": [3]}, {"out": [7]}),
-        {"a": "long"},
+def _as_given(op: OpSpec, args: Args, *, changes: bool = False) -> Mapping[str, Any]:
+    """The columns of a running operator that are those of `op` under its arguments."""
+    columns = op.at(args)
+    cls = over_items(columns.cls)
+    assert cls is not None
+    kept = {name: getattr(columns, name) for name in ("zero", "single", "partition")}
+    return {"cls": Running(cls, changes), **kept}
+
+
+RUNNING_FOLD = _running(FOLD)
+RUNNING_REDUCE = _running(REDUCE)
+RUNNING_FOLD_KEYED = _running(FOLD_KEYED)
+RUNNING_REDUCE_KEYED = _running(REDUCE_KEYED)
+RUNNING_LATEST = _running(LATEST)
+RUNNING_AGGREGATE = _running(AGGREGATE, refine=partial(_as_given, AGGREGATE))
+RUNNING_TOP = _running(TOP, refine=partial(_as_given, TOP))
+RUNNING_OVER = _running(
+    OVER,
+    summary="`over` of all rows of the ticks up to this one, with what it goes on from",
+    args=(
+        *OVER.args,
+        Arg("parts", "aggregates", default=()),
+        Arg("made", "aggregates", default=()),
+        Arg("number", "name", required=True),
+        Arg("tail", "name", required=True),
+        Arg("keep", "integer", required=True),
     ),
-)
-
-RUNNING_REDUCE = _running(
-    REDUCE,
-    Example(
-        "a -> persist() -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
-        ({"a": []}, {"a": [1, 2]}, {"a": [1]}),
-        ({"out": []}, {"out": [2]}, {"out": [2]}),
-        {"a": "long"},
-    ),
-)
-
-RUNNING_FOLD_KEYED = _running(
-    FOLD_KEYED,
-    Example(
-        "a -> persist() -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
-        ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
-        ({"out": [["x", 1], ["y", 2]]}, {"out": [["x", 4], ["y", 2]]}),
-        _PAIRS,
-    ),
-)
-
-RUNNING_REDUCE_KEYED = _running(
-    REDUCE_KEYED,
-    Example(
-        "a -> persist() -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
-        ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
-        ({"out": [["x", 1], ["y", 2]]}, {"out": [["x", 3], ["y", 2]]}),
-        _PAIRS,
-    ),
-)
-
-RUNNING_LATEST = _running(
-    LATEST,
-    Example(
-        'a -> persist() -> latest(by="k", order="at") -> out',
-        ({"a": [{"k": "x", "at": 1}, {"k": "y", "at": 2}]}, {"a": [{"k": "x", "at": 3}]}),
-        (
-            {"out": [{"k": "x", "at": 1}, {"k": "y", "at": 2}]},
-            {"out": [{"k": "x", "at": 3}, {"k": "y", "at": 2}]},
-        ),
-        {"a": "k string, at long"},
-    ),
-)
-
-RUNNING_AGGREGATE = _running(
-    AGGREGATE,
-    Example(
-        'a -> persist() -> aggregate(by="k", n=count(), total=sum("v")) -> out',
-        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}, {"k": "y", "v": None}]}),
-        (
-            {"out": [{"k": "x", "n": 1, "total": 1}]},
-            {"out": [{"k": "x", "n": 2, "total": 3}, {"k": "y", "n": 1, "total": None}]},
-        ),
-        {"a": "k string, v long"},
-    ),
-)
-
-RUNNING_TOP = _running(
-    TOP,
-    Example(
-        'a -> persist() -> top(1, by="k", order="v", descending=True) -> out',
-        ({"a": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]}, {"a": [{"k": "x", "v": 3}]}),
-        (
-            {"out": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]},
-            {"out": [{"k": "x", "v": 3}, {"k": "y", "v": 2}]},
-        ),
-        {"a": "k string, v long"},
-    ),
+    result=tails.kept,
+    refine=partial(_as_given, OVER),
 )
 
 MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
     cls=Running(ByKey(Summary.AGGREGATES), changes=True),
-    refine=partial(_running_columns, changes=True),
+    refine=partial(_as_given, AGGREGATE, changes=True),
     summary="counts and totals, made anew by what comes and what goes; a key without rows is gone",
     inputs=WHOLE,
-    example=Example(
-        'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
-        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
-        (
-            {"out": [{"k": "x", "total": 1}]},
-            {"out": [{"k": "x", "total": 3}]},
-            {"out": [{"k": "x", "total": 2}]},
-            {"out": []},
-        ),
-        {"a": "k string, v long"},
-    ),
 )
 
-AGGREGATE_RESULT = OpSpec(
+
+def _sorted(op: OpSpec, **columns: Any) -> OpSpec:
+    """The operator over a stream in no order, of which it goes through each key by `order`."""
+    return _standing_for(
+        op,
+        f"sorted_{op.name}",
+        summary=f"`{op.name}` of the items in the order of `order`; ties by the item, ascending",
+        inputs=WHOLE,
+        args=(*op.args, ORDER, DESCENDING),
+        order=OrderRule.LOSES,
+        lineage=lineage_rules.keyed_in_order,
+        **columns,
+    )
+
+
+SORTED = (
+    _sorted(FOLD_KEYED),
+    _sorted(REDUCE_KEYED),
+    _sorted(SCAN_KEYED, cls=OrderedByKey(Places.EACH), family="group"),
+)
+"""Folds and scans of a key's rows in an order of their own."""
+
+AGGREGATE_RESULT = replace(
+    IDENTITY,
     name="aggregate_result",
-    family="itemwise",
     cls=PerItem(Gives.RESULT),
     summary="the aggregates that are made of the parts of a row, `avg` of a total and a count",
-    inputs=LINEAR,
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
-    keeps_single=True,
+    fails=Fails.ON_RESULTS,
     lineage=lineage_rules.aggregated,
     stands_for="aggregate",
-    example=Example(
-        'a -> persist() -> aggregate(by="k", mean=avg("v")) -> out',
-        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}),
-        ({"out": [{"k": "x", "mean": 1.0}]}, {"out": [{"k": "x", "mean": 1.5}]}),
-        {"a": "k string, v long"},
-    ),
 )
 
-OF_SHARD = OpSpec(
-    name="of_shard",
-    family="itemwise",
+OF_SHARD = _standing_for(
+    IDENTITY,
+    "of_shard",
     cls=PerItem(Gives.ROUTED),
     summary="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
-    inputs=LINEAR,
     args=(
         Arg("by", "value", required=True),
         Arg("f", "function"),
         Arg("shards", "integer", required=True, least=1),
         Arg("shard", "integer", required=True),
     ),
-    result=type_rules.first,
-    keeps_single=True,
-    stands_for="identity",
-    example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
+    fails=Fails.ON_RESULTS,
 )
 
 _CALLS = (
@@ -221,26 +141,18 @@ _CALLS = (
     Arg("ports", "ports", default=()),
 )
 
-FITTING = OpSpec(
-    name="fitting",
-    family="itemwise",
+FITTING = _standing_for(
+    IDENTITY,
+    "fitting",
     cls=PerItem(Gives.ROUTED),
     summary="the items for which the functions `calls` of the operator behind it have a result",
-    inputs=LINEAR,
     args=_CALLS,
-    result=type_rules.first,
-    keeps_single=True,
-    fails=Fails.NEVER,
-    stands_for="identity",
-    example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
 )
 
-FAILING = OpSpec(
-    name="failing",
-    family="itemwise",
-    cls=PerItem(Gives.UP_TO_ONE),
+FAILING = _standing_for(
+    FILTER_MAP,
+    "failing",
     summary="of the other items what they are, and which function fails on them and why",
-    inputs=LINEAR,
     args=(
         *_CALLS,
         Arg("source", "name", required=True),
@@ -249,32 +161,14 @@ FAILING = OpSpec(
         Arg("place", "name", required=True),
     ),
     result=type_rules.declared_rows,
-    keeps_single=True,
-    fails=Fails.NEVER,
     lineage=lineage_rules.computed_from_all,
-    stands_for="filter_map",
-    example=Example("a -> null(); null() -> out", ({"a": [1]},), ({"out": []},), {"a": "long"}),
 )
 
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
         op.name: op
-        for op in (
-            RUNNING_FOLD,
-            RUNNING_REDUCE,
-            RUNNING_FOLD_KEYED,
-            RUNNING_REDUCE_KEYED,
-            RUNNING_LATEST,
-            RUNNING_AGGREGATE,
-            RUNNING_TOP,
-            RUNNING_OVER,
-            MOVING_AGGREGATE,
-            AGGREGATE_RESULT,
-            *in_order.ENTRIES,
-            OF_SHARD,
-            FITTING,
-            FAILING,
-        )
+        for op in (*globals().values(), *SORTED)
+        if isinstance(op, OpSpec) and op.stands_for
     }
 )
 """The internal operators by their names."""

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hydro_core.catalog import type_rules
 from hydro_core.catalog.classes import Empty, Given, Output
 from hydro_core.catalog.inputs import LINEAR
-from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec
+from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec, option
 
-SOURCE = OpSpec(
+_end = partial(OpSpec, family="io")
+
+SOURCE = _end(
     name="source",
-    family="io",
     cls=Given(),
     summary="the tick's input batch",
     inputs=(),
     args=(
-        Arg("schema", "schema", required=True, summary="the type of the items, in Spark's DDL"),
-        Arg(
-            "name",
-            "name",
-            positional=False,
-            summary="the input's name, where it is not that of the statement",
-        ),
-        Arg(
+        Arg("schema", "schema", "the type of the items, in Spark's DDL", required=True),
+        option("name", "name", "the input's name, where it is not that of the statement"),
+        option(
             "fds",
             "fds",
-            positional=False,
+            'fields that determine others, believed: `{"city": "country"}`',
             default=(),
-            summary='fields that determine others, believed: `{"city": "country"}`',
         ),
     ),
     result=type_rules.declared,
@@ -37,15 +34,14 @@ SOURCE = OpSpec(
     ),
 )
 
-SOURCE_ITER = OpSpec(
+SOURCE_ITER = _end(
     name="source_iter",
-    family="io",
     cls=Given(),
     summary="the items at tick 0, empty after",
     inputs=(),
     args=(
-        Arg("items", "items", required=True, summary="a list of items, written out"),
-        Arg("schema", "schema", positional=False, summary="their type, where they do not tell"),
+        Arg("items", "items", "a list of items, written out", required=True),
+        option("schema", "schema", "their type, where they do not tell"),
     ),
     result=type_rules.listed,
     time_invariant=False,
@@ -57,9 +53,8 @@ SOURCE_ITER = OpSpec(
     ),
 )
 
-TICK = OpSpec(
+TICK = _end(
     name="tick",
-    family="io",
     cls=Given(),
     summary="one row each tick: its number, and its times where the ticks have them",
     inputs=(),
@@ -75,15 +70,13 @@ TICK = OpSpec(
     ),
 )
 
-SINK = OpSpec(
+SINK = _end(
     name="sink",
-    family="io",
     cls=Output(),
     summary="the output of that name; several sinks of one name add up",
     inputs=LINEAR,
-    args=(Arg("name", "name", required=True, summary="the name of the output"),),
+    args=(Arg("name", "name", "the name of the output", required=True),),
     outputs="none",
-    result=type_rules.first,
     example=Example(
         program='a -> sink("out"); b -> sink("out")',
         ticks=({"a": [1], "b": [1, 2]},),
@@ -92,20 +85,11 @@ SINK = OpSpec(
     ),
 )
 
-NULL = OpSpec(
+NULL = _end(
     name="null",
-    family="io",
     cls=Empty(),
     summary="discards what flows in; or a stream without items",
     inputs=LINEAR,
     optional_input=True,
-    result=type_rules.first,
-    example=Example(
-        program="null() -> out; a -> null()",
-        ticks=({"a": [1]},),
-        gives=({"out": []},),
-        schemas={"a": "long"},
-    ),
+    example=Example.of("null() -> out; a -> null()", "long", [1], []),
 )
-
-ENTRIES = (SOURCE, SOURCE_ITER, TICK, SINK, NULL)

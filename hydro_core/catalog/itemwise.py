@@ -4,52 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.classes import OpClass, PerItem, Projection
+from hydro_core.catalog.classes import PerItem, Projection
 from hydro_core.catalog.inputs import COMPUTED, LINEAR
-from hydro_core.catalog.spec import Arg, Example, Fails, LineageRule, OpSpec, TypeRule
+from hydro_core.catalog.spec import Arg, Example, Fails, OpSpec
 from hydro_core.catalog.variants import Gives
 from hydro_core.functions.fn import Fn
 
-_FUNCTION = (Arg("f", "function", required=True, summary="the function of an item"),)
+_FUNCTION = (Arg("f", "function", "the function of an item", required=True),)
 
 
-def _per_item(  # noqa: PLR0913 - the columns that differ among these
-    name: str,
-    cls: OpClass,
-    summary: str,
-    result: TypeRule,
-    example: Example,
-    *,
-    args: tuple[Arg, ...] = (),
-    at_most_one: bool = True,
-    fails: Fails = Fails.NEVER,
-    lineage: LineageRule | None = None,
-) -> OpSpec:
-    return OpSpec(
-        name=name,
-        family="itemwise",
-        cls=cls,
-        summary=summary,
-        inputs=LINEAR,
-        args=args,
-        result=result,
-        keeps_single=at_most_one,
-        fails=fails,
-        lineage=lineage,
-        example=example,
-    )
+_per_item = partial(OpSpec, family="itemwise", inputs=LINEAR, keeps_single=True, fails=Fails.NEVER)
+"""An operator of which most fail on no item, and none makes several of one."""
 
 
 def _numbers(program: str, gives: list[object], items: tuple[int, ...] = (1, 2, 3)) -> Example:
-    return Example(program, ({"a": list(items)},), ({"out": gives},), {"a": "long"})
+    return Example.of(program, "long", list(items), gives)
 
 
 def _rows(program: str, *gives: dict[str, object]) -> Example:
     rows = [{"k": "x", "v": 1}, {"k": "y", "v": 2}]
-    return Example(program, ({"a": rows},), ({"out": list(gives)},), {"a": "k string, v long"})
+    return Example.of(program, "k string, v long", rows, list(gives))
 
 
 def _selected(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str | Fn]:
@@ -70,64 +48,65 @@ def _dropped(args: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, str 
 
 
 IDENTITY = _per_item(
-    "identity",
-    PerItem(Gives.SAME),
-    "the item itself",
-    type_rules.first,
-    _numbers("a -> identity() -> out", [1, 2, 3]),
+    name="identity",
+    cls=PerItem(Gives.SAME),
+    summary="the item itself",
+    example=_numbers("a -> identity() -> out", [1, 2, 3]),
 )
 MAP = _per_item(
-    "map",
-    PerItem(Gives.ONE),
-    "`f(x)` of each item",
-    type_rules.mapped,
-    _numbers("a -> map(lambda x: x * 10) -> out", [10, 20, 30]),
+    name="map",
+    cls=PerItem(Gives.ONE),
+    summary="`f(x)` of each item",
+    result=type_rules.mapped,
+    example=_numbers("a -> map(lambda x: x * 10) -> out", [10, 20, 30]),
     args=_FUNCTION,
     lineage=lineage_rules.by_function(),
 )
 FILTER = _per_item(
-    "filter",
-    PerItem(Gives.SOME),
-    "the items for which `f(x)` is true",
-    type_rules.tested,
-    _numbers("a -> filter(lambda x: x > 1) -> out", [2, 3]),
+    name="filter",
+    cls=PerItem(Gives.SOME),
+    summary="the items for which `f(x)` is true",
+    result=type_rules.tested,
+    example=_numbers("a -> filter(lambda x: x > 1) -> out", [2, 3]),
     args=_FUNCTION,
 )
 FILTER_MAP = _per_item(
-    "filter_map",
-    PerItem(Gives.UP_TO_ONE),
-    "`f(x)` of each item, where it is not None",
-    type_rules.mapped,
-    _numbers("a -> filter_map(lambda x: x * 10 if x > 1 else None) -> out", [20, 30]),
+    name="filter_map",
+    cls=PerItem(Gives.UP_TO_ONE),
+    summary="`f(x)` of each item, where it is not None",
+    result=type_rules.mapped,
+    example=_numbers("a -> filter_map(lambda x: x * 10 if x > 1 else None) -> out", [20, 30]),
     args=_FUNCTION,
     lineage=lineage_rules.by_function("optional"),
 )
 INSPECT = _per_item(
-    "inspect",
-    PerItem(Gives.SAME),
-    "the item itself; `f` may look at it",
-    type_rules.tested,
-    _numbers("a -> inspect(lambda x: x) -> out", [1, 2, 3]),
+    name="inspect",
+    cls=PerItem(Gives.SAME),
+    summary="the item itself; `f` may look at it",
+    result=type_rules.tested,
+    example=_numbers("a -> inspect(lambda x: x) -> out", [1, 2, 3]),
     args=_FUNCTION,
 )
 SELECT = _per_item(
-    "select",
-    Projection(_selected, only=True),
-    "the named columns, then the computed ones, nothing else",
-    column_rules.selected,
-    _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
+    name="select",
+    cls=Projection(_selected, only=True),
+    summary="the named columns, then the computed ones, nothing else",
+    result=column_rules.selected,
+    example=_rows(
+        'a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}
+    ),
     args=(
-        Arg("columns", "named_columns", default=(), summary="columns that stay, in this order"),
+        Arg("columns", "named_columns", "columns that stay, in this order", default=()),
         COMPUTED,
     ),
     lineage=lineage_rules.projected(_selected),
 )
 WITH_COLUMNS = _per_item(
-    "with_columns",
-    Projection(_with_columns),
-    "adds or replaces the computed columns",
-    column_rules.with_columns,
-    _rows(
+    name="with_columns",
+    cls=Projection(_with_columns),
+    summary="adds or replaces the computed columns",
+    result=column_rules.with_columns,
+    example=_rows(
         "a -> with_columns(v=lambda r: r.v * 2, w=lambda r: r.v) -> out",
         {"k": "x", "v": 2, "w": 1},
         {"k": "y", "v": 4, "w": 2},
@@ -136,47 +115,40 @@ WITH_COLUMNS = _per_item(
     lineage=lineage_rules.projected(_with_columns),
 )
 RENAME = _per_item(
-    "rename",
-    Projection(_renamed),
-    'new names for columns, in their places: `rename(new="old")`',
-    column_rules.renamed,
-    _rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
-    args=(
-        Arg("renames", "renames", required=True, summary="the new name of a column, and its old"),
-    ),
+    name="rename",
+    cls=Projection(_renamed),
+    summary='new names for columns, in their places: `rename(new="old")`',
+    result=column_rules.renamed,
+    example=_rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
+    args=(Arg("renames", "renames", "the new name of a column, and its old", required=True),),
     lineage=lineage_rules.projected(_renamed),
 )
 DROP = _per_item(
-    "drop",
-    Projection(_dropped),
-    "the row without the named columns",
-    column_rules.dropped,
-    _rows('a -> drop("k") -> out', {"v": 1}, {"v": 2}),
-    args=(Arg("columns", "named_columns", required=True, summary="the columns that go"),),
+    name="drop",
+    cls=Projection(_dropped),
+    summary="the row without the named columns",
+    result=column_rules.dropped,
+    example=_rows('a -> drop("k") -> out', {"v": 1}, {"v": 2}),
+    args=(Arg("columns", "named_columns", "the columns that go", required=True),),
 )
 FLAT_MAP = _per_item(
-    "flat_map",
-    PerItem(Gives.SEVERAL),
-    "the elements of `f(x)`, an array or a tuple",
-    type_rules.spread_mapped,
-    _numbers("a -> flat_map(lambda x: [x] * x) -> out", [1, 2, 2, 3, 3, 3]),
+    name="flat_map",
+    cls=PerItem(Gives.SEVERAL),
+    summary="the elements of `f(x)`, an array or a tuple",
+    result=type_rules.spread_mapped,
+    example=_numbers("a -> flat_map(lambda x: [x] * x) -> out", [1, 2, 2, 3, 3, 3]),
     args=_FUNCTION,
-    at_most_one=False,
+    keeps_single=False,
     fails=Fails.ON_RESULTS,
     lineage=lineage_rules.by_function("elements"),
 )
 FLATTEN = _per_item(
-    "flatten",
-    PerItem(Gives.SEVERAL),
-    "the elements of the item, an array or a tuple",
-    type_rules.flattened,
-    Example(
-        "a -> flatten() -> out",
-        ({"a": [[1, 2], [], [3]]},),
-        ({"out": [1, 2, 3]},),
-        {"a": "array<long>"},
-    ),
-    at_most_one=False,
+    name="flatten",
+    cls=PerItem(Gives.SEVERAL),
+    summary="the elements of the item, an array or a tuple",
+    result=type_rules.flattened,
+    example=Example.of("a -> flatten() -> out", "array<long>", [[1, 2], [], [3]], [1, 2, 3]),
+    keeps_single=False,
     fails=Fails.ON_ITEMS,
     lineage=lineage_rules.computed_from_all,
 )
@@ -187,7 +159,6 @@ TEE = OpSpec(
     summary="copies of the stream; implicit wherever a name is used twice",
     inputs=LINEAR,
     outputs="copies",
-    result=type_rules.first,
     keeps_single=True,
     example=Example(
         "t = a -> tee(); t[0] -> out; t[1] -> map(lambda x: x + 1) -> more",
@@ -205,7 +176,7 @@ PARTITION = OpSpec(
     outputs="ports",
     args=(
         *_FUNCTION,
-        Arg("ports", "ports", required=True, summary="the ports that there are: words or numbers"),
+        Arg("ports", "ports", "the ports that there are: words or numbers", required=True),
     ),
     result=type_rules.routed,
     keeps_single=True,
@@ -218,20 +189,4 @@ PARTITION = OpSpec(
         ({"evens": [2], "odds": [1, 3]},),
         {"a": "long"},
     ),
-)
-
-ENTRIES = (
-    IDENTITY,
-    MAP,
-    FILTER,
-    FILTER_MAP,
-    INSPECT,
-    SELECT,
-    WITH_COLUMNS,
-    RENAME,
-    DROP,
-    FLAT_MAP,
-    FLATTEN,
-    TEE,
-    PARTITION,
 )

@@ -13,11 +13,10 @@ from collections.abc import Iterable
 from hydro_core.catalog.classes import MadeColumns
 from hydro_core.catalog.inputs import KEPT, sides_of_key
 from hydro_core.catalog.over_functions import looked_at
-from hydro_core.catalog.spec import Aggregate, Args, LineageRule
+from hydro_core.catalog.spec import Args, LineageRule
 from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.lineage.field_map import FieldMap, field_map
-from hydro_core.functions.lineage.made import ResultUse
+from hydro_core.functions.lineage.field_map import FieldMap, ResultUse, field_map
 from hydro_core.functions.lineage.traces import Fields, InputField
 from hydro_core.functions.tree import Expr
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
@@ -147,7 +146,7 @@ def aggregated(args: Args, types: Types) -> FieldMap:
     for name in args["by"] or ():
         keys[name,] = _one(last, (name,))
     for name, aggregate in args["aggregates"]:
-        found[name,] = _looked_at(aggregate, last, item)
+        found[name,] = _all_of(aggregate.arguments, last, item)
     return FieldMap(keys, found)
 
 
@@ -156,15 +155,10 @@ def overlaid(args: Args, types: Types) -> FieldMap:
     equal: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in _names(types[0])}
     computed: dict[FieldPath, Fields] = {}
     order = args["order"] or ()
-    ordered = _all_of([order] if isinstance(order, Fn) else order, types[0])
+    ordered = _all_of([order] if isinstance(order, Fn) else order, 0, types[0])
     for name, function in args["functions"]:
-        computed[name,] = ordered | _all_of(looked_at(function), types[0])
+        computed[name,] = ordered | _all_of(looked_at(function), 0, types[0])
     return FieldMap(equal, computed)
-
-
-def _all_of(arguments: Iterable[str | Fn], item: ItemType) -> Fields:
-    parts = [_of_argument(argument, 0, item) for argument in arguments]
-    return NO_FIELDS.union(*parts)
 
 
 class _Builder:
@@ -189,19 +183,17 @@ class _Builder:
         return FieldMap(self._equal, self._computed, padded=self._padded)
 
 
-def _looked_at(aggregate: Aggregate, i: int, item: ItemType) -> Fields:
+def _all_of(arguments: Iterable[str | Fn], i: int, item: ItemType) -> Fields:
+    """What columns and functions of the rows look at."""
     found: Fields = NO_FIELDS
-    for argument in aggregate.arguments:
-        found |= _of_argument(argument, i, item)
+    for argument in arguments:
+        if isinstance(argument, str):
+            found |= _below(i, item, (argument,))
+            continue
+        looked = field_map(argument, (item,))
+        parts = [*looked.equal.values(), *looked.computed.values()]
+        found |= {InputField(i, f.path) for part in parts for f in part}
     return found
-
-
-def _of_argument(argument: str | Fn, i: int, item: ItemType) -> Fields:
-    if isinstance(argument, str):
-        return _below(i, item, (argument,))
-    found = field_map(argument, (item,))
-    parts = [*found.equal.values(), *found.computed.values()]
-    return frozenset(InputField(i, f.path) for part in parts for f in part)
 
 
 def _names(item: ItemType) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from hydro_core.catalog import lineage_rules
 from hydro_core.catalog.classes import AsOf
 from hydro_core.catalog.column_rules import joined_rows
 from hydro_core.catalog.spec import (
-    Arg,
     Args,
     Barrier,
     Example,
@@ -20,6 +19,7 @@ from hydro_core.catalog.spec import (
     OrderRule,
     Port,
     TypeProblem,
+    option,
 )
 from hydro_core.catalog.type_rules import Types, columns_of
 from hydro_core.types.common import common_type
@@ -108,45 +108,36 @@ JOIN_ASOF = OpSpec(
         Port("1", barrier=Barrier.STRATUM, keyword="right"),
     ),
     args=(
-        Arg(
+        option(
             "on",
             "key",
-            positional=False,
-            summary="a column of both rows, a list, or `{left: right}` where names differ; "
+            "a column of both rows, a list, or `{left: right}` where names differ; "
             "without it all rows have one key",
         ),
-        Arg("at", "name", positional=False, default="at", summary="the left's time, or number"),
-        Arg("since", "name", positional=False, default="since", summary="that of the right"),
-        Arg(
+        option("at", "name", "the left's time, or number", default="at"),
+        option("since", "name", "that of the right", default="since"),
+        option(
             "direction",
             "choice",
-            positional=False,
-            default="backward",
-            choices=("backward", "forward", "nearest"),
-            summary="`backward` finds the greatest `since` that is not after `at`, `forward` the "
+            "`backward` finds the greatest `since` that is not after `at`, `forward` the "
             "least that is not before it, `nearest` the one of least distance, backward on a tie; "
             "of several rows with that `since` the greatest",
+            default="backward",
+            choices=("backward", "forward", "nearest"),
         ),
-        Arg(
+        option(
             "within",
             "distance",
-            positional=False,
-            summary="how far it may be, this distance included: a timedelta, or a number",
+            "how far it may be, this distance included: a timedelta, or a number",
         ),
-        Arg(
+        option(
             "how",
             "choice",
-            positional=False,
+            "whether rows that find none stay, padded",
             default="left",
             choices=("left", "inner"),
-            summary="whether rows that find none stay, padded",
         ),
-        Arg(
-            "suffix",
-            "name",
-            positional=False,
-            summary="is added to the right's columns whose names the left has too",
-        ),
+        option("suffix", "name", "is added to the right's columns whose names the left has too"),
     ),
     result=joined_asof,
     refine=_sides,
@@ -173,5 +164,3 @@ JOIN_ASOF = OpSpec(
         {"trades": "k string, at long", "quotes": "k string, since long, price long"},
     ),
 )
-
-ENTRIES = (JOIN_ASOF,)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hydro_core.catalog import lineage_rules
 from hydro_core.catalog.classes import OrderedByKey
 from hydro_core.catalog.column_rules import once
+from hydro_core.catalog.group import per_key
 from hydro_core.catalog.inputs import WHOLE
 from hydro_core.catalog.over_functions import OverCall, needs_order, over_type
 from hydro_core.catalog.spec import (
@@ -17,61 +19,40 @@ from hydro_core.catalog.spec import (
     Fails,
     Never,
     OnKey,
-    OpSpec,
-    OrderRule,
     OverFunction,
     TypeProblem,
+    option,
 )
-from hydro_core.catalog.type_rules import Types, columns_of, given_by, row_of
+from hydro_core.catalog.type_rules import Types, chosen, part_of, row_of
 from hydro_core.catalog.variants import Places
-from hydro_core.functions.fn import Fn
 from hydro_core.types.item import OPEN, Field, ItemType, Unknown
 
 _OF_ALL = Never("the order is that of all rows")
 _OF_FUNCTION = Never("the key is what a function gives: make it a column first, `with_columns`")
 
-KEY = Arg(
-    "by",
-    "order",
-    positional=False,
-    summary="the key: a column, a list of columns, or a function of the row",
-)
-DESCENDING = Arg(
+KEY = option("by", "order", "the key: a column, a list of columns, or a function of the row")
+DESCENDING = option(
     "descending",
     "flag",
+    "whether the greatest comes first; ties by the item, ascending",
     default=False,
-    positional=False,
-    summary="whether the greatest comes first; ties by the item, ascending",
 )
 _ORDER = "what the rows are ordered by: a column, a list, or a function"
-ORDER = Arg("order", "order", required=True, positional=False, summary=_ORDER)
+ORDER = option("order", "order", _ORDER, required=True)
 
 
-def _columns(gives: Any) -> Any:
-    def refined(args: Args) -> Mapping[str, Any]:
-        by = args["by"]
-        by_columns = isinstance(by, tuple)
-        partition = OnKey() if by_columns else _OF_ALL if by is None else _OF_FUNCTION
-        return {"cls": OrderedByKey(gives, keyed=by_columns), "partition": partition}
-
-    return refined
-
-
-def _check(named: tuple[str, ...] | Fn | None, argument: str, types: Types) -> ItemType | None:
-    """The type of a key or an order of one part; it is complained of what does not exist."""
-    if named is None:
-        return None
-    if isinstance(named, Fn):
-        return given_by(named, types)
-    found = columns_of(types[0], named, argument)
-    return found[0].type if len(found) == 1 else None
+def _columns(gives: Any, args: Args) -> Mapping[str, Any]:
+    by = args["by"]
+    by_columns = isinstance(by, tuple)
+    partition = OnKey() if by_columns else _OF_ALL if by is None else _OF_FUNCTION
+    return {"cls": OrderedByKey(gives, keyed=by_columns), "partition": partition}
 
 
 def _overlaid(args: Args, types: Types) -> ItemType:
     """The row, then the columns of the functions."""
     item = types[0]
-    _check(args["by"], "by", types)
-    order = _check(args["order"], "order", types)
+    part_of(args["by"], "by", types)
+    order = part_of(args["order"], "order", types)
     functions: tuple[tuple[str, OverFunction], ...] = args["functions"]
     for name, function in functions:
         if args["order"] is None and needs_order(function):
@@ -92,86 +73,60 @@ def _overlaid(args: Args, types: Types) -> ItemType:
     )
 
 
-def _first_rows(args: Args, types: Types) -> ItemType:
-    _check(args["by"], "by", types)
-    _check(args["order"], "order", types)
-    return types[0]
-
-
-OVER = OpSpec(
+OVER = per_key(
     name="over",
-    family="group",
     cls=OrderedByKey(Places.EACH),
     summary="each row with more columns, computed from the rows of its key in their order",
     inputs=WHOLE,
     args=(
         KEY,
-        Arg("order", "order", positional=False, summary=_ORDER),
+        option("order", "order", _ORDER),
         DESCENDING,
         Arg(
             "functions",
             "over_functions",
+            "columns by functions ([below](#functions-of-over))",
             required=True,
             default=(),
-            summary="columns by functions ([below](#functions-of-over))",
         ),
     ),
     result=_overlaid,
-    refine=_columns(Places.EACH),
-    monotone=False,
+    refine=partial(_columns, Places.EACH),
     fails=Fails.NEVER,
-    keeps_single=True,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
     lineage=lineage_rules.overlaid,
-    example=Example(
+    example=Example.of(
         'a -> over(by="k", order="at", n=row_number(), total=running(sum("v"))) -> out',
-        ({"a": [{"k": "x", "at": 2, "v": 5}, {"k": "x", "at": 1, "v": 1}]},),
-        (
-            {
-                "out": [
-                    {"k": "x", "at": 1, "v": 1, "n": 1, "total": 1},
-                    {"k": "x", "at": 2, "v": 5, "n": 2, "total": 6},
-                ]
-            },
-        ),
-        {"a": "k string, at long, v long"},
+        "k string, at long, v long",
+        [{"k": "x", "at": 2, "v": 5}, {"k": "x", "at": 1, "v": 1}],
+        [
+            {"k": "x", "at": 1, "v": 1, "n": 1, "total": 1},
+            {"k": "x", "at": 2, "v": 5, "n": 2, "total": 6},
+        ],
     ),
 )
 
-TOP = OpSpec(
+TOP = per_key(
     name="top",
-    family="group",
     cls=OrderedByKey(Places.FIRST),
     summary="the first n rows of each key, or of all, by `order`; with `ties` also those that are "
     "equal to the n-th in it",
     inputs=WHOLE,
     args=(
-        Arg("n", "integer", required=True, summary="how many"),
+        Arg("n", "integer", "how many", required=True),
         KEY,
         ORDER,
         DESCENDING,
-        Arg(
-            "ties",
-            "flag",
-            default=False,
-            positional=False,
-            summary="whether rows equal to the last one in `order` stay, too",
+        option(
+            "ties", "flag", "whether rows equal to the last one in `order` stay, too", default=False
         ),
     ),
-    result=_first_rows,
-    refine=_columns(Places.FIRST),
-    monotone=False,
+    result=chosen,
+    refine=partial(_columns, Places.FIRST),
     fails=Fails.NEVER,
-    keeps_single=True,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    example=Example(
+    example=Example.of(
         'a -> top(1, by="k", order="v", descending=True) -> out',
-        ({"a": [{"k": "x", "v": 1}, {"k": "x", "v": 3}, {"k": "y", "v": 2}]},),
-        ({"out": [{"k": "x", "v": 3}, {"k": "y", "v": 2}]},),
-        {"a": "k string, v long"},
+        "k string, v long",
+        [{"k": "x", "v": 1}, {"k": "x", "v": 3}, {"k": "y", "v": 2}],
+        [{"k": "x", "v": 3}, {"k": "y", "v": 2}],
     ),
 )
-
-ENTRIES = (OVER, TOP)

@@ -5,7 +5,6 @@ Each stands once, with its arguments, its type, and what of the key it looks at.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,56 +13,16 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from hydro_core.catalog.aggregates import AGGREGATES, aggregate_type, argument_type
-from hydro_core.catalog.spec import Aggregate, OverFunction, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, TypeProblem, option
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type, type_of
-from hydro_core.types.item import (
-    DOUBLE,
-    LONG,
-    UNKNOWN,
-    ItemType,
-    Scalar,
-    Unknown,
-    is_numeric,
-)
+from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, ItemType, Scalar, Unknown, is_numeric
 from hydro_core.types.values import ValueProblem, conform
 
 Distance = timedelta | int | float | DecimalNumber
-ParameterKind = Literal[
-    "value",  # a column, or a function of the row: str | Fn
-    "aggregate",  # Aggregate
-    "integer",  # int
-    "flag",  # bool
-    "distance",  # Distance
-    "constant",  # an item
-]
-
-
-@dataclass(frozen=True, slots=True)
-class OverParameter:
-    """An argument of a function of `over`."""
-
-    name: str
-    kind: ParameterKind
-    required: bool = True
-    default: Any = None
-    positional: bool = True
-    least: int = 0
-    """For an integer: the smallest that makes sense."""
-
-
-class Looks:
-    """Which rows of its key a function looks at, beside its own."""
-
-    BEFORE: Literal["before"] = "before"
-    PEERS: Literal["peers"] = "peers"
-    NEXT: Literal["next"] = "next"
-    ALL: Literal["all"] = "all"
-
-
 Looked = Literal["before", "peers", "next", "all"]
-"""At the rows before, at these and those that are equal in the order, at some that follow, or at
-any.
+"""Which rows of its key a function looks at beside its own: those before, these and those that are
+equal in the order, some that follow, or any.
 """
 
 TypeOf = Callable[["OverCall"], ItemType]
@@ -89,7 +48,7 @@ class OverFunctionSpec:
     name: str
     summary: str
     result: TypeOf
-    parameters: tuple[OverParameter, ...] = ()
+    parameters: tuple[Arg, ...] = ()
     looks: Looked = "before"
     needs_order: bool = True
 
@@ -103,14 +62,14 @@ class OverFunctionSpec:
         return f"{self.name}({', '.join(parts)})"
 
 
+def arguments_of(function: OverFunction) -> Iterator[tuple[Arg, Any]]:
+    """The arguments of a function of `over`, each with its entry."""
+    return zip(FUNCTIONS[function.function].parameters, function.arguments, strict=True)
+
+
 def argument(function: OverFunction, name: str) -> Any:
     """An argument of a function of `over` by its name; None where it has none of the name."""
-    for parameter, given in zip(
-        FUNCTIONS[function.function].parameters, function.arguments, strict=True
-    ):
-        if parameter.name == name:
-            return given
-    return None
+    return next((v for arg, v in arguments_of(function) if arg.name == name), None)
 
 
 def aggregate_of(function: OverFunction) -> Aggregate | None:
@@ -130,21 +89,18 @@ def looked_at(function: OverFunction) -> Iterator[str | Fn]:
 
 def distance_of(function: OverFunction) -> Distance | None:
     """How far rows may be from each other to count, where the function asks that."""
-    for parameter, given in zip(
-        FUNCTIONS[function.function].parameters, function.arguments, strict=True
-    ):
-        if parameter.kind == "distance" and given is not None:
-            found: Distance = given
-            return found
-    return None
+    found: Distance | None = next(
+        (v for arg, v in arguments_of(function) if arg.kind == "distance"), None
+    )
+    return found
 
 
 def looks_of(function: OverFunction) -> Looked:
     """Which rows of its key the function looks at with these arguments."""
     if argument(function, "peers") or argument(function, "within") is not None:
-        return Looks.PEERS
+        return "peers"
     if function.arguments and argument(function, "n") == 0:
-        return Looks.BEFORE
+        return "before"
     return FUNCTIONS[function.function].looks
 
 
@@ -194,15 +150,6 @@ def _shown(distance: Distance) -> str:
     return f"timedelta({distance})" if isinstance(distance, timedelta) else f"{distance}"
 
 
-def is_distance(value: object) -> bool:
-    """Whether a constant can be a distance: a timedelta or a finite number, not negative."""
-    if isinstance(value, timedelta):
-        return value >= timedelta(0)
-    if isinstance(value, bool) or not isinstance(value, int | float | DecimalNumber):
-        return False
-    return math.isfinite(value) and value >= 0
-
-
 def _of(item: ItemType) -> TypeOf:
     return lambda over: item
 
@@ -232,12 +179,11 @@ def _ordered_by(over: OverCall) -> ItemType:
     return UNKNOWN if over.order is None else over.order
 
 
-_AGGREGATE = OverParameter("agg", "aggregate")
-_VALUE = OverParameter("v", "value")
+_AGGREGATE = Arg("agg", "aggregate", required=True)
 _SHIFT = (
-    _VALUE,
-    OverParameter("n", "integer", False, 1),
-    OverParameter("default", "constant", False),
+    Arg("v", "operand", required=True),
+    Arg("n", "integer", default=1),
+    Arg("default", "value"),
 )
 
 _ENTRIES = (
@@ -250,20 +196,20 @@ _ENTRIES = (
         "percent_rank",
         "`rank` less 1, of the rows less 1; 0.0 of one row",
         _of(DOUBLE),
-        looks=Looks.ALL,
+        looks="all",
     ),
     OverFunctionSpec(
         "cume_dist",
         "how many of the rows stand up to the last that is equal in `order`",
         _of(DOUBLE),
-        looks=Looks.ALL,
+        looks="all",
     ),
     OverFunctionSpec(
         "ntile",
         "which of n parts the row is in, from 1; the first ones are the longer",
         _of(LONG),
-        (OverParameter("n", "integer", least=1),),
-        looks=Looks.ALL,
+        (Arg("n", "integer", required=True, least=1),),
+        looks="all",
     ),
     OverFunctionSpec(
         "lag", "the value n rows before, the default where there is no such row", _shifted, _SHIFT
@@ -273,14 +219,14 @@ _ENTRIES = (
         "the value n rows after, the default where there is no such row",
         _shifted,
         _SHIFT,
-        looks=Looks.NEXT,
+        looks="next",
     ),
     OverFunctionSpec(
         "running",
         "the aggregate of the rows from the first one to this one; with `peers` to the last that "
         "is equal in `order`",
         _aggregated,
-        (_AGGREGATE, OverParameter("peers", "flag", False, False, positional=False)),
+        (_AGGREGATE, option("peers", "flag", default=False)),
     ),
     OverFunctionSpec(
         "rolling",
@@ -289,8 +235,8 @@ _ENTRIES = (
         _aggregated,
         (
             _AGGREGATE,
-            OverParameter("rows", "integer", False, positional=False, least=1),
-            OverParameter("within", "distance", False, positional=False),
+            option("rows", "integer", least=1),
+            option("within", "distance"),
         ),
     ),
     OverFunctionSpec(
@@ -298,7 +244,7 @@ _ENTRIES = (
         "the aggregate of all rows of the key",
         _aggregated,
         (_AGGREGATE,),
-        looks=Looks.ALL,
+        looks="all",
         needs_order=False,
     ),
     OverFunctionSpec(
@@ -306,7 +252,7 @@ _ENTRIES = (
         "the `order` of the first row of this row's session, which ends where the next row is "
         "farther than `gap`",
         _ordered_by,
-        (OverParameter("gap", "distance", positional=False),),
+        (option("gap", "distance", required=True),),
     ),
 )
 

@@ -58,21 +58,17 @@ def merging(aggregates: Sequence[Named]) -> tuple[Named, ...] | None:
     """The aggregates that merge results of these; None where they do not tell enough."""
     found = []
     for name, aggregate in aggregates:
-        merges = _merge(name, aggregate, aggregates)
-        if merges is None:
+        kept = _kept(aggregate.function)
+        if kept is None or not kept.merge:
             return None
-        found.append((name, merges))
+        columns = [name]
+        if kept.companion:
+            order = Aggregate(kept.companion, aggregate.arguments[1:])
+            columns += [column for column, one in aggregates if one == order][:1]
+            if len(columns) < 2:
+                return None
+        found.append((name, Aggregate(kept.merge, tuple(columns))))
     return tuple(found)
-
-
-def _merge(name: str, aggregate: Aggregate, among: Sequence[Named]) -> Aggregate | None:
-    if aggregate.function in MERGES:
-        return Aggregate(MERGES[aggregate.function], (name,))
-    if aggregate.function not in EXTREMES:
-        return None
-    wanted = Aggregate(EXTREMES[aggregate.function], aggregate.arguments[1:])
-    order = next((n for n, a in among if a == wanted), None)
-    return None if order is None else Aggregate(aggregate.function, (name, order))
 
 
 def running_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
@@ -92,7 +88,7 @@ def shard_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
 
     Sums of integers and decimals are totals: that of one shard may be beyond the result's type.
     """
-    return _in_parts(args, item, output, _shard_split, ())
+    return _in_parts(args, item, output, lambda *of: moving_split(*of) or running_split(*of), ())
 
 
 def has_inverse(aggregates: Sequence[Named]) -> bool:
@@ -226,10 +222,6 @@ def _split(kept: Kept, aggregate: Aggregate, of: ItemType | None) -> Split:
     if not kept.in_parts(of):
         return None
     return tuple(Aggregate(part, aggregate.arguments) for part in kept.parts)
-
-
-def _shard_split(aggregate: Aggregate, item: ItemType) -> Split:
-    return moving_split(aggregate, item) or running_split(aggregate, item)
 
 
 def _inverts(function: str, of: ItemType | None) -> bool:

@@ -11,8 +11,9 @@ from hydro_core.catalog.spec import OpSpec
 CATALOG: Mapping[str, OpSpec] = MappingProxyType(
     {
         entry.name: entry
-        for family in (io, itemwise, combine, nearest, group, ordered, order, state)
-        for entry in family.ENTRIES
+        for module in (io, itemwise, combine, nearest, group, ordered, order, state)
+        for entry in vars(module).values()
+        if isinstance(entry, OpSpec)
     }
 )
 """The operators by their names, in the order of the language page's families; aliases apart."""

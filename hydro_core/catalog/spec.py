@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any, Literal
 
 from hydro_core.catalog.classes import OpClass
@@ -16,7 +17,7 @@ from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - foun
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.lineage.field_map import FieldMap
 from hydro_core.functions.lineage.traces import InputField
-from hydro_core.types.item import FieldPath, ItemType
+from hydro_core.types.item import UNKNOWN, FieldPath, ItemType
 from hydro_core.types.stream import Order
 
 
@@ -139,6 +140,8 @@ ArgKind = Literal[
     "aggregates",  # the open keywords: tuple[tuple[str, Aggregate], ...]
     "over_functions",  # the open keywords: tuple[tuple[str, OverFunction], ...]
     "named_columns",  # the open positionals: tuple[str, ...]
+    "aggregate",  # of a function of `over`: Aggregate
+    "operand",  # of one: a column, or a function of the row
 ]
 
 
@@ -148,6 +151,8 @@ class Arg:
 
     name: str
     kind: ArgKind
+    summary: str = ""
+    """What it says, for people."""
     required: bool = False
     default: Any = None
     positional: bool = True
@@ -156,8 +161,15 @@ class Arg:
     """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
-    summary: str = ""
-    """What it says, for people."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is all keywords of a call that name no argument."""
+        return self.kind in ("computed", "renames", "aggregates", "over_functions")
+
+
+option = partial(Arg, positional=False)
+"""An argument that is given by its name alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +259,11 @@ TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
 """From the arguments and the inputs' item types to the output's; raises `TypeProblem`."""
 
 
+def first(args: Args, types: tuple[ItemType, ...]) -> ItemType:
+    """The first input's items."""
+    return types[0] if types else UNKNOWN
+
+
 LineageRule = Callable[[Args, tuple[ItemType, ...]], FieldMap]
 """From the arguments and the inputs' item types to where the output's fields come from."""
 
@@ -259,6 +276,11 @@ class Example:
     ticks: tuple[Mapping[str, list[Any]], ...]
     gives: tuple[Mapping[str, list[Any]], ...]
     schemas: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: str, schema: str, items: list[Any], gives: list[Any]) -> Example:
+        """A tick of an input `a`, and what its output `out` gives."""
+        return cls(program, ({"a": items},), ({"out": gives},), {"a": schema})
 
 
 class Fails(Enum):
@@ -286,8 +308,8 @@ class OpSpec:
     """What it is to time, keys and order."""
     summary: str
     inputs: tuple[Port, ...]
-    result: TypeRule
     example: Example
+    result: TypeRule = first
     args: tuple[Arg, ...] = ()
     variadic: bool = False
     """The one port of `inputs` takes any number of streams, under any labels (union)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
@@ -20,6 +21,7 @@ from hydro_core.catalog.spec import (
     OrderRule,
     Port,
     State,
+    option,
 )
 
 _PAST = (Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),)
@@ -34,25 +36,21 @@ def _for_a_time(args: Args) -> Mapping[str, Any]:
     return {"cls": Window(timed=True), "state": State.RECENT, "time_invariant": False}
 
 
-PERSIST = OpSpec(
+_over_time = partial(OpSpec, family="state", order=OrderRule.LOSES)
+"""An operator whose output is in no order, whatever its input is in."""
+
+PERSIST = _over_time(
     name="persist",
-    family="state",
     cls=History(),
     summary="all items of the ticks up to this one; with `for_`, rows leave when the time in "
     "their column `by` is so long before the tick's end",
     inputs=LINEAR,
     args=(
-        Arg(
-            "for_",
-            "duration",
-            positional=False,
-            summary="how long after their time rows stay, a timedelta",
-        ),
-        Arg(
+        option("for_", "duration", "how long after their time rows stay, a timedelta"),
+        option(
             "by",
             "name",
-            positional=False,
-            summary="the column of the rows' time, a date (its midnight) or a timestamp, in UTC "
+            "the column of the rows' time, a date (its midnight) or a timestamp, in UTC "
             "where it names no zone; rows without one, and those that come too late, are never "
             "there",
         ),
@@ -60,7 +58,6 @@ PERSIST = OpSpec(
     together=("for_", "by"),
     refine=_for_a_time,
     result=column_rules.recent,
-    order=OrderRule.LOSES,
     state=State.HISTORY,
     example=Example(
         "a -> persist() -> out",
@@ -70,29 +67,23 @@ PERSIST = OpSpec(
     ),
 )
 
-OLD = OpSpec(
+OLD = _over_time(
     name="old",
-    family="state",
     cls=History(before=True),
     summary="all items of the ticks before this one",
     inputs=_PAST,
-    result=type_rules.first,
-    order=OrderRule.LOSES,
     state=State.HISTORY,
     example=Example(
         "a -> old() -> out", _TICKS, ({"out": []}, {"out": [1]}, {"out": [1, 1, 2]}), _LONGS
     ),
 )
 
-WINDOW = OpSpec(
+WINDOW = _over_time(
     name="window",
-    family="state",
     cls=Window(),
     summary="all items of the last n ticks, this one included",
     inputs=LINEAR,
-    args=(Arg("n", "integer", required=True, least=1, summary="how many ticks"),),
-    result=type_rules.first,
-    order=OrderRule.LOSES,
+    args=(Arg("n", "integer", "how many ticks", required=True, least=1),),
     state=State.WINDOW,
     example=Example(
         "a -> window(2) -> out",
@@ -102,13 +93,12 @@ WINDOW = OpSpec(
     ),
 )
 
-PREV = OpSpec(
+PREV = _over_time(
     name="prev",
-    family="state",
     cls=Before(),
     summary="the items of the tick before",
     inputs=_PAST,
-    result=type_rules.first,
+    order=OrderRule.KEEPS,
     state=State.LAST,
     keeps_single=True,
     aliases=("defer_tick",),
@@ -117,16 +107,13 @@ PREV = OpSpec(
     ),
 )
 
-DELTA = OpSpec(
+DELTA = _over_time(
     name="delta",
-    family="state",
     cls=Growth(signed=False),
     summary="the items that were not there in the tick before, copies counted",
     inputs=WHOLE,
-    result=type_rules.first,
     monotone=False,
     keeps_single=True,
-    order=OrderRule.LOSES,
     state=State.LAST,
     partition=OnAnyField(),
     example=Example(
@@ -134,15 +121,13 @@ DELTA = OpSpec(
     ),
 )
 
-CHANGES = OpSpec(
+CHANGES = _over_time(
     name="changes",
-    family="state",
     cls=Growth(signed=True),
     summary="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
     inputs=WHOLE,
     result=type_rules.counted,
     monotone=False,
-    order=OrderRule.LOSES,
     state=State.LAST,
     partition=OnAnyField(gives=("1",)),
     lineage=lineage_rules.numbered,
@@ -154,9 +139,8 @@ CHANGES = OpSpec(
     ),
 )
 
-PERSIST_MUT = OpSpec(
+PERSIST_MUT = _over_time(
     name="persist_mut",
-    family="state",
     cls=Commands(keyed=False),
     summary='what is there after all commands `("persist", x)` and `("delete", x)`; '
     "delete removes every copy",
@@ -164,7 +148,6 @@ PERSIST_MUT = OpSpec(
     result=type_rules.commanded,
     monotone=False,
     fails=Fails.ON_ITEMS,
-    order=OrderRule.LOSES,
     state=State.RESULT,
     partition=OnAnyField(at=("1",)),
     lineage=lineage_rules.commanded,
@@ -177,16 +160,14 @@ PERSIST_MUT = OpSpec(
     ),
 )
 
-PERSIST_MUT_KEYED = OpSpec(
+PERSIST_MUT_KEYED = _over_time(
     name="persist_mut_keyed",
-    family="state",
     cls=Commands(keyed=True),
     summary='what `("persist", k, v)`, which upserts, and `("delete", k, None)` leave there',
     inputs=ORDERED,
     result=type_rules.commanded_by_key,
     monotone=False,
     fails=Fails.ON_ITEMS,
-    order=OrderRule.LOSES,
     state=State.RESULT,
     partition=OnKey(at=(("1",),)),
     lineage=lineage_rules.commanded_by_key,
@@ -197,5 +178,3 @@ PERSIST_MUT_KEYED = OpSpec(
         {"a": "(string, long)"},
     ),
 )
-
-ENTRIES = (PERSIST, OLD, WINDOW, PREV, DELTA, CHANGES, PERSIST_MUT, PERSIST_MUT_KEYED)

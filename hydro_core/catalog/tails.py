@@ -9,28 +9,14 @@ as many rows before a new one as it looks ahead, or from the first that is equal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 from hydro_core.catalog.aggregates import AGGREGATES, aggregate_type, argument_type
-from hydro_core.catalog.classes import OrderedByKey, Running
 from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.over_functions import aggregate_of, argument, looks_of
 from hydro_core.catalog.parts import Named, merging, running_parts
-from hydro_core.catalog.spec import (
-    Aggregate,
-    Arg,
-    Args,
-    Barrier,
-    Example,
-    OpSpec,
-    OverFunction,
-    Port,
-    State,
-)
+from hydro_core.catalog.spec import Aggregate, Args, OverFunction
 from hydro_core.catalog.type_rules import Types, columns_of
-from hydro_core.catalog.variants import Places
 from hydro_core.types.item import LONG, Decimal, Field, ItemType, Row
 
 MOST_ROWS = 1000
@@ -45,7 +31,7 @@ def hidden_parts(args: Args) -> Sequence[Named]:
     return [(name, one) for name, one in args["parts"] if name not in shown]
 
 
-def _kept(args: Args, types: Types) -> ItemType:
+def kept(args: Args, types: Types) -> ItemType:
     """The columns of `over`, the parts, the row's place, and of the last rows their key."""
     shown = OVER.result(args, types)
     if not isinstance(shown, Row):
@@ -53,58 +39,6 @@ def _kept(args: Args, types: Types) -> ItemType:
     parts = [Field(name, aggregate_type(one, types[0])) for name, one in hidden_parts(args)]
     key = Row(columns_of(types[0], args["by"]))
     return Row((*shown.fields, *parts, Field(args["number"], LONG), Field(args["tail"], key)))
-
-
-def _columns(args: Args) -> Mapping[str, Any]:
-    columns = OVER.at(args)
-    return {"cls": Running(OrderedByKey(Places.EACH)), "partition": columns.partition}
-
-
-RUNNING_OVER: OpSpec = replace(
-    OVER,
-    name="running_over",
-    cls=Running(OrderedByKey(Places.EACH)),
-    summary="`over` of all rows of the ticks up to this one, with what it goes on from",
-    inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
-    args=(
-        *OVER.args,
-        Arg("parts", "aggregates", default=()),
-        Arg("made", "aggregates", default=()),
-        Arg("number", "name", required=True),
-        Arg("tail", "name", required=True),
-        Arg("keep", "integer", required=True),
-    ),
-    result=_kept,
-    refine=_columns,
-    state=State.RESULT,
-    stands_for=OVER.name,
-    aliases=(),
-    example=Example(
-        'a -> persist() -> over(by="k", order="at", n=row_number(), t=running(sum("v"))) -> out',
-        (
-            {"a": [{"k": "x", "at": 2, "v": 5}]},
-            {"a": [{"k": "x", "at": 3, "v": 1}]},
-            {"a": [{"k": "x", "at": 1, "v": 2}]},
-        ),
-        (
-            {"out": [{"k": "x", "at": 2, "v": 5, "n": 1, "t": 5}]},
-            {
-                "out": [
-                    {"k": "x", "at": 2, "v": 5, "n": 1, "t": 5},
-                    {"k": "x", "at": 3, "v": 1, "n": 2, "t": 6},
-                ]
-            },
-            {
-                "out": [
-                    {"k": "x", "at": 1, "v": 2, "n": 1, "t": 2},
-                    {"k": "x", "at": 2, "v": 5, "n": 2, "t": 7},
-                    {"k": "x", "at": 3, "v": 1, "n": 3, "t": 8},
-                ]
-            },
-        ),
-        {"a": "k string, at long, v long"},
-    ),
-)
 
 
 def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args] | None:

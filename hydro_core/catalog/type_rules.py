@@ -38,13 +38,6 @@ Types = tuple[ItemType, ...]
 
 __all__ = ["TypeRule", "Types"]
 
-TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
-
-
-def first(args: Args, types: Types) -> ItemType:
-    """The first input's items."""
-    return types[0] if types else UNKNOWN
-
 
 def declared(args: Args, types: Types) -> ItemType:
     """The schema that is written with the operator."""
@@ -83,20 +76,14 @@ def listed(args: Args, types: Types) -> ItemType:
 
 def tick_row(args: Args, types: Types) -> ItemType:
     """The row of `tick()`."""
-    return TICK_ROW
+    return Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
 
-def given_by(fn: Fn, types: Types) -> ItemType:
-    """What a function gives for an item; where it cannot be known, the program must say it."""
-    return _given(fn, types, spread=True)
+def given_by(fn: Fn, types: Types, *, spread: bool = True) -> ItemType:
+    """What a function gives for an item; where it cannot be known, the program must say it.
 
-
-def given_for(fn: Fn, types: Types) -> ItemType:
-    """What a function gives for whole items, one for each parameter."""
-    return _given(fn, types, spread=False)
-
-
-def _given(fn: Fn, types: Types, *, spread: bool) -> ItemType:
+    Without `spread` it is given whole items, one for each parameter.
+    """
     _check_said(fn)
     found = result_type(fn, types, spread=spread)
     _check_known(fn, found, types)
@@ -213,7 +200,7 @@ def subtracted(args: Args, types: Types) -> ItemType:
 
 
 def without_keys(args: Args, types: Types) -> ItemType:
-    """The pairs of `pos`; their keys must be comparable with the items of `neg`."""
+    """The pairs of `pos`, whose keys must be comparable with the items of `neg`."""
     key, _ = pair(types[0], "[pos]", 'rows are joined by name: `join(right=…, on=…, how="anti")`')
     common((key, types[1]), "the keys of [pos] and the items of [neg]")
     return types[0]
@@ -286,11 +273,6 @@ def place_of(fn: Fn) -> tuple[int, int]:
     return beginning(fn.span)
 
 
-def enumerated(args: Args, types: Types) -> ItemType:
-    """`(long, T)`."""
-    return Tuple((LONG, types[0]))
-
-
 def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) -> ItemType:
     """The type of the accumulator: the smallest that holds the start and what the function makes.
 
@@ -351,21 +333,20 @@ def reduced_by_key(args: Args, types: Types) -> ItemType:
     return Row(tuple(kept))
 
 
-def newest(args: Args, types: Types) -> ItemType:
-    """The row."""
-    columns_of(types[0], args["by"], "by")
-    order = args["order"]
-    if isinstance(order, Fn):
-        given_by(order, types)
-    else:
-        columns_of(types[0], order, "order")
-    return types[0]
+def part_of(named: tuple[str, ...] | Fn | None, argument: str, types: Types) -> ItemType | None:
+    """The type of a key or an order of one part; it is complained of what does not exist."""
+    if named is None:
+        return None
+    if isinstance(named, Fn):
+        return given_by(named, types)
+    found = columns_of(types[0], named, argument)
+    return found[0].type if len(found) == 1 else None
 
 
-def limited(args: Args, types: Types) -> ItemType:
-    """The item; `by` names columns."""
-    if args["by"] is not None:
-        columns_of(types[0], args["by"], "by")
+def chosen(args: Args, types: Types) -> ItemType:
+    """The item, which has what a key and an order ask for."""
+    for name in ("by", "order"):
+        part_of(args.get(name), name, types)
     return types[0]
 
 

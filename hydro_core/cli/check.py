@@ -6,21 +6,21 @@ Without a program, every flow of the project: its declaration and its program, a
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import graph_of, schemas_of
-from hydro_core.compile import compile_graph
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.errors import HydroError
 from hydro_core.printing.programs import checked
 
 
 def command(arguments: Asked) -> int:
-    if wrong := _misuse(arguments):
-        raise MisuseError(wrong)
     if arguments.file is None:
-        from hydro_core.cli.check_project import check_project
-
+        _refuse_misuse(arguments)
         return check_project(arguments.format)
     graph = graph_of(arguments)
     program = checked(compile_graph(graph, schemas_of(arguments, graph)))
@@ -32,15 +32,62 @@ def command(arguments: Asked) -> int:
     return 0
 
 
-def _misuse(arguments: Asked) -> str | None:
-    if arguments.file is not None:
-        return None
-    if arguments.schema:
-        return "--schema is about a FILE: the flows of a project have theirs in their assets"
-    if arguments.param:
-        return "--param is about a FILE: the flows of a project have theirs in their assets"
+def _refuse_misuse(arguments: Asked) -> None:
     from hydro_core.project.discover import PROJECT, project_above
 
+    for option in ("schema", "param"):
+        if getattr(arguments, option):
+            says = "is about a FILE: the flows of a project have theirs in their assets"
+            raise MisuseError(f"--{option} {says}")
     if not os.environ.get(PROJECT) and project_above(Path.cwd()) is None:
-        return "name a FILE, or go to a project: there is no folder `assets` here, nor above"
-    return None
+        raise MisuseError(
+            "name a FILE, or go to a project: there is no folder `assets` here, nor above"
+        )
+
+
+def check_project(style: str) -> int:
+    """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
+    from hydro_core.project.discover import DiscoveredFlows, found_in, project_root
+    from hydro_core.project.program import program_of
+    from hydro_core.project.reads import columns_wrong
+
+    root = project_root(os.environ)
+    found = DiscoveredFlows() if root is None else found_in(root)
+    wrong: dict[str, HydroError] = {broken.name: broken.error for broken in found.broken}
+    programs: dict[str, Compiled] = {}
+    for flow in found.flows:
+        try:
+            programs[flow.name] = program_of(flow)
+        except HydroError as error:
+            wrong[flow.name] = error
+    outputs = {
+        name: {output: stream.item for output, stream in program.typed.outputs.items()}
+        for name, program in programs.items()
+    }
+    for flow in found.flows:
+        if flow.name in programs:
+            problem = columns_wrong(flow, programs[flow.name].typed.schemas, outputs)
+            if problem is not None:
+                wrong[flow.name] = problem
+    names = sorted({*programs, *wrong})
+    if style == "json":
+        output.print_json({"flows": [_told(name, programs, wrong) for name in names]})
+        return 1 if wrong else 0
+    for name in names:
+        if name in wrong:
+            output.print_text(f"{name}: wrong")
+            output.print_error(f"{wrong[name]}\n")
+            continue
+        graph = programs[name].graph
+        output.print_warnings(graph.warnings)
+        output.print_text(f"{name}: ok: {', '.join(graph.sources)} -> {', '.join(graph.sinks)}")
+    return 1 if wrong else 0
+
+
+def _told(
+    name: str, programs: Mapping[str, Compiled], wrong: Mapping[str, HydroError]
+) -> dict[str, Any]:
+    if name in wrong:
+        return {"flow": name, "error": wrong[name].as_json()}
+    graph = programs[name].graph
+    return {"flow": name, "inputs": list(graph.sources), "outputs": list(graph.sinks)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
@@ -169,13 +169,12 @@ class Command:
         if self.more:
             yield textwrap.fill(self.more, width)
         if self.ends:
-            yield "\n".join(["exit codes:", *_listed(self.ends, width)])
+            ends = (
+                textwrap.fill(f"  {code}  {means}", width, subsequent_indent="     ")
+                for code, means in self.ends
+            )
+            yield "\n".join(["exit codes:", *ends])
         yield "\n".join(["for example:", *(f"  hydrotick {line}" for line in self.examples)])
-
-
-def _listed(ends: Iterable[tuple[int, str]], width: int) -> Iterator[str]:
-    for code, means in ends:
-        yield textwrap.fill(f"  {code}  {means}", width, subsequent_indent="     ")
 
 
 def number_of(what: str, least: int = 1) -> Callable[[str], int]:

@@ -15,9 +15,9 @@ _SUFFIXES = ("mermaid", "dot", "svg", "text", "json")
 
 def command(arguments: Asked) -> int:
     graph = graph_of(arguments)
-    drawing = draw(
-        compile_graph(graph, schemas_of(arguments, graph), partial=True), _style(arguments)
-    )
+    suffix = Path(arguments.out or "").suffix.removeprefix(".")
+    style = arguments.format or (suffix if suffix in _SUFFIXES else "mermaid")
+    drawing = draw(compile_graph(graph, schemas_of(arguments, graph), partial=True), style)
     if arguments.out is None:
         output.print_text(drawing)
         return 0
@@ -28,10 +28,3 @@ def command(arguments: Asked) -> int:
         raise DataError.of("config", message, help="choose another --out") from None
     output.print_error(f"wrote {arguments.out}")
     return 0
-
-
-def _style(arguments: Asked) -> str:
-    if arguments.format is not None:
-        return str(arguments.format)
-    suffix = Path(arguments.out or "").suffix.removeprefix(".")
-    return suffix if suffix in _SUFFIXES else "mermaid"

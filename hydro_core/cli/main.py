@@ -52,7 +52,8 @@ def run_command(words: Sequence[str]) -> int:
         output.write(_help())
         return 2
     name, *after = words
-    command = command_named(name)
+    own = next((command for command in COMMANDS if command.name == name), None)
+    command = own or commands().get(name)
     if command is not None:
         return command.called(after)
     if name in ("-h", "--help"):
@@ -60,12 +61,6 @@ def run_command(words: Sequence[str]) -> int:
         raise SystemExit(0)
     output.print_error(f"{_USAGE}hydrotick: error: {_unknown(name)}")
     raise SystemExit(2)
-
-
-def command_named(name: str) -> Command | None:
-    """The command of that name, if there is one."""
-    own = next((command for command in COMMANDS if command.name == name), None)
-    return own or commands().get(name)
 
 
 def commands() -> Mapping[str, Command]:

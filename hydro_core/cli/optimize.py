@@ -12,32 +12,38 @@ from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of
 from hydro_core.cli.stats import statistics_of
-from hydro_core.compile import Compiled, compile_graph, draw, stratified
+from hydro_core.compile import compile_graph, draw, stratified
 from hydro_core.delivery import load_rules
 from hydro_core.errors import DataError, Diagnostic, ProgramError
-from hydro_core.lang.rules.growth import carrying
+from hydro_core.lang.rules.translate import carrying
 from hydro_core.lang.suffixes import RULES
 from hydro_core.optimize.notes import Note
-from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import expressions
 from hydro_core.printing.programs import BestPlan, told_plan
 from hydro_core.validation.plans import validate_randomly
 
 
 def command(arguments: Asked) -> int:
-    if wrong := _misuse(arguments):
-        raise MisuseError(wrong)
+    if arguments.explain and arguments.format not in {"text", "json"}:
+        raise MisuseError("--explain goes with --format text or json")
+    if arguments.validate is not None and arguments.validate < 1:
+        raise MisuseError("--validate takes a positive number of runs")
     graph = graph_of(arguments)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
     found = told_plan(program, statistics_of(arguments.stats), explain=arguments.explain)
     found = replace(found, notes=(*found.notes, *_of_rules(arguments)))
     if arguments.validate is not None:
-        _validate(program, found, arguments.validate)
+        mismatch = validate_randomly(stratified(found.typed), program, arguments.validate)
+        if mismatch is not None:
+            raise DataError.of("runtime", str(mismatch), help="this is a bug: please report it")
+        output.print_error(f"plan and program agree on {arguments.validate} random runs")
     output.print_warnings(graph.warnings)
     _print(arguments.format, found)
     if arguments.strict and found.notes:
-        raise ProgramError(*map(_strict, found.notes))
+        raise ProgramError(
+            *(Diagnostic("state", n.message, n.span, n.operator, help=n.cure) for n in found.notes)
+        )
     return 0
 
 
@@ -52,14 +58,6 @@ def _of_rules(arguments: Asked) -> Iterator[Note]:
         yield Note(PREV.name, name, reason, cure, rule.span, "all that holds")
 
 
-def _misuse(arguments: Asked) -> str | None:
-    if arguments.explain and arguments.format not in {"text", "json"}:
-        return "--explain goes with --format text or json"
-    if arguments.validate is not None and arguments.validate < 1:
-        return "--validate takes a positive number of runs"
-    return None
-
-
 def _print(style: str, found: BestPlan) -> None:
     match style:
         case "json":
@@ -70,14 +68,3 @@ def _print(style: str, found: BestPlan) -> None:
             output.print_text(str(found))
         case _:
             output.print_text(draw(stratified(found.typed), style))
-
-
-def _strict(note: Note) -> Diagnostic:
-    return Diagnostic("state", note.message, note.span, note.operator, help=note.cure)
-
-
-def _validate(program: Compiled, found: Optimized, runs: int) -> None:
-    mismatch = validate_randomly(stratified(found.typed), program, runs)
-    if mismatch is not None:
-        raise DataError.of("runtime", str(mismatch), help="this is a bug: please report it")
-    output.print_error(f"plan and program agree on {runs} random runs")

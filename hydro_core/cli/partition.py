@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import given_params, graph_of, schemas_of
 from hydro_core.cli.stats import statistics_of
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import compile_graph
 from hydro_core.delivery import open_program
 from hydro_core.errors import ProgramError
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.program import sharded
 
 SHOWN = 2
@@ -20,8 +20,7 @@ SHOWN = 2
 
 
 def command(arguments: Asked) -> int:
-    if wrong := wrong_on(arguments):
-        raise MisuseError(wrong)
+    refuse_wrong_on(arguments)
     graph = open_program(arguments.file, given_params(arguments)) or graph_of(arguments)
     program = compile_graph(graph, schemas_of(arguments, graph))
     typed = program.typed
@@ -33,22 +32,18 @@ def command(arguments: Asked) -> int:
         output.print_warnings(graph.warnings)
         output.print_text(str(found))
         if not found.partitionable and not on:
-            _print_in_parts(program, statistics_of(arguments.stats))
+            # It may run in shards all the same, with exchanges and broadcasts.
+            stats = statistics_of(arguments.stats)
+            with suppress(ProgramError):
+                cut = sharded(program, SHOWN, stats=stats)
+                output.print_text(f"With `--shards N` it runs like this:\n  {cut.described}")
     return 0
 
 
-def wrong_on(arguments: Asked) -> str | None:
-    wrong = next((text for text in arguments.on if "=" not in text), None)
-    return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
-
-
-def _print_in_parts(program: Compiled, stats: Statistics) -> None:
-    """How it would run in shards all the same, with exchanges and broadcasts, if it does."""
-    try:
-        cut = sharded(program, SHOWN, stats=stats)
-    except ProgramError:
-        return
-    output.print_text(f"With `--shards N` it runs like this:\n  {cut.described}")
+def refuse_wrong_on(arguments: Asked) -> None:
+    for text in arguments.on:
+        if "=" not in text:
+            raise MisuseError(f"`--on {text}` has no `=`; write `--on INPUT=PATH`")
 
 
 def choice_of(texts: Sequence[str]) -> dict[str, list[str]]:

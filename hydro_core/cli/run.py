@@ -10,7 +10,7 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
-from hydro_core.cli.partition import choice_of, wrong_on
+from hydro_core.cli.partition import choice_of, refuse_wrong_on
 from hydro_core.cli.program_arguments import given_params
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.stats import statistics_of
@@ -30,8 +30,7 @@ from hydro_core.types.values import ValueProblem
 
 
 def command(arguments: Asked) -> int:
-    if wrong := _misuse(arguments):
-        raise MisuseError(wrong)
+    _refuse_misuse(arguments)
     options = Options(
         arguments.engine,
         not arguments.no_optimize,
@@ -56,35 +55,35 @@ def command(arguments: Asked) -> int:
     return 0
 
 
-def _misuse(arguments: Asked) -> str | None:
+def _refuse_misuse(arguments: Asked) -> None:
     forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
     if sum(forms) != 1:
-        return "give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH"
+        raise MisuseError("give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH")
     if arguments.batch and arguments.file:
-        return "--batch takes its programs from the jobs: leave FILE out"
+        raise MisuseError("--batch takes its programs from the jobs: leave FILE out")
     if arguments.schema and not arguments.input:
-        return "--schema goes with --input; with --ticks, schemas stand in the file"
+        raise MisuseError("--schema goes with --input; with --ticks, schemas stand in the file")
     if arguments.batch and arguments.param:
-        return "--param is about a FILE: a job has its own as `params`"
+        raise MisuseError("--param is about a FILE: a job has its own as `params`")
     if not arguments.batch and not arguments.file:
-        return "FILE is missing"
+        raise MisuseError("FILE is missing")
     if arguments.shards is None and (arguments.on or arguments.replicate or arguments.stats):
-        return "--on, --replicate and --stats go with --shards"
+        raise MisuseError("--on, --replicate and --stats go with --shards")
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
-        return "--every, --start and --out go with --input"
-    return wrong_on(arguments) or _wrong_ticks(arguments)
+        raise MisuseError("--every, --start and --out go with --input")
+    refuse_wrong_on(arguments)
+    _refuse_ticks(arguments)
 
 
-def _wrong_ticks(arguments: Asked) -> str | None:
+def _refuse_ticks(arguments: Asked) -> None:
     if not arguments.ticks and arguments.deliver != NEXT:
-        return "--deliver goes with --ticks"
+        raise MisuseError("--deliver goes with --ticks")
     if arguments.ticks_at_once is None:
-        return None
+        return
     if not arguments.input or arguments.engine != "spark":
-        return "--ticks-at-once goes with --input and --engine spark"
+        raise MisuseError("--ticks-at-once goes with --input and --engine spark")
     if arguments.ticks_at_once < 1:
-        return "--ticks-at-once is at least 1"
-    return None
+        raise MisuseError("--ticks-at-once is at least 1")
 
 
 def _cut(arguments: Asked) -> ShardingOptions | None:
@@ -129,7 +128,10 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         job = _job(line, where)
         name = job.get("name")
         if "file" in job:
-            graph = load(_beside(directory, job["file"]), _params(job))
+            # Relative to the jobs; `module:attribute` stands for itself.
+            file = job["file"]
+            file = str(directory / file) if file.endswith(PROGRAMS) else file
+            graph = load(file, _params(job))
         else:
             graph = load_text(job["program"], f"<{name}>", _params(job))
         ticks = run_json(
@@ -167,11 +169,6 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
             help='write `{"name": …, "program" or "file": …, "schemas": …, "ticks": […]}`',
         )
     return job
-
-
-def _beside(directory: Path, file: str) -> str:
-    """The program's file, relative to the jobs; `module:attribute` stands for itself."""
-    return str(directory / file) if file.endswith(PROGRAMS) else file
 
 
 def _read_text(path: Path) -> str:

@@ -75,10 +75,16 @@ def _on_spark(
     found = {name: item for name, item in inputs.types.items() if name not in declared}
     program = compile_graph(graph, {**found, **given})
     at_once = arguments.ticks_at_once
-    best = _optimized(program, options)
+    if options.cut is None:
+        best = optimized(program) if options.optimized else program
+    else:
+        shards = cut_into_shards(program, options.cut)
+        best = side_by_side(shards, optimize=options.optimized)
     with ExitStack() as stack:
         work = spark_files.prepared(planned(best), inputs, ticks, stack)
-        folders = _folders(arguments, program, stack)
+        folders = None
+        if arguments.out:
+            folders = stack.enter_context(OutputFolders(arguments.out, program.typed.outputs))
         came = ", ".join(f"{r.scan.file.name} {r.summary.rows:,}" for r in work.inputs)
         output.print_error(f"{work.cut.count:,} ticks, in: {came or 'nothing'}")
 
@@ -92,22 +98,8 @@ def _on_spark(
     _report(rows, arguments)
 
 
-def _optimized(program: Compiled, options: Options) -> Compiled:
-    """What runs: the program, or its shards side by side."""
-    if options.cut is not None:
-        cut = cut_into_shards(program, options.cut)
-        return side_by_side(cut, optimize=options.optimized)
-    return optimized(program) if options.optimized else program
-
-
 def _declared(graph: Graph) -> dict[str, ItemType]:
     return {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
-
-
-def _folders(arguments: Asked, program: Compiled, stack: ExitStack) -> OutputFolders | None:
-    if not arguments.out:
-        return None
-    return stack.enter_context(OutputFolders(arguments.out, program.typed.outputs))
 
 
 def _run(

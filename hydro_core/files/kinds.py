@@ -1,40 +1,17 @@
-"""What lies at a path, a file, a folder or a glob, and how files of each kind are opened."""
+"""What lies at a path, a file, a folder or a glob: which files, and of which kind."""
 
 from __future__ import annotations
 
-import csv
 import glob
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path, PurePath
+from typing import NoReturn
 
-import pyarrow as pa
-import pyarrow.csv
-
-from hydro_core.files.parquet import parquet_format
-from hydro_core.files.unreadable import (
-    UNREADABLE,
-    is_utf8,
-    refuse,
-    refuse_file,
-    refuse_not_utf8,
-    text_of,
-)
-from hydro_core.files.wrong import IS_NOT_UTF8, TextLine, WrongRow
+from hydro_core.files.unreadable import refuse
 from hydro_core.machine.delta_path import refuse_path
-from hydro_core.storage.arrow import file_system, name_of
 from hydro_core.storage.patterns import WILD, fixed_part, matching
-from hydro_core.storage.remote import DataPlace, Remote
-from hydro_core.types.arrow import arrow_type
-from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
-from hydro_core.types.item import Decimal as DecimalType
-from hydro_core.types.json import parse_json
-from hydro_core.types.values import UNFIT, ValueProblem
-
-if TYPE_CHECKING:
-    from pyarrow.dataset import Dataset
+from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.types.item import ItemType
 
 Declared = Mapping[str, ItemType]
 """The columns that a program declares, where it does."""
@@ -50,13 +27,6 @@ _KINDS = {
     ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES,
 }
-_AN_OBJECT = "each line is one JSON object"
-NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
-
-
-def wanted_of(declared: Declared, tick_column: str | None) -> ReadNames:
-    """The columns to be read: what is declared and the tick column; all, if nothing is declared."""
-    return frozenset((*declared, tick_column)) if declared else None
 
 
 def is_delta(path: DataPlace) -> bool:
@@ -107,9 +77,7 @@ def _files_in_store(place: Remote) -> list[DataPlace]:
             _refuse_inner(file.parent.parent)
     if not found and place.is_file():
         return [place]
-    return list[DataPlace](
-        sorted(f for f in found if not any(p[0] in "_." for p in f.relative_to(place).parts))
-    )
+    return list[DataPlace](sorted(f for f in found if not _is_hidden(f, place)))
 
 
 def _files_here(path: Path) -> list[DataPlace]:
@@ -118,29 +86,28 @@ def _files_here(path: Path) -> list[DataPlace]:
     return list[DataPlace](sorted(file for place in map(Path, matched) for file in _within(place)))
 
 
-def _within(place: Path) -> Iterable[Path]:
-    """The files of a place; what begins with `_` or `.` is not data."""
+def _is_hidden(file: DataPlace, below: DataPlace) -> bool:
+    """Whether it is not data: its name, or that of a folder of its, begins with `_` or `.`."""
+    return any(part[0] in "_." for part in PurePath(name_below(file, below)).parts)
+
+
+def _within(place: Path) -> Iterator[Path]:
+    """The files of a place."""
     if place.is_file():
-        return [place]
+        yield place
+        return
     if not place.exists() and place.is_symlink():
         _refuse_link(place)
     inner = next(place.rglob("_delta_log"), None)
     if inner is not None:
         _refuse_inner(inner.parent)
-    shown = (
-        file
-        for file in place.rglob("*")
-        if not any(p[0] in "_." for p in file.relative_to(place).parts)
-    )
-    return filter(_is_file, shown)
-
-
-def _is_file(place: Path) -> bool:
-    if place.is_file():
-        return True
-    if place.is_symlink():
-        _refuse_link(place)
-    return False
+    for file in place.rglob("*"):
+        if _is_hidden(file, place):
+            continue
+        if file.is_file():
+            yield file
+        elif file.is_symlink():
+            _refuse_link(file)
 
 
 def _refuse_link(place: Path) -> NoReturn:
@@ -174,19 +141,6 @@ def _kind(file: DataPlace) -> str:
     return kind
 
 
-def parquet_file(file: DataPlace, base: DataPlace) -> Dataset:
-    """A Parquet file, whose columns are also those that folders below `base` name."""
-    from pyarrow.dataset import dataset
-
-    return dataset(
-        name_of(file),
-        format=parquet_format(),
-        filesystem=file_system([file]),
-        partitioning="hive",
-        partition_base_dir=name_of(base),
-    )
-
-
 def among(names: Iterable[str], wanted: ReadNames) -> list[str]:
     """The columns that are read."""
     return [name for name in names if wanted is None or name in wanted]
@@ -204,94 +158,3 @@ def base_of(path: DataPlace) -> DataPlace:
             break
         parts.append(part)
     return Path(*parts) if parts else Path()
-
-
-def csv_options(
-    types: Mapping[str, pa.DataType], columns: list[str] | None
-) -> pyarrow.csv.ConvertOptions:
-    """How the fields of CSV are read; an empty field is null, a quoted one an empty text."""
-    return pyarrow.csv.ConvertOptions(
-        column_types=dict(types),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        # Nothing is read in vain: what nobody wants may be of any kind.
-        include_columns=columns,
-    )
-
-
-def header_of(file: DataPlace, wanted: ReadNames) -> list[str]:
-    """The names of the columns of a CSV file, each of which that is read stands there once."""
-    with text_of(file, strict=False) as lines:
-        header = next(csv.reader(lines), [])
-    if not all(map(is_utf8, header)):
-        refuse_not_utf8(file, 1)
-    twice = [name for name, count in Counter(among(header, wanted)).items() if count > 1]
-    if twice:
-        refuse(
-            f"`{file}` has several columns `{twice[0]}`",
-            "give each a name of its own in the file's first line",
-        )
-    return header
-
-
-def csv_type(name: str, item: ItemType) -> pa.DataType:
-    """How a column is read: dates, timestamps and decimals as text, of which they are made."""
-    if not isinstance(item, Scalar | DecimalType) or item == BINARY:
-        refuse(
-            f"the column `{name}` is of type {item}, which CSV has no form for",
-            "use Parquet or JSON lines",
-        )
-    if item == BOOLEAN or item in NUMBERS:
-        return arrow_type(item)
-    return pa.string()
-
-
-def common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
-    """The columns of several files, in the types that hold what is in all of them."""
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive")
-    except pa.ArrowException as problem:
-        refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
-
-
-@dataclass(frozen=True, slots=True)
-class JsonLine:
-    """A line of a file, and the object that it is, or why it is none."""
-
-    line: TextLine
-    object: dict[str, Any]
-    wrong: WrongRow | None = None
-
-
-def json_lines(file: DataPlace, *, tolerant: bool = False) -> Iterator[JsonLine]:
-    """The objects of a file, a line each; if `tolerant`, with the lines that are none."""
-    try:
-        with text_of(file, strict=False) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _json_line(file, number, line, tolerant)
-    except UNREADABLE as problem:
-        refuse_file(file, problem)
-
-
-def _json_line(file: DataPlace, number: int, line: str, tolerant: bool) -> JsonLine:
-    row, reason = _json_object(line)
-    if row is not None:
-        return JsonLine(TextLine(number, line), row)
-    if not tolerant:
-        if reason == IS_NOT_UTF8:
-            refuse_not_utf8(file, number)
-        refuse(f"`{file}`, line {number} {reason.removeprefix('it ')}", _AN_OBJECT)
-    return JsonLine(TextLine(number, line), {}, WrongRow(reason))
-
-
-def _json_object(line: str) -> tuple[dict[str, Any] | None, str]:
-    """The object that a line is, or why it is none."""
-    if not is_utf8(line):
-        return None, IS_NOT_UTF8
-    try:
-        row = parse_json(line)
-    except ValueProblem as problem:
-        return None, f"it is not JSON: {problem}"
-    return (row, "") if isinstance(row, dict) else (None, "it is no JSON object")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE, ROWS_AT_ONCE
-from hydro_core.storage.arrow import file_system, names_of, opened
+from hydro_core.storage.arrow import file_system, name_of, names_of, opened
 from hydro_core.storage.places import write_pieces
 from hydro_core.storage.remote import DataPlace
 
@@ -40,6 +40,19 @@ def parquet_format() -> ParquetFileFormat:
     from pyarrow.dataset import ParquetFileFormat
 
     return ParquetFileFormat(coerce_int96_timestamp_unit=_UNIT)
+
+
+def parquet_file(file: DataPlace, base: DataPlace) -> Dataset:
+    """A Parquet file, whose columns are also those that folders below `base` name."""
+    from pyarrow.dataset import dataset
+
+    return dataset(
+        name_of(file),
+        format=parquet_format(),
+        filesystem=file_system([file]),
+        partitioning="hive",
+        partition_base_dir=name_of(base),
+    )
 
 
 def files_as_dataset(files: Iterable[DataPlace], schema: pa.Schema | None) -> Dataset:

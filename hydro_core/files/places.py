@@ -6,9 +6,8 @@ Either way a `Found` says what the columns are before any row is read.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,30 +15,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from hydro_core.errors import DataError
+from hydro_core.files.csv_files import csv_type, header_of, surveyed_csv
 from hydro_core.files.inputs import InputFile, Lacking, first_lacking
-from hydro_core.files.kinds import (
-    Declared,
-    ReadNames,
-    among,
-    base_of,
-    common_schema,
-    csv_type,
-    files_at,
-    header_of,
-    is_delta,
-    parquet_file,
-    wanted_of,
-)
-from hydro_core.files.parquet import delta_rows, opened_parquet, parquet_format
-from hydro_core.files.pieces import FileForm, surveyed_csv, surveyed_json
+from hydro_core.files.json_lines import surveyed_json
+from hydro_core.files.kinds import Declared, among, base_of, files_at, is_delta
+from hydro_core.files.parquet import delta_rows, opened_parquet, parquet_file, parquet_format
 from hydro_core.files.plain import item_type, plain_type
+from hydro_core.files.row_batch import FileForm
 from hydro_core.files.unreadable import (
     UNREADABLE,
     refuse,
     refuse_delta,
     refuse_parquet,
-    refuse_text,
     refuse_untyped,
 )
 from hydro_core.storage.arrow import file_system, name_of, names_of
@@ -47,7 +34,7 @@ from hydro_core.storage.delta import delta_table, sizes_in, table_file
 from hydro_core.storage.remote import DataPlace, Remote, name_below
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.values import UNFIT, ValueProblem
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -70,18 +57,21 @@ class FileSet:
     """The rows as Arrow reads them by itself, where it does."""
     is_plain: bool = False
     """Whether Spark reads the rows by itself as Arrow does."""
-    bytes: int = 0
-    """What the files take."""
     version: int | None = None
     """The version of a Delta table."""
-    kind: str = ""
-    """What it is: a Delta table, or files of a kind."""
     table: str | None = None
     """The identity of a Delta table."""
+    bytes: int = 0
+    """What the files take."""
     lacking: Lacking = field(default_factory=dict)
     """The declared columns that a file lacks; not of JSON lines, which only their rows tell, nor of
     the files of a Delta table, which has a schema of its own.
     """
+
+    @property
+    def kind(self) -> str:
+        """What it is: a Delta table, or files of a kind."""
+        return self.form.kind if self.version is None else DELTA
 
     @property
     def by_name(self) -> Callable[[str], DataPlace]:
@@ -95,23 +85,18 @@ class FileSet:
         return known.__getitem__
 
 
-Ask = Callable[[DataPlace], bytes]
-"""What is asked of a file."""
-Survey = Callable[[Sequence[DataPlace], Ask], Sequence[bytes | DataError]]
-"""Asks it of many files: what each answers, or the error that it raises."""
+Survey = Callable[[Callable[[DataPlace], Any], Sequence[DataPlace]], Iterable[Any]]
+"""Asks many files: what each answers; the error of the first that raises one is raised. `map` asks
+in this process alone.
+"""
 
 DELTA = "Delta table"
-
-
-def survey_here(files: Sequence[DataPlace], found: Ask) -> Sequence[bytes | DataError]:
-    """A survey by this process alone."""
-    return [found(file) for file in files]
 
 
 def find(
     file: InputFile,
     declared: Declared,
-    survey: Survey = survey_here,
+    survey: Survey = map,
     *,
     version: int | None = None,
     only: Collection[DataPlace] | None = None,
@@ -121,46 +106,55 @@ def find(
     Args:
         file: the input's name, path and tick column.
         declared: the columns that the program declares.
-        survey: how files are asked for what only all of their rows tell.
+        survey: asks files for what only all of their rows tell.
         version: of a Delta table; None: the latest.
         only: of files those that are read; None: all.
     """
-    wanted = wanted_of(declared, file.column)
     place = file.place
+    # If nothing is declared, all columns are read.
+    wanted = frozenset((*declared, file.column)) if declared else None
+    form = FileForm("Parquet", place, declared, wanted)
     if is_delta(place):
-        return _delta(place, declared, wanted, version)
-    kind, files = files_at(place)
-    if only is not None:
-        files = [found for found in files if found in only]
+        found = _delta(form, version)
+    else:
+        kind, files = files_at(place)
+        files = [one for one in files if only is None or one in only]
         if not files:
             refuse(
                 f"the files that were at `{file.path}` went away", "let them stay, and try again"
             )
-    form = FileForm(kind, base_of(place), declared, wanted)
-    match kind:
-        case "CSV":
-            return _csv(survey, files, form)
-        case "Parquet":
-            return _parquet(place, files, form)
-        case _:
-            return _json(survey, files, form)
+        form = replace(form, kind=kind, base=base_of(place))
+        match kind:
+            case "CSV":
+                found = _csv(survey, files, form)
+            case "Parquet":
+                found = _parquet(place, files, form)
+            case _:
+                found = _json(survey, files, form)
+    return replace(found, bytes=sum(one.stat().st_size for one in found.files))
 
 
-def _delta(path: DataPlace, declared: Declared, wanted: ReadNames, version: int | None) -> FileSet:
+def _delta(form: FileForm, version: int | None) -> FileSet:
+    path = form.base
     try:
         table = delta_table(path, version)
         names = [field.name for field in table.schema().fields]
         rows: Any = delta_rows(table)
-        fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
+        fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, form.wanted)]
     except (DeltaError, *UNREADABLE) as problem:
         refuse_delta(path, problem, version)
     constants = _constants(path, rows, sizes_in(path, table))
-    form = FileForm("Parquet", path, declared, wanted, pa.schema(fields), constants)
-    types = _item_types(path, pa.schema(fields))
-    size = _size(list(constants))
-    identity = str(table.metadata().id)
-    files = list(constants)
-    return FileSet(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
+    schema = pa.schema(fields)
+    return FileSet(
+        list(constants),
+        replace(form, schema=schema, constants=constants),
+        names,
+        _item_types(path, schema),
+        dataset=rows,
+        is_plain=True,
+        version=table.version(),
+        table=str(table.metadata().id),
+    )
 
 
 def _constants(
@@ -204,7 +198,7 @@ def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> Fil
         if not found or stored is not found[-1]:
             found.append(stored)
             first.append(file)
-    schema = common_schema(path, [stored.wanted for stored in found])
+    schema = _common_schema(path, [stored.wanted for stored in found])
     types = {field.name: item_type(field.type) for field in schema}
     rows, is_plain = None, False
     if all(stored.wanted.equals(schema) for stored in found):
@@ -216,12 +210,15 @@ def _parquet(path: DataPlace, files: Sequence[DataPlace], form: FileForm) -> Fil
             partition_base_dir=name_of(form.base),
         )
         is_plain = all(stored.plain for stored in found)
-    form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
     each = zip(first, (stored.whole.names for stored in found), strict=True)
     return FileSet(
-        *(files, form, names, types, rows, is_plain, _size(files)),
-        kind=form.kind,
+        files,
+        replace(form, schema=schema),
+        names,
+        types,
+        rows,
+        is_plain,
         lacking=first_lacking(form.declared, each),
     )
 
@@ -243,6 +240,14 @@ def _stored(file: DataPlace, form: FileForm, before: _Stored | None) -> _Stored:
     wanted = pa.schema([(name, plain_type(whole.field(name).type)) for name in columns])
     _item_types(file, wanted)
     return _Stored(own, whole, wanted, plain)
+
+
+def _common_schema(path: DataPlace, schemas: list[pa.Schema]) -> pa.Schema:
+    """The columns of several files, in the types that hold what is in all of them."""
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive")
+    except pa.ArrowException as problem:
+        refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
 
 
 def _item_types(place: DataPlace, columns: pa.Schema) -> Mapping[str, ItemType]:
@@ -274,7 +279,7 @@ def _spark_has(found: pa.DataType) -> bool:
 def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FileSet:
     for name, declared in form.declared.items():
         csv_type(name, declared)
-    headers = [_header(file, form.wanted) for file in files]
+    headers = [header_of(file, form.wanted) for file in files]
     names = list(dict.fromkeys(name for header in headers for name in header))
     open_names = among(names, form.wanted)
     if form.tolerant or all(name in form.declared for name in open_names):
@@ -283,52 +288,21 @@ def _csv(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FileSet:
         texts = {n: pa.string() for n in open_names if n not in typed}
         schema = pa.schema(list((typed | texts).items()))
     else:
-        answers = survey(files, partial(_surveyed_csv, form=form))
-        schemas = [pickle.loads(_told(a)) for a in answers]  # noqa: S301 - our own
-        schema = common_schema(files[0].parent, schemas)
+        schemas = list(survey(partial(surveyed_csv, form=form), files))
+        schema = _common_schema(files[0].parent, schemas)
     types = {field.name: item_type(field.type) for field in schema}
-    form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
-    return FileSet(
-        *(files, form, names, types),
-        bytes=_size(files),
-        kind=form.kind,
-        lacking=first_lacking(form.declared, zip(files, headers, strict=True)),
-    )
-
-
-def _header(file: DataPlace, wanted: ReadNames) -> list[str]:
-    try:
-        return header_of(file, wanted)
-    except UNREADABLE as problem:
-        refuse_text(file, problem)
-
-
-def _surveyed_csv(file: DataPlace, form: FileForm) -> bytes:
-    return pickle.dumps(surveyed_csv(file, form))
+    lacking = first_lacking(form.declared, zip(files, headers, strict=True))
+    return FileSet(files, replace(form, schema=schema), names, types, lacking=lacking)
 
 
 def _json(survey: Survey, files: Sequence[DataPlace], form: FileForm) -> FileSet:
     if form.declared:
-        return FileSet(files, form, [], bytes=_size(files), kind=form.kind)
-    answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
+        return FileSet(files, form, [])
+    answers = list(survey(surveyed_json, files))
     names = list(dict.fromkeys(name for _, found in answers for name in found))
     try:
         common: Any = merge(t for t, _ in answers)
     except ValueProblem as problem:
         refuse_untyped(form.base, problem)
     types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
-    return FileSet(files, form, names, types, bytes=_size(files), kind=form.kind)
-
-
-def _surveyed_json(file: DataPlace) -> bytes:
-    return pickle.dumps(surveyed_json(file))
-
-
-def _told(answer: bytes | DataError) -> bytes:
-    if isinstance(answer, DataError):
-        raise answer
-    return answer
-
-
-def _size(files: Sequence[DataPlace]) -> int:
-    return sum(file.stat().st_size for file in files)
+    return FileSet(files, form, names, types)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,9 @@ from hydro_core.types.item import (
     Tuple,
 )
 from hydro_core.types.values import RowItem, Struct, ValueProblem
+
+WrongRows = Mapping[int, str]
+"""Why some rows are none, by their places."""
 
 _ITEM: dict[pa.DataType, ItemType] = {arrow: Scalar(name) for name, arrow in SCALARS.items()}
 _WIDER: dict[pa.DataType, pa.DataType] = {
@@ -94,6 +97,44 @@ def plain_table(table: pa.Table) -> pa.Table:
         except pa.ArrowInvalid as problem:
             raise ValueProblem(f"{problem} (in column `{field.name}`)") from None
     return pa.table(columns)
+
+
+def plain_rows(table: pa.Table) -> tuple[pa.Table, WrongRows]:
+    """The rows in columns of our types, and those with a value that none of them holds: null."""
+    try:
+        return plain_table(table), {}
+    except ValueProblem as problem:
+        if table.num_rows == 1:
+            return _without(table), {0: str(problem)}
+    half = table.num_rows // 2
+    first, wrong = plain_rows(table.slice(0, half))
+    second, others = plain_rows(table.slice(half))
+    both = pa.concat_tables([first, second])
+    return both, {**wrong, **{half + n: why for n, why in others.items()}}
+
+
+def _without(row: pa.Table) -> pa.Table:
+    """A row without the values that no type of ours holds."""
+    columns: dict[str, Any] = {}
+    for name in row.column_names:
+        try:
+            columns[name] = plain_table(row.select([name])).column(name)
+        except ValueProblem:
+            empty = plain_table(row.select([name]).slice(0, 0))
+            columns[name] = pa.array([None], empty.schema.field(name).type)
+    return pa.table(columns)
+
+
+def in_types_of(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+    """The columns in the types that they have in all files; what a file lacks is null."""
+    if schema is None or table.schema.equals(schema):
+        return table
+    for place, one in enumerate(table.schema):
+        wanted = schema.field(one.name).type if one.name in schema.names else one.type
+        if pa.types.is_nested(wanted) or pa.types.is_timestamp(wanted):
+            # INT96 has no zone, and a Delta table says that its timestamps have one.
+            table = table.set_column(place, one.name, table.column(place).cast(wanted))
+    return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 
 
 def item_of(value: Any, of: ItemType) -> Any:

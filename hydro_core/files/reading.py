@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 
 from hydro_core.files.cut import Cut, InputSummary
 from hydro_core.files.inputs import NO_TICK, FileRow, refuse_early
+from hydro_core.files.row_batch import MOMENT, NUMBER
 from hydro_core.files.rows import (
     CURE,
     FILE,
-    MOMENT,
     NAMES,
-    NUMBER,
     PLACE,
     PROBLEM,
     ROW,
@@ -151,7 +150,7 @@ class _Reading:
         else:
             numbers = _ticks_of(batch, ticks)
             if self._scan.fileset.form.tolerant:
-                numbers = first_if_without_tick(batch, numbers, ticks, (NUMBER, MOMENT))
+                numbers = first_if_without_tick(batch, numbers, ticks)
         there = numbers != NONE
         self._kept.append(batch.filter(pa.array(there)))
         self._numbers.append(numbers[there])

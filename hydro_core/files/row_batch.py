@@ -4,78 +4,75 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.files.plain import item_of, item_type
-from hydro_core.files.wrong import NONE_WRONG, TextLine, WrongRows
+from hydro_core.files.kinds import Declared, ReadNames
+from hydro_core.files.plain import WrongRows, item_of, item_type
+from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import STRING, ItemType
 from hydro_core.types.json import from_json
+from hydro_core.types.quarantine import REASON
 from hydro_core.types.values import NOT_NULL, ValueProblem, conform_input
+
+ROWS = 10_000
+"""The rows of a piece: a few MiB of usual ones."""
+NUMBER, MOMENT = "number", "moment"
+"""The columns of what a row's tick column tells, one of the two."""
 
 Reading = Callable[[Any], Any]
 """From a value as it lies in a file to an item; `ValueProblem` where it is none."""
 
 
-class RowBatch(Protocol):
-    """Rows with named columns."""
+@dataclass(frozen=True, slots=True)
+class FileForm:
+    """How the files of an input are read."""
+
+    kind: str
+    base: DataPlace
+    declared: Declared
+    wanted: ReadNames
+    schema: pa.Schema | None = None
+    """The columns as all files together have them; None: of JSON lines, or not known yet."""
+    constants: Mapping[DataPlace, Mapping[str, Any]] = field(default_factory=dict)
+    """Columns that a file does not hold, since they are the same in all of its rows."""
 
     @property
-    def names(self) -> Sequence[str]: ...
-
-    @property
-    def wrong(self) -> WrongRows:
-        """The rows that are none, if such are read: nothing is known of their columns."""
-        ...
-
-    @property
-    def lines(self) -> Sequence[TextLine] | None:
-        """The lines of the file that the rows are; None: not known."""
-        ...
-
-    def text(self, row: int) -> str:
-        """A row as JSON, by the columns that are read."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def values(self, column: str) -> Sequence[Any]:
-        """A column's values, in the order of the rows."""
-        ...
-
-    def reading(self, column: str, to: ItemType) -> Reading:
-        """How a value of the column is read as an item of the type."""
-        ...
+    def tolerant(self) -> bool:
+        """Whether wrong rows are read, too: see `hydro_core.types.quarantine`."""
+        return REASON in self.declared
 
 
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A row in a file of text: the line in which it begins, from 1 on, and its text."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArrowRows:
-    """The rows of an Arrow table; there may be columns that were not read."""
+    """The rows of an Arrow table; of its `names`, not all may have been read."""
 
-    def __init__(
-        self,
-        table: pa.Table,
-        names: Sequence[str],
-        wrong: WrongRows = NONE_WRONG,
-        lines: Sequence[TextLine] | None = None,
-    ) -> None:
-        self.table, self.wrong, self.lines = table, wrong, lines
-        self._names = names
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names
+    table: pa.Table
+    names: Sequence[str]
+    wrong: WrongRows = field(default_factory=dict)
+    """The rows that are none, if such are read: nothing is known of their columns."""
+    lines: Sequence[TextLine] | None = None
+    """The lines of the file that the rows are; None: not known."""
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def text(self, row: int) -> str:
-        """A row as JSON; dates and the like as Python writes them."""
+        """A row as JSON, by the columns that are read; dates and the like as Python writes them."""
         (found,) = self.table.slice(row, 1).to_pylist()
         return json.dumps(found, ensure_ascii=False, default=str)
 
     def values(self, column: str) -> Sequence[Any]:
-        """A column's values."""
         values: list[Any] = self.table.column(column).to_pylist()
         return values
 
@@ -85,6 +82,31 @@ class ArrowRows:
         if of == STRING:
             return lambda value: from_json(value, to)
         return lambda value: conform_input(item_of(value, of), to)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRows:
+    """The rows of JSON lines: objects, where a missing column is null."""
+
+    objects: Sequence[Mapping[str, Any]]
+    names: Sequence[str]
+    wrong: WrongRows
+    lines: Sequence[TextLine]
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def text(self, row: int) -> str:
+        return json.dumps(self.objects[row], ensure_ascii=False)
+
+    def values(self, column: str) -> Sequence[Any]:
+        return [row.get(column) for row in self.objects]
+
+    def reading(self, column: str, to: ItemType) -> Reading:
+        return lambda value: from_json(value, to)
+
+
+RowBatch = ArrowRows | JsonRows
 
 
 def asked(read: Reading, required: bool) -> Reading:
@@ -102,35 +124,3 @@ def asked(read: Reading, required: bool) -> Reading:
 def misfit(problem: str, row: int, column: str) -> ValueProblem:
     """What is wrong with the value of a column in a row."""
     return ValueProblem(f"{problem} (row {row}, column `{column}`)")
-
-
-class JsonRows:
-    """The rows of JSON lines: objects, where a missing column is null."""
-
-    def __init__(
-        self,
-        objects: Sequence[Mapping[str, Any]],
-        wrong: WrongRows = NONE_WRONG,
-        lines: Sequence[TextLine] | None = None,
-    ) -> None:
-        self.objects, self.wrong, self.lines = objects, wrong, lines
-        self._names = list(dict.fromkeys(name for row in objects for name in row))
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names
-
-    def __len__(self) -> int:
-        return len(self.objects)
-
-    def text(self, row: int) -> str:
-        """A row as JSON."""
-        return json.dumps(self.objects[row], ensure_ascii=False)
-
-    def values(self, column: str) -> Sequence[Any]:
-        """A column's values, as JSON has them."""
-        return [row.get(column) for row in self.objects]
-
-    def reading(self, column: str, to: ItemType) -> Reading:
-        """How a value of the column is read."""
-        return lambda value: from_json(value, to)

@@ -8,36 +8,29 @@ worker of Spark needs a session for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
-from hydro_core.files.pieces import FileForm, pieces
+from hydro_core.files.pieces import pieces
 from hydro_core.files.plain import item_type
-from hydro_core.files.row_batch import ArrowRows, RowBatch, asked
+from hydro_core.files.row_batch import MOMENT, NUMBER, ArrowRows, FileForm, RowBatch, asked
 from hydro_core.files.tolerant import TolerantRows, number_told, of_some_tick
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
-from hydro_core.types.item import (
-    LONG,
-    STRING,
-    TIMESTAMP,
-    Array,
-    ItemType,
-    Row,
-    Tuple,
-)
+from hydro_core.types.item import LONG, STRING, TIMESTAMP, Array, ItemType, Row, Tuple
 from hydro_core.types.values import LONG_MAX, LONG_MIN, NOT_NULL, ValueProblem
 
-NUMBER, MOMENT, FILE, ROW = "number", "moment", "file", "row"
+FILE, ROW = "file", "row"
 STAGE, PLACE, PROBLEM, CURE, NAMES = "stage", "place", "problem", "cure", "names"
 
 _BESIDE: tuple[tuple[str, ItemType], ...] = (
@@ -93,17 +86,6 @@ def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
     return found  # type: ignore[no-any-return]
 
 
-@dataclass(slots=True)
-class RowPlaces:
-    """Where the rows of a piece stand, from which row on, and which names are new among them."""
-
-    path: DataPlace
-    number: int
-    begin: int
-    form: FileForm
-    names: str | None = None
-
-
 def rows_of_file(
     path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
@@ -111,129 +93,116 @@ def rows_of_file(
 
     Where wrong rows are read, too, they say so in columns of theirs, and nothing stands beside.
     """
-    found = _rows(path, number, form, wanted)
-    yield from of_some_tick(found, (NUMBER, MOMENT)) if form.tolerant and wanted.tick else found
+    found = _FileRows(path, number, form, wanted).batches()
+    yield from of_some_tick(found) if form.tolerant and wanted.tick else found
 
 
-def _rows(
-    path: DataPlace, number: int, form: FileForm, wanted: WantedColumns
-) -> Iterator[pa.RecordBatch]:
-    seen = dict[str, None]()
-    at = 0
-    try:
-        # Of a file without rows, it is known before what columns it has.
-        for piece in filter(len, pieces(path, form)):
-            new = [name for name in piece.names if name not in seen]
-            seen.update(dict.fromkeys(new))
-            # Also of a file whose rows have no columns: what it lacks is told.
-            is_read = len(piece.wrong) < len(piece)
-            names = "\n".join(new) if new or (is_read and not at) else None
-            places = RowPlaces(path, number, at, form, names)
-            at += len(piece)
-            yield _made(piece, wanted, places)
-    except InfrastructureError:
-        # No row of it is at fault: the store does not answer.
-        raise
-    except DataError as error:
-        told = error.diagnostics[0]
-        yield _failed(wanted, number, at, told.message, told.help)
-
-
-def _failed(
-    wanted: WantedColumns, file: int, row: int, problem: str, cure: str | None
-) -> pa.RecordBatch:
-    """A row that is none: it says why the file cannot be read."""
-    said: dict[str, Any] = {
-        FILE: file, ROW: row, STAGE: Stage.FILE.value, PLACE: 0, PROBLEM: problem, CURE: cure
-    }  # fmt: skip
-    columns = [_nulls(1, arrow_type(t)) for t in wanted.columns.values()]
-    columns += [pa.array([said.get(name)], arrow_type(t)) for name, t in _BESIDE]
-    return pa.RecordBatch.from_arrays(columns, wanted.names)
-
-
-@dataclass(slots=True)
-class _Problems:
-    """What is wrong, by the rows; of each row what is found first."""
-
-    found: dict[int, tuple[Stage, int, str]] = field(default_factory=dict)
-
-    def add(self, row: int, stage: Stage, place: int, problem: str) -> None:
-        self.found.setdefault(row, (stage, place, problem))
-
-    def value(self, place: int, row: int, problem: str) -> None:
-        """Adds a value of the column at this place that is no item."""
-        self.add(row, Stage.VALUE, place, problem)
-
-    def taken(self, wanted: WantedColumns) -> Mapping[int, tuple[str | None, str]]:
-        """What is wrong, by the rows, with the column where it is one; nothing is left."""
-        found, self.found = self.found, {}
-        columns = list(wanted.columns)
-        return {
-            row: (_column(columns, wanted, stage, place), why)
-            for row, (stage, place, why) in found.items()
-        }
-
-    def columns(self, rows: int) -> list[pa.Array[Any]]:
-        if not self.found:
-            return [_nulls(rows, arrow_type(t)) for t in (LONG, LONG, STRING)]
-        each = [self.found.get(i, (None, None, None)) for i in range(rows)]
-        stages = [None if s is None else s.value for s, _, _ in each]
-        return [
-            pa.array(stages, pa.int64()),
-            pa.array([p for _, p, _ in each], pa.int64()),
-            pa.array([p for _, _, p in each], pa.string()),
-        ]
-
-
-def _made(piece: RowBatch, wanted: WantedColumns, places: RowPlaces) -> pa.RecordBatch:
-    problems, rows = _Problems(), len(piece)
-    for row, why in piece.wrong.items():
-        problems.add(row, Stage.VALUE, _WHOLE, why.reason)
-    ticks = _ticks(piece, wanted, problems, places.form)
-    items = [
-        column_of(piece, name, to, partial(problems.value, place), required=name in wanted.required)
-        for place, (name, to) in enumerate(wanted.columns.items())
-    ]
-    if places.form.tolerant:
-        found = TolerantRows(places.path, places.begin, piece, problems.taken(wanted))
-        for place, column in found.columns(list(wanted.columns)):
-            items[place] = column
-    where = [
-        pa.repeat(pa.scalar(places.number, pa.int64()), rows),
-        pa.array(range(places.begin, places.begin + rows), pa.int64()),
-    ]
-    names = pa.array([places.names, *[None] * (rows - 1)], pa.string())
-    beside = [*ticks, *where, *problems.columns(rows)]
-    columns = [*items, *beside, _nulls(rows, pa.string()), names]
-    return pa.RecordBatch.from_arrays(columns, wanted.names)
-
-
+_Problems = dict[int, tuple[Stage, int, str]]
+"""What is wrong, by the rows: when and in which column it is found, and what; of each row what is
+found first.
+"""
 _WHOLE = -1
 """The place of what is wrong with a row as a whole."""
 
 
-def _column(columns: Sequence[str], wanted: WantedColumns, stage: Stage, place: int) -> str | None:
-    if stage is Stage.TICK:
-        return wanted.tick
-    return None if place == _WHOLE else columns[place]
+@dataclass(frozen=True, slots=True)
+class _FileRows:
+    """The rows of one file, as they are made."""
 
+    path: DataPlace
+    number: int
+    form: FileForm
+    wanted: WantedColumns
 
-def _ticks(
-    piece: RowBatch, wanted: WantedColumns, problems: _Problems, form: FileForm
-) -> list[pa.Array[Any]]:
-    """The numbers and the times that the tick column holds; a piece without it has only nulls."""
-    rows, column = len(piece), wanted.tick
-    if column is None or column not in piece.names:
-        return [_nulls(rows, pa.int64()), _nulls(rows, arrow_type(TIMESTAMP))]
-    values = piece.values(column)
-    if form.tolerant and form.kind == "CSV":
-        values = [number_told(value) for value in values]
-    found = [_moment(value, wanted.zone, row, problems) for row, value in enumerate(values)]
-    if form.tolerant:
-        _refuse_odd(found, problems)
-    numbers = [value if isinstance(value, int) else None for value in found]
-    times = [None if isinstance(value, int) else value for value in found]
-    return [pa.array(numbers, pa.int64()), pa.array(times, arrow_type(TIMESTAMP))]
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        seen = dict[str, None]()
+        at = 0
+        try:
+            # Of a file without rows, it is known before what columns it has.
+            for piece in filter(len, pieces(self.path, self.form)):
+                new = [name for name in piece.names if name not in seen]
+                seen.update(dict.fromkeys(new))
+                # Also of a file whose rows have no columns: what it lacks is told.
+                is_read = len(piece.wrong) < len(piece)
+                names = "\n".join(new) if new or (is_read and not at) else None
+                yield self._made(piece, at, names)
+                at += len(piece)
+        except InfrastructureError:
+            # No row of it is at fault: the store does not answer.
+            raise
+        except DataError as error:
+            told = error.diagnostics[0]
+            # A row that is none says why the file cannot be read.
+            problem = {0: (Stage.FILE, 0, told.message)}
+            nothing = [_nulls(1, arrow_type(of)) for of in self.wanted.columns.values()]
+            yield self._batch(nothing, at, problem, {CURE: [told.help]})
+
+    def _made(self, piece: RowBatch, begin: int, names: str | None) -> pa.RecordBatch:
+        wanted = self.wanted
+        problems = {row: (Stage.VALUE, _WHOLE, why) for row, why in piece.wrong.items()}
+        ticks = self._ticks(piece, problems)
+
+        def note(place: int, row: int, problem: str) -> None:
+            problems.setdefault(row, (Stage.VALUE, place, problem))
+
+        items = [
+            column_of(piece, name, to, partial(note, place), required=name in wanted.required)
+            for place, (name, to) in enumerate(wanted.columns.items())
+        ]
+        if self.form.tolerant:
+            reasons = {
+                r: (self._column(stage, at), why) for r, (stage, at, why) in problems.items()
+            }
+            found = TolerantRows(self.path, begin, piece, reasons)
+            for place, column in found.columns(list(wanted.columns)):
+                items[place] = column
+            problems = {}
+        beside = {**ticks, NAMES: [names, *[None] * (len(piece) - 1)]}
+        return self._batch(items, begin, problems, beside)
+
+    def _batch(
+        self,
+        items: Sequence[pa.Array[Any]],
+        begin: int,
+        problems: _Problems,
+        beside: Mapping[str, Sequence[Any]],
+    ) -> pa.RecordBatch:
+        """Items, and what stands beside them: where they are, and what is wrong with them."""
+        rows = len(next(iter(beside.values())))
+        said: dict[str, Any] = {
+            FILE: np.full(rows, self.number),
+            ROW: range(begin, begin + rows),
+            **beside,
+        }
+        if problems:
+            each = [problems.get(row, (None, None, None)) for row in range(rows)]
+            said |= zip((STAGE, PLACE, PROBLEM), zip(*each, strict=True), strict=True)
+        nothing = [None] * rows
+        columns = [pa.array(said.get(name, nothing), arrow_type(of)) for name, of in _BESIDE]
+        return pa.RecordBatch.from_arrays([*items, *columns], self.wanted.names)
+
+    def _column(self, stage: Stage, place: int) -> str | None:
+        """The column in which a problem was found."""
+        if stage is Stage.TICK:
+            return self.wanted.tick
+        return None if place == _WHOLE else list(self.wanted.columns)[place]
+
+    def _ticks(self, piece: RowBatch, problems: _Problems) -> Mapping[str, Sequence[Any]]:
+        """The numbers and the times that the tick column holds; none of a piece without it."""
+        column, tolerant = self.wanted.tick, self.form.tolerant
+        if column is None or column not in piece.names:
+            return {}
+        values = piece.values(column)
+        if tolerant and self.form.kind == "CSV":
+            values = [number_told(value) for value in values]
+        found = [
+            _moment(value, self.wanted.zone, row, problems) for row, value in enumerate(values)
+        ]
+        if tolerant:
+            _refuse_odd(found, problems)
+        numbers = [value if isinstance(value, int) else None for value in found]
+        times = [None if isinstance(value, int) else value for value in found]
+        return {NUMBER: numbers, MOMENT: times}
 
 
 def _refuse_odd(found: list[Any], problems: _Problems) -> None:
@@ -242,7 +211,7 @@ def _refuse_odd(found: list[Any], problems: _Problems) -> None:
     for row, value in enumerate(found):
         if isinstance(value, int) and (moments or value < 0):
             why = "is no time, as that of other rows is" if moments else "is before the first tick"
-            problems.add(row, Stage.TICK, 0, f"{value} {why}")
+            problems.setdefault(row, (Stage.TICK, 0, f"{value} {why}"))
             found[row] = None
 
 
@@ -252,7 +221,7 @@ def _moment(value: Any, zone: str, row: int, problems: _Problems) -> Any:
         if isinstance(found, int) and not LONG_MIN <= found <= LONG_MAX:
             raise ValueProblem(f"{found} is beyond 64 bits")
     except ValueProblem as problem:
-        problems.add(row, Stage.TICK, 0, str(problem))
+        problems.setdefault(row, (Stage.TICK, 0, str(problem)))
         return None
     return found
 

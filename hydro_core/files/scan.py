@@ -28,7 +28,7 @@ from hydro_core.files.inputs import (
     require_ticks,
 )
 from hydro_core.files.kinds import JSON_LINES
-from hydro_core.files.places import FileSet, Survey, find, survey_here
+from hydro_core.files.places import FileSet, Survey, find
 from hydro_core.files.row_batch import misfit
 from hydro_core.files.rows import WantedColumns
 from hydro_core.storage.remote import DataPlace
@@ -115,14 +115,14 @@ class Scan:
 
 
 def scans_of(
-    files: Sequence[InputFile], declared: Mapping[str, ItemType], survey: Survey = survey_here
+    files: Sequence[InputFile], declared: Mapping[str, ItemType], survey: Survey = map
 ) -> list[Scan]:
     """The inputs; what a program declares of them must be there. No row is made yet.
 
     Args:
         files: the inputs.
         declared: the types of their items, where a program declares them.
-        survey: how files are asked for what only all of their rows tell.
+        survey: asks files for what only all of their rows tell.
 
     Raises:
         DataError: one is not there, cannot be read, or lacks a column (code `input`).

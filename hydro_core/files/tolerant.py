@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.files.row_batch import RowBatch
-from hydro_core.files.wrong import TextLine, legible, lines_of
+from hydro_core.files.csv_files import lines_of
+from hydro_core.files.row_batch import MOMENT, NUMBER, RowBatch, TextLine
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick_range import Numbers, TickRange
 from hydro_core.types.quarantine import PLACE, REASON, ROW
@@ -44,7 +44,7 @@ class TolerantRows:
             if name in texts:
                 told = texts[name]
                 rows = range(len(self.piece))
-                values = [legible(told(row)) if row in self.reasons else None for row in rows]
+                values = [_legible(told(row)) if row in self.reasons else None for row in rows]
                 yield place, pa.array(values, pa.string())
 
     def _reason(self, row: int) -> str:
@@ -65,83 +65,78 @@ class TolerantRows:
         return f"{self.file.name}, {at}"
 
 
+def _legible(text: str) -> str:
+    """A text as one that can be stored: what is not UTF-8 in it by its number."""
+    text = text.rstrip("\r\n")
+    try:
+        raw = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raw = text.encode("utf-8", "backslashreplace")
+    return raw.decode("utf-8", "backslashreplace")
+
+
 def number_told(value: Any) -> Any:
     """The number that a text of a CSV file is, if it is a whole one; else the value itself."""
     is_number = isinstance(value, str) and value.strip().lstrip("-").isdecimal()
     return int(value) if is_number else value
 
 
-def first_if_without_tick(
-    batch: pa.RecordBatch, ticks: Numbers, axis: TickRange, columns: tuple[str, str]
-) -> Numbers:
+def first_if_without_tick(batch: pa.RecordBatch, ticks: Numbers, axis: TickRange) -> Numbers:
     """The ticks of rows, of which those of files that tell none are of the first."""
     if axis.first > 0:
         return ticks
-    there: Any = pc.or_(*(batch[column].is_valid() for column in columns))
-    first: Numbers = np.where(there.to_numpy(zero_copy_only=False), ticks, 0)
+    first: Numbers = np.where(_tells_tick(batch), ticks, 0)
     return first
 
 
-def of_some_tick(
-    batches: Iterator[pa.RecordBatch], columns: tuple[str, str]
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, with the tick of others where they tell none, if any row tells one.
-
-    Args:
-        batches: the rows of one file.
-        columns: those with the number of the tick, and with the moment.
-    """
-    last: tuple[Any, Any] | None = None
+def of_some_tick(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, with the tick of others where they tell none, if any row tells one."""
+    last: Told | None = None
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
-        told = _told(batch, columns)
-        if not len(told):
-            if last is None:
-                waiting.append(batch)
-            else:
-                yield _all_of(batch, columns, last)
-            continue
-        first, final = (_tick_at(batch, columns, int(told[place])) for place in (0, -1))
-        for before in waiting:
-            yield _all_of(before, columns, first)
-        waiting.clear()
-        yield _filled(batch, columns, told, last)
-        last = final
+        told = np.flatnonzero(_tells_tick(batch))
+        if len(told):
+            first, final = (
+                (batch[NUMBER][row], batch[MOMENT][row]) for row in told[[0, -1]].tolist()
+            )
+            yield from (_all_of(before, first) for before in waiting)
+            waiting.clear()
+            yield _filled(batch, told, last)
+            last = final
+        elif last is None:
+            waiting.append(batch)
+        else:
+            yield _all_of(batch, last)
     yield from waiting
 
 
-def _told(batch: pa.RecordBatch, columns: tuple[str, str]) -> Any:
-    """The places of the rows that tell a tick."""
-    there: Any = pc.or_(*(batch[column].is_valid() for column in columns))
-    return np.flatnonzero(there.to_numpy(zero_copy_only=False))
+Told = tuple[Any, Any]
+"""The number and the moment that a row tells."""
 
 
-def _tick_at(batch: pa.RecordBatch, columns: tuple[str, str], row: int) -> tuple[Any, Any]:
-    return batch[columns[0]][row], batch[columns[1]][row]
+def _tells_tick(batch: pa.RecordBatch) -> Any:
+    there: Any = pc.or_(batch[NUMBER].is_valid(), batch[MOMENT].is_valid())
+    return there.to_numpy(zero_copy_only=False)
 
 
-def _filled(
-    batch: pa.RecordBatch, columns: tuple[str, str], told: Any, last: tuple[Any, Any] | None
-) -> pa.RecordBatch:
+def _filled(batch: pa.RecordBatch, told: Any, last: Told | None) -> pa.RecordBatch:
     if len(told) == batch.num_rows:
         return batch
     # Of each row the last before it that tells a tick; -1: there is none in the piece.
     before = np.searchsorted(told, np.arange(batch.num_rows), side="right") - 1
     head = pa.array(before < 0)
     source = pa.array(told[np.maximum(before, 0)])
-    for column in columns:
-        values: Any = batch[column].take(source)
-        if last is not None:
-            one = last[columns.index(column)]
-            values = pc.if_else(head, one, values)
-        batch = batch.set_column(batch.schema.get_field_index(column), column, values)
-    return batch
+    values: list[Any] = [batch[column].take(source) for column in (NUMBER, MOMENT)]
+    if last is not None:
+        values = [pc.if_else(head, *both) for both in zip(last, values, strict=True)]
+    return _with_ticks(batch, values)
 
 
-def _all_of(
-    batch: pa.RecordBatch, columns: tuple[str, str], tick: tuple[Any, Any]
-) -> pa.RecordBatch:
-    for column, value in zip(columns, tick, strict=True):
-        place = batch.schema.get_field_index(column)
-        batch = batch.set_column(place, column, pa.repeat(value, batch.num_rows))
+def _all_of(batch: pa.RecordBatch, tick: Told) -> pa.RecordBatch:
+    return _with_ticks(batch, [pa.repeat(value, batch.num_rows) for value in tick])
+
+
+def _with_ticks(batch: pa.RecordBatch, values: Sequence[Any]) -> pa.RecordBatch:
+    for column, value in zip((NUMBER, MOMENT), values, strict=True):
+        batch = batch.set_column(batch.schema.get_field_index(column), column, value)
     return batch

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
@@ -13,7 +12,6 @@ from typing import Any, NoReturn, TextIO
 import pyarrow as pa
 
 from hydro_core.errors import DataError
-from hydro_core.files.plain import item_type
 from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.values import ValueProblem
@@ -23,6 +21,7 @@ UNREADABLE = (
     *(OSError, EOFError, zlib.error),
 )
 """What reading a damaged file raises."""
+IS_NOT_UTF8 = "it is not UTF-8"
 NOT_UTF8 = "save it as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`"
 _SIXTEEN = (b"\xff\xfe", b"\xfe\xff")
 """What texts of UTF-16 begin with."""
@@ -39,13 +38,6 @@ DAMAGED = "write it again, or leave it out"
 _UNPACK = "unpack it; texts may stay packed by gzip, if their names end in `.gz`"
 _OF_A_TABLE = "it is cut off or damaged: restore it from a copy, or land the table's rows again"
 _ACCESS = "see that it is there, and that the user who runs this may read it"
-MISFIT = re.compile(
-    r"In CSV column #(?P<column>\d+):.*CSV conversion error to (?P<type>[^:]+)"
-    r"(: invalid value '(?P<value>.*)')?"
-)
-"""What Arrow says of a field that is no value of its column's type."""
-_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-"""What Arrow says of a row with another number of fields than the header has."""
 
 
 def refuse(message: str, cure: str) -> NoReturn:
@@ -122,12 +114,6 @@ def _unread_features(path: DataPlace, version: int | None) -> Sequence[str]:
     return sorted({*(features or ())} - SUPPORTED_READER_FEATURES)
 
 
-def refuse_bytes(file: DataPlace, found: pa.Schema) -> None:
-    """Refuses a CSV file with a column that is no text: bytes that are not UTF-8."""
-    if any(pa.types.is_binary(field.type) for field in found):
-        refuse_text(file, ValueProblem("not UTF8"))
-
-
 def refuse_text(file: DataPlace, problem: Exception) -> NoReturn:
     """Refuses a file of text; what is not UTF-8 is told by its line."""
     if isinstance(problem, UnicodeDecodeError) or "UTF8" in str(problem):
@@ -177,29 +163,3 @@ def _cure(problem: Exception) -> str:
     if "not in range" in str(problem):
         return "write the column as a decimal or as text, or leave it out of the schema"
     return DAMAGED
-
-
-def refuse_csv(file: DataPlace, problem: Exception) -> NoReturn:
-    """Refuses a CSV file; a field that does not fit is told by its line and its column's name."""
-    ragged = _RAGGED.search(str(problem))
-    if ragged is not None:
-        number, expected, got = ragged.groups()
-        message = f"`{file}`, line {number} has {got} fields, and the first line {expected}"
-        refuse(message, "mend the line; a field that holds a comma or a line's end is quoted")
-    found = MISFIT.search(str(problem))
-    if found is None or found["value"] is None:
-        refuse_text(file, problem)
-    place = int(found["column"])
-    with text_of(file) as lines:
-        rows = csv.reader(lines)
-        header = next(rows, [])
-        bad = (row for row in rows if len(row) > place and row[place] == found["value"])
-        line = f"line {rows.line_num}, " if next(bad, None) is not None else ""
-    # Arrow counts the columns that it reads; all of the file are read by their places.
-    column = header[place] if place < len(header) else f"#{place}"
-    alias: Any = found["type"].partition("[")[0]
-    of = item_type(pa.type_for_alias(alias))
-    refuse(
-        f"`{file}`, {line}column `{column}`: {found['value']!r} is not of type {of}",
-        "mend the file, or declare the type that the column has",
-    )

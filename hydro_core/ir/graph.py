@@ -93,6 +93,11 @@ class Graph:
             table[node.id] = node
         return Graph(MappingProxyType(table), name, tuple(warnings))
 
+    def with_nodes(self, nodes: Iterable[Node]) -> Graph:
+        """The graph of other nodes, outputs last, called as this one and with its warnings."""
+        last_sinks = sorted(nodes, key=lambda node: node.op.outputs == "none")
+        return Graph.of(last_sinks, self.name, self.warnings)
+
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes.values())
 

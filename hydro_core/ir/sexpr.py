@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hydro_core.catalog.io import SOURCE
-from hydro_core.catalog.spec import functions_of
+from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, functions_of
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.arguments import printed
 from hydro_core.ir.builder import free_name
 from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
+from hydro_core.types.ddl import to_ddl
+from hydro_core.types.literal import literal
 
 WIDTH = 96
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
@@ -217,3 +219,29 @@ def _quote_end(text: str, at: int) -> int:
     while at < len(text) and text[at] != quote:
         at += 2 if text[at] == "\\" else 1
     return at + 1
+
+
+def printed(op: OpSpec, args: Args, names: Mapping[Fn, str]) -> list[str]:
+    """The arguments as they are printed: functions, then `name=literal` where not the default."""
+    first, rest = [], []
+    for arg in op.args:
+        value = args.get(arg.name, arg.default)
+        if arg.kind == "function" and isinstance(value, Fn):
+            first.append(names[value])
+        elif arg.is_open:
+            rest += [f"{name}={_written(one, names)}" for name, one in value or ()]
+        elif arg.kind == "schema" and value is not None:
+            rest.append(f"{arg.name}={to_ddl(value)!r}")
+        elif value != arg.default or arg.required or type(value) is not type(arg.default):
+            rest.append(f"{arg.name}={_written(value, names)}")
+    return first + rest
+
+
+def _written(value: Any, names: Mapping[Fn, str]) -> str:
+    match value:
+        case Fn():
+            return names[value]
+        case Aggregate(function, arguments) | OverFunction(function, arguments):
+            return f"{function}({', '.join(_written(a, names) for a in arguments)})"
+        case _:
+            return literal(value, repr)

@@ -1,17 +1,21 @@
-"""Terms: a stream as an expression over operators, with shared parts bound by `LetTerm` and cycles
-by `LetRec`.
+"""Terms: a stream as an expression over operators, and from graphs, which have cycles and sharing,
+to terms, which bind them by name.
 
-`LetRec` binds several names at once where streams feed each other. A term of a program is closed
-but for its inputs, which are `App`s of sources.
+Every output is a term of its own, closed but for its inputs, which are `App`s of sources. A stream
+that is read more than once is bound by `LetTerm`, streams that feed each other by one `LetRec`. A
+long pipeline is bound by `LetTerm` in pieces. Ids, arguments and places survive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from hydro_core.catalog.io import SINK
 from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec
 from hydro_core.errors import Span
+from hydro_core.ir.graph import Endpoint, Graph, NodeId
+from hydro_core.ir.walk import components, is_cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +76,96 @@ def applications(term: Term) -> Iterator[App]:
                 term = body
             case Ref():
                 return
+
+
+MAX_NESTING = 40
+"""Operators within each other: deeper ones are bound by a `let`."""
+Bindings = tuple[tuple[str, Term], ...]
+
+
+def to_terms(graph: Graph) -> Mapping[NodeId, Term]:
+    """The term of every sink, by the sink's id; the sink itself is left out."""
+    return {sink.id: to_term(graph, sink.inputs[0]) for sink in graph.named(SINK.name)}
+
+
+def to_term(graph: Graph, root: Endpoint) -> Term:
+    reads = _reads(graph, root)
+    groups = components({str(e): [str(r) for r in rs] for e, rs in reads.items()})
+    ends = {str(e): e for e in reads}
+    successors = {str(e): [str(r) for r in rs] for e, rs in reads.items()}
+    uses: dict[str, int] = {str(root): 1}
+    for read in reads.values():
+        for e in read:
+            uses[str(e)] = uses.get(str(e), 0) + 1
+    work = _Terms(graph, ends, uses)
+    nested: dict[str, int] = {}
+    layers: list[tuple[bool, Bindings]] = []
+    for group in groups:
+        if is_cycle(group, successors):
+            layers.append((True, work.recursive(group, successors)))
+            continue
+        nested[group[0]] = 1 + max((nested.get(r, 0) for r in successors[group[0]]), default=0)
+        is_shared = uses[group[0]] > 1 and graph[ends[group[0]].node].inputs
+        if is_shared or nested[group[0]] >= MAX_NESTING:
+            nested[group[0]] = 0
+            name = work.bind(group[0])
+            layers.append((False, ((name, work.application(group[0])),)))
+    body = work.term(str(root))
+    for is_recursive, bindings in reversed(layers):
+        body = LetRec(bindings, body) if is_recursive else LetTerm(*bindings[0], body)
+    return body
+
+
+@dataclass(slots=True)
+class _Terms:
+    graph: Graph
+    ends: Mapping[str, Endpoint]
+    uses: Mapping[str, int]
+    names: dict[str, str] = field(default_factory=dict)
+
+    def bind(self, end: str) -> str:
+        """A name for a stream: its own, where no input is called so."""
+        node = self.ends[end].node
+        name = node if not self.ends[end].port else f"{node}_{self.ends[end].port}"
+        taken = {*self.names.values(), *self.graph.sources, "let", "letrec"}
+        while name in taken:
+            name += "_"
+        self.names[end] = name
+        return name
+
+    def recursive(self, group: tuple[str, ...], successors: Mapping[str, list[str]]) -> Bindings:
+        """The bindings of a cycle: streams that are read more than once, and one on every cycle."""
+        inside = set(group)
+        bound = [e for e in group if self.uses[e] > 1] or [group[0]]
+        while not _is_acyclic(inside - set(bound), successors):
+            bound.append(next(e for e in group if e not in bound))
+        named = [(self.bind(e), e) for e in group if e in bound]
+        return tuple((name, self.application(e)) for name, e in named)
+
+    def term(self, end: str) -> Term:
+        """A stream as it is read."""
+        return Ref(self.names[end]) if end in self.names else self.application(end)
+
+    def application(self, end: str) -> Term:
+        """A stream as its operator applied to what it reads."""
+        endpoint = self.ends[end]
+        node = self.graph[endpoint.node]
+        inputs = tuple(self.term(str(e)) for e in node.inputs)
+        return App(node.op, node.args, inputs, endpoint.port, node.id, node.span)
+
+
+def _reads(graph: Graph, root: Endpoint) -> Mapping[Endpoint, tuple[Endpoint, ...]]:
+    found: dict[Endpoint, tuple[Endpoint, ...]] = {}
+    todo = [root]
+    while todo:
+        endpoint = todo.pop()
+        if endpoint not in found:
+            found[endpoint] = graph[endpoint.node].inputs
+            todo += reversed(found[endpoint])
+    return found
+
+
+def _is_acyclic(members: Iterable[str], successors: Mapping[str, list[str]]) -> bool:
+    left = set(members)
+    inside = {m: [s for s in successors[m] if s in left] for m in sorted(left)}
+    return not any(is_cycle(group, inside) for group in components(inside))

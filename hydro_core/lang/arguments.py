@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
-from hydro_core.catalog.spec import Aggregate, OpSpec, OverFunction, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, TypeProblem
 from hydro_core.catalog.usage import TYPED
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
@@ -16,10 +16,10 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
 from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
-from hydro_core.lang.signature import Bound, bind
+from hydro_core.lang.parser import ArgumentText, Element
+from hydro_core.lang.signature import as_written, bind
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
-from hydro_core.lang.syntax import ArgumentText, Element
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
@@ -38,16 +38,10 @@ class StreamArgument:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    bound: Bound[ast.expr]
-    streams: tuple[StreamArgument, ...]
-
-
 def read_arguments(
     source: Source, element: Element, op: OpSpec, bindings: Mapping[str, Any]
-) -> Arguments:
-    """The arguments of an operator call.
+) -> tuple[Args, tuple[StreamArgument, ...]]:
+    """The arguments of an operator call, and the streams that are named among them.
 
     Raises:
         ProgramError: they are wrong.
@@ -61,11 +55,14 @@ def read_arguments(
         bound = bind(op, positional, keywords, reader)
         streams = tuple(_stream(reader, position, tree) for position, tree in bound.streams)
     except ArgumentProblem as wrong:
-        at = wrong.written if isinstance(wrong.written, ast.AST) else None
-        span = reader.span(at) if at is not None else element.span
-        raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=wrong.help) from None
+        at = wrong.written
+        span = reader.span(at) if isinstance(at, ast.AST) else element.span
+        cure = wrong.help or as_written(op)
+        raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=cure) from None
     except TypeProblem as wrong:
-        raise ProgramError(_of_function(source, element, op, wrong)) from None
+        span = element.span if wrong.place == (0, 0) else element.span.at(*wrong.place)
+        cure = wrong.help or _FUNCTION
+        raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=cure) from None
     except SyntaxError as wrong:
         raise ProgramError(_of_syntax(source, text, op, wrong)) from None
     except (RecursionError, MemoryError):
@@ -73,7 +70,7 @@ def read_arguments(
         raise ProgramError.of(
             "syntax", message, element.span, op.name, help="split the expression up"
         ) from None
-    return Arguments(bound, streams)
+    return bound.args, streams
 
 
 def _parse(source: Source, text: ArgumentText) -> ast.Call:
@@ -122,39 +119,19 @@ def _stream(reader: TextReader, position: int | None, tree: ast.expr) -> StreamA
     )
 
 
-def _of_function(source: Source, element: Element, op: OpSpec, wrong: TypeProblem) -> Diagnostic:
-    span = element.span
-    if wrong.place != (0, 0):
-        offset = source.offset(*wrong.place)
-        span = source.span(offset, offset + 1)
-    return Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help or _FUNCTION)
-
-
 def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxError) -> Diagnostic:
     """Python's own complaint, at its place in the program."""
-    line, column = wrong.lineno or 1, wrong.offset or 1
-    inside = _offset(text.text, line, max(0, column - 1))
+    line, column = wrong.lineno or 1, max(0, (wrong.offset or 1) - 1)
+    before = sum(len(part) + 1 for part in text.text.split("\n")[: line - 1])
+    inside = max(0, before + column - (len(_BEFORE) if line == 1 else 0))
     at = text.start + min(inside, len(text.text))
     message = f"the arguments of `{op.name}` are not Python: {wrong.msg}"
-    return Diagnostic(
-        "syntax", message, source.span(at, at + 1), op.name, help=_usage_of_python(text.text)
-    )
-
-
-def _usage_of_python(text: str) -> str:
-    if text.lstrip().startswith("|"):
-        return "a function is written `lambda x: …`"
-    if "->" in text:
-        return "an argument names a stream: give the pipeline a name in a statement of its own"
-    return "arguments are Python expressions: `map(lambda x: x + 1)`"
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    """The offset in the arguments of a character of the call that was parsed."""
-    starts = [0]
-    for part in text.split("\n")[: line - 1]:
-        starts.append(starts[-1] + len(part) + 1)
-    return max(0, starts[-1] + column - (len(_BEFORE) if line == 1 else 0))
+    cure = "arguments are Python expressions: `map(lambda x: x + 1)`"
+    if text.text.lstrip().startswith("|"):
+        cure = "a function is written `lambda x: …`"
+    elif "->" in text.text:
+        cure = "an argument names a stream: give the pipeline a name in a statement of its own"
+    return Diagnostic("syntax", message, source.span(at, at + 1), op.name, help=cure)
 
 
 @dataclass(frozen=True)
@@ -249,20 +226,16 @@ class TextReader:
     def locate(self, tree: ast.AST) -> tuple[int, int]:
         """Line and column of a part of the arguments, in the program's file."""
         line, column = getattr(tree, "lineno", 1), getattr(tree, "col_offset", len(_BEFORE))
-        return self.source.position(self._absolute(line, column))
+        return self.source.position(self._offset(line, column))
 
     def span(self, tree: ast.AST) -> Span:
         """The place of a part of the arguments."""
-        start = self._absolute(getattr(tree, "lineno", 1), getattr(tree, "col_offset", 0))
-        end = self._absolute(getattr(tree, "end_lineno", 1), getattr(tree, "end_col_offset", 0))
+        start = self._offset(getattr(tree, "lineno", 1), getattr(tree, "col_offset", 0))
+        end = self._offset(getattr(tree, "end_lineno", 1), getattr(tree, "end_col_offset", 0))
         return self.source.span(start, end)
 
-    def _absolute(self, line: int, column: int) -> int:
-        """Python counts bytes of UTF-8, we count characters."""
-        head = self._lines[line - 1] if line <= len(self._lines) else ""
-        characters = len(head.encode()[:column].decode(errors="ignore"))
-        before = sum(len(text) + 1 for text in self._lines[: line - 1])
-        return self.text.start + max(0, before + characters - len(_BEFORE))
+    def _offset(self, line: int, column: int) -> int:
+        return self.source.offset_within(self.text.start, self._lines, line, column)
 
 
 def _is_typed(tree: ast.expr) -> TypeGuard[ast.Call]:
@@ -281,7 +254,7 @@ def check_count(aggregate: Aggregate, written: object) -> Aggregate:
     """The aggregate, if it has as many arguments as it needs."""
     spec = AGGREGATES[aggregate.function]
     count = len(aggregate.arguments)
-    if count >= spec.least and (spec.most is None or count <= spec.most):
+    if spec.takes(count):
         return aggregate
     wanted = str(spec.least) if spec.most == spec.least else f"{spec.least} or more"
     if spec.most is not None and spec.most > spec.least:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -15,13 +15,12 @@ from hydro_core.types.moments import is_distance
 from hydro_core.types.values import ValueProblem, check_string, to_item
 
 
-class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
+class ArgumentProblem(TypeProblem):
     """What is wrong with a written argument: `written` is the one, None for the call as a whole."""
 
     def __init__(self, code: Code, message: str, help_: str | None, written: object = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.written = code, message, written
-        self.help = help_ or ""
+        super().__init__(message, help_, code=code)
+        self.written = written
 
 
 def constant_argument(arg: Arg, value: Any, written: Any) -> Any:
@@ -34,25 +33,14 @@ def constant_argument(arg: Arg, value: Any, written: Any) -> Any:
     """
     if value is None and not arg.required and arg.default is None:
         return None
-    checks = {
-        "value": _item,
-        "schema": read_schema,
-        "name": name_argument,
-        "flag": flag_argument,
-        "duration": _duration,
-        "columns": _columns,
-        "key": _key,
-        "order": _columns,
-        "ports": _ports,
-        "fds": _fds,
-        "distance": _distance,
-        "condition": _no_condition,
-    }
+    if arg.kind in _WANTED:
+        fits, wanted = _WANTED[arg.kind]
+        if not fits(arg, value):
+            raise _wrong(arg.name, wanted.format(arg=arg), value, written)
+        return value
     if arg.kind == "choice":
         return _choice(arg, value, written)
-    if arg.kind == "integer":
-        return _integer(arg, value, written)
-    return checks[arg.kind](arg.name, value, written)
+    return _READERS[arg.kind](arg.name, value, written)
 
 
 def _wrong(name: str, wanted: str, value: Any, written: Any) -> ArgumentProblem:
@@ -97,36 +85,6 @@ def name_argument(name: str, value: Any, written: Any) -> str:
         return check_string(value)
     except ValueProblem as problem:
         raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
-
-
-def _integer(arg: Arg, value: Any, written: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < arg.least:
-        raise _wrong(arg.name, f"a whole number, {arg.least} or more", value, written)
-    return value
-
-
-def flag_argument(name: str, value: Any, written: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, bool):
-        raise _wrong(name, "True or False", value, written)
-    return value
-
-
-def _no_condition(name: str, value: Any, written: Any) -> Any:
-    raise _wrong(name, "a function of two rows, such as `lambda l, r: …`", value, written)
-
-
-def _distance(name: str, value: Any, written: Any) -> Any:
-    if not is_distance(value):
-        raise _wrong(name, "a timedelta or a number, not negative", value, written)
-    return value
-
-
-def _duration(name: str, value: Any, written: Any) -> timedelta:
-    if not isinstance(value, timedelta) or value < timedelta(0):
-        wanted = "a length of time such as timedelta(days=90), not negative"
-        raise _wrong(name, wanted, value, written)
-    return value
 
 
 def _choice(arg: Arg, value: Any, written: Any) -> str:
@@ -200,3 +158,31 @@ def _fields(name: str, value: Any, written: Any) -> tuple[str, ...]:
     fields = value if isinstance(value, list | tuple) else (value,)
     texts = tuple(str(f) if isinstance(f, int) else f for f in fields)
     return _columns(name, texts, written)
+
+
+_WANTED: Mapping[str, tuple[Callable[[Arg, Any], bool], str]] = {
+    "integer": (
+        lambda arg, value: (
+            isinstance(value, int) and not isinstance(value, bool) and value >= arg.least
+        ),
+        "a whole number, {arg.least} or more",
+    ),
+    "flag": (lambda _, value: isinstance(value, bool), "True or False"),
+    "distance": (lambda _, value: is_distance(value), "a timedelta or a number, not negative"),
+    "duration": (
+        lambda _, value: isinstance(value, timedelta) and value >= timedelta(0),
+        "a length of time such as timedelta(days=90), not negative",
+    ),
+    "condition": (lambda _, value: False, "a function of two rows, such as `lambda l, r: …`"),
+}
+"""Of arguments that are taken as they are: whether a value will do, and what would."""
+_READERS: Mapping[str, Callable[[str, Any, Any], Any]] = {
+    "value": _item,
+    "schema": read_schema,
+    "name": name_argument,
+    "columns": _columns,
+    "key": _key,
+    "order": _columns,
+    "ports": _ports,
+    "fds": _fds,
+}

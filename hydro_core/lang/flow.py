@@ -6,25 +6,77 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from hydro_core.catalog.io import NULL, SOURCE, SOURCE_ITER, TICK
+from hydro_core.catalog.io import NULL, SINK, SOURCE, SOURCE_ITER, TICK
 from hydro_core.catalog.spec import OpSpec, TypeProblem
 from hydro_core.errors import Code, ProgramError, Span
 from hydro_core.ir.builder import Draft, Wire, build, source_args
 from hydro_core.ir.graph import Graph
-from hydro_core.lang.constant_arguments import ArgumentProblem
 from hydro_core.lang.load import load
+from hydro_core.lang.methods import OperatorMethods
 from hydro_core.lang.place import caller
 from hydro_core.lang.ports import PortProblem, output_port
 from hydro_core.lang.print import is_name, to_text
 from hydro_core.lang.resolve import parse
 from hydro_core.lang.signature import as_written, bind
-from hydro_core.lang.stream import Forward, Stream
 from hydro_core.lang.values import ValueReader
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 
 Schema = str | ItemType
 _READER = ValueReader()
+
+
+class Stream(OperatorMethods["Stream"]):
+    """What an operator gives. Streams are made by a `Flow` and by each other's methods."""
+
+    def __init__(self, flow: FlowBuilder, wire: Wire) -> None:
+        self.flow, self.wire = flow, wire
+
+    def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> Stream:
+        """The stream that an operator makes of this one; keywords that are None do not count."""
+        given = {name: value for name, value in keywords.items() if value is not None}
+        return self.flow.add(op, self, arguments, given)
+
+    def named(self, name: str) -> Stream:
+        """This stream, under a name that plans, errors and assets show."""
+        self.flow.name_stream(self, name)
+        return self
+
+    def sink(self, name: str) -> None:
+        """Makes the stream an output; several sinks of one name add up."""
+        self.apply(SINK, name)
+
+    def null(self) -> None:
+        """Discards the stream."""
+        self.apply(NULL)
+
+    def __getitem__(self, port: str | int) -> Stream:
+        """One output of an operator that has several: `s.partition(f, ["even", "odd"])["even"]`."""
+        return self.flow.port_of(self, str(port))
+
+    def __iter__(self) -> Any:
+        raise TypeError("a stream has no items before its flow runs: `flow.run(ticks)`")
+
+    def __repr__(self) -> str:
+        return f"<stream {self.flow.shown(self)}>"
+
+
+class Forward(Stream):
+    """A stream that is used before it is defined: `define` closes the cycle."""
+
+    def __init__(self, flow: FlowBuilder, wire: Wire, name: str, schema: ItemType | None) -> None:
+        super().__init__(flow, wire)
+        self.name, self.schema = name, schema
+        self.place = caller()
+        self.target: Stream | None = None
+
+    def define(self, stream: Stream) -> None:
+        """Says which stream this is; it gets the name too, unless it has one."""
+        if self.target is not None:
+            message = f"`{self.name}` is defined twice"
+            raise ProgramError.of("name", message, caller(), self.name, help="define it once")
+        self.flow.check_own(stream)
+        self.target = stream
 
 
 class FlowBuilder:
@@ -129,8 +181,6 @@ class FlowBuilder:
         operator, place = op.name, caller()
         try:
             bound = bind(op, arguments, list(keywords.items()), _READER)
-        except ArgumentProblem as wrong:
-            raise self._at(place, wrong.code, wrong.message, operator, wrong.help) from None
         except TypeProblem as wrong:
             helps = wrong.help or as_written(op)
             raise self._at(place, wrong.code, wrong.message, operator, helps) from None

@@ -35,7 +35,8 @@ def load(spec: str, params: Params = NO_PARAMS) -> Graph:
     if spec.endswith(".py"):
         raise _which_flow(Path(spec))
     if spec.endswith(PROGRAMS) or not colon or Path(spec).exists():
-        return load_file(Path(spec), params)
+        path = Path(spec)
+        return load_text(read_program(path), str(path), params, path.stem)
     return _load_flow(module, attribute, spec, params)
 
 
@@ -61,23 +62,15 @@ def _flows_in(path: Path) -> list[str]:
         body = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return []
-    made = [n for n in body if isinstance(n, ast.Assign | ast.AnnAssign) and _is_flow(n.value)]
-    targets = [t for n in made for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
-    return [t.id for t in targets if isinstance(t, ast.Name)]
-
-
-def _is_flow(value: ast.expr | None) -> bool:
-    """Whether it is `Flow(…)`, `Flow.parse(…)` or `hydro_core.Flow(…)`."""
-    if not isinstance(value, ast.Call):
-        return False
-    parts = list(ast.walk(value.func))
-    names = {n.id for n in parts if isinstance(n, ast.Name)}
-    return "Flow" in names | {n.attr for n in parts if isinstance(n, ast.Attribute)}
-
-
-def load_file(path: Path, params: Params = NO_PARAMS) -> Graph:
-    """The graph of a program's file, whose functions and arguments may name the parameters."""
-    return load_text(read_program(path), str(path), params, path.stem)
+    found: list[ast.expr] = []
+    for node in body:
+        if not (isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call)):
+            continue
+        # It is `Flow(…)`, `Flow.parse(…)` or `hydro_core.Flow(…)`.
+        named = (getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.value.func))
+        if "Flow" in named:
+            found += node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [target.id for target in found if isinstance(target, ast.Name)]
 
 
 def read_program(path: Path) -> str:

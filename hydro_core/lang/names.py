@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hydro_core.errors import Code, Diagnostic, Span
-from hydro_core.lang.syntax import Element, Label, Program, Statement
+from hydro_core.lang.parser import Element, Label, Program, Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,35 +6,15 @@ The same for text and Python; a reader knows what a written argument is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from hydro_core.catalog.aggregates import NAMES
-from hydro_core.catalog.over_functions import (
-    FUNCTIONS,
-    OverFunctionSpec,
-    OverParameter,
-    is_distance,
-)
-from hydro_core.catalog.spec import Aggregate, OverFunction
-from hydro_core.functions.fn import Fn
-from hydro_core.lang.constant_arguments import ArgumentProblem
+from hydro_core.catalog.over_functions import FUNCTIONS, OverFunctionSpec
+from hydro_core.catalog.spec import Arg, OverFunction
+from hydro_core.lang.constant_arguments import ArgumentProblem, constant_argument
+from hydro_core.lang.signature import ArgumentReader
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.types.values import ValueProblem, to_item
-
-Written_contra = TypeVar("Written_contra", contravariant=True)
-
-
-class PartReader(Protocol[Written_contra]):
-    """How the arguments of a function of `over` are read."""
-
-    def constant(self, written: Written_contra) -> Any:
-        """The value."""
-
-    def aggregate(self, written: Written_contra) -> Aggregate:
-        """An aggregate such as `sum("v")`."""
-
-    def column_or_function(self, written: Written_contra) -> str | Fn:
-        """A column, or a function of the row."""
 
 
 def no_function(name: str | None, written: object) -> ArgumentProblem:
@@ -58,7 +38,7 @@ def bound_function(
     name: str,
     positional: Sequence[Any],
     keywords: Mapping[str, Any],
-    reader: PartReader[Any],
+    reader: ArgumentReader[Any],
     written: object,
 ) -> OverFunction:
     """The function with all its arguments; `ArgumentProblem` for the first that is wrong."""
@@ -103,81 +83,29 @@ def _by_name(
     return given
 
 
-def _read(
-    spec: OverFunctionSpec, parameter: OverParameter, value: Any, reader: PartReader[Any]
-) -> Any:
-    match parameter.kind:
+def _read(spec: OverFunctionSpec, arg: Arg, written: Any, reader: ArgumentReader[Any]) -> Any:
+    match arg.kind:
         case "aggregate":
-            return reader.aggregate(value)
-        case "value":
-            return reader.column_or_function(value)
-        case _:
-            return _constant(spec, parameter, reader.constant(value), value)
-
-
-def _constant(spec: OverFunctionSpec, parameter: OverParameter, value: Any, written: object) -> Any:
-    if value is None and not parameter.required and parameter.default is None:
-        return None
-    wanted = ""
-    match parameter.kind:
-        case "integer":
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not is_whole or value < parameter.least:
-                wanted = f"a whole number, {parameter.least} or more"
-        case "flag":
-            wanted = "" if isinstance(value, bool) else "True or False"
-        case "distance":
-            wanted = "" if is_distance(value) else "a timedelta or a number, not negative"
-        case _:
-            try:
-                return to_item(value)
-            except ValueProblem as problem:
-                message = f"`{parameter.name}` of `{spec.name}`: {problem}"
-                raise ArgumentProblem("type", message, _written(spec), written) from None
-    if wanted:
-        message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, not {value!r}"
-        raise ArgumentProblem("type", message, _written(spec), written)
-    return value
+            return reader.aggregate(written)
+        case "operand":
+            return reader.column_or_function(written)
+    value = reader.constant(written)
+    try:
+        return constant_argument(replace(arg, name=f"{arg.name}` of `{spec.name}"), value, written)
+    except ArgumentProblem as problem:
+        problem.help = _written(spec)
+        raise
 
 
 def _check_frame(spec: OverFunctionSpec, read: Sequence[Any], written: object) -> None:
     """One of the arguments that say how far a function looks, where it has several."""
-    frames = [p.name for p in spec.parameters if not p.required and p.name in ("rows", "within")]
-    told = [
-        p.name
-        for p, v in zip(spec.parameters, read, strict=True)
-        if p.name in frames and v is not None
+    frames = [
+        value
+        for arg, value in zip(spec.parameters, read, strict=True)
+        if arg.name in ("rows", "within")
     ]
-    if frames and len(told) != 1:
-        how = "both" if told else "neither"
+    if frames and frames.count(None) != 1:
+        how = "neither" if None in frames else "both"
         message = f"`{spec.name}` takes `rows` or `within`, and {how} is given"
         help_ = '`rolling(sum("v"), rows=7)`, or `rolling(sum("v"), within=timedelta(days=7))`'
         raise ArgumentProblem("arity", message, help_, written)
-
-
-def function_text(function: OverFunction, parts: Mapping[str, Any]) -> str:
-    """A call as a program writes it.
-
-    Args:
-        function: the function.
-        parts: the texts of its arguments by name, in order, without those that are the default's.
-    """
-    spec, shown, by_place = FUNCTIONS[function.function], [], True
-    for parameter in spec.parameters:
-        if parameter.name not in parts:
-            by_place = False
-            continue
-        by_place = by_place and parameter.positional
-        text = parts[parameter.name]
-        shown.append(text if by_place else f"{parameter.name}={text}")
-    return f"{spec.name}({', '.join(shown)})"
-
-
-def said_arguments(function: OverFunction) -> Mapping[str, Any]:
-    """The arguments of a function of `over` by name, without those that are the default's."""
-    spec = FUNCTIONS[function.function]
-    return {
-        p.name: value
-        for p, value in zip(spec.parameters, function.arguments, strict=True)
-        if p.required or (type(value), value) != (type(p.default), p.default)
-    }

@@ -6,11 +6,60 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.lang.source import Source
-from hydro_core.lang.syntax import ArgumentText, Element, Label, Program, Statement
 from hydro_core.lang.tokens import Token, tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A port before or after an element: `[0]`, `[pos]`, `[evens]`."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentText:
+    """What stands between an operator's brackets; `start` is the offset of its first character."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A name, or with `arguments` an operator call."""
+
+    name: str
+    span: Span
+    name_span: Span
+    arguments: ArgumentText | None = None
+    enters: Label | None = None
+    leaves: Label | None = None
+
+    @property
+    def is_call(self) -> bool:
+        return self.arguments is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`name = pipeline`, or a pipeline alone."""
+
+    elements: tuple[Element, ...]
+    name: str | None = None
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The statements of a text, in its order."""
+
+    statements: tuple[Statement, ...]
+
 
 _LABEL = re.compile(r"\s*(?:(\w+)|'([^'\\\n]*)'|\"([^\"\\\n]*)\")\s*")
 

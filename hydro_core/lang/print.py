@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.over_functions import arguments_of
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, functions_of
 from hydro_core.catalog.usage import ALGEBRA, TYPED
 from hydro_core.errors import HydroError
@@ -22,8 +23,6 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.python_text import python_text
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import is_generated
-from hydro_core.lang.over_functions import function_text as over_text
-from hydro_core.lang.over_functions import said_arguments
 from hydro_core.lang.resolve import parse
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import ItemType
@@ -224,10 +223,9 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
 
 def unwritable_columns(graph: Graph) -> Iterator[tuple[Node, str]]:
     """The columns that operators name and no text can: they are words of Python's."""
-    named = ("computed", "renames", "aggregates", "over_functions")
     for node in graph:
         for arg in node.spec.args:
-            names = (name for name, _ in node.args[arg.name]) if arg.kind in named else ()
+            names = (name for name, _ in node.args[arg.name]) if arg.is_open else ()
             yield from ((node, name) for name in names if keyword.iskeyword(name))
 
 
@@ -252,8 +250,16 @@ def _aggregate(aggregate: Aggregate) -> str:
 
 
 def _over_function(function: OverFunction) -> str:
-    said = said_arguments(function)
-    return over_text(function, {name: _over_argument(value) for name, value in said.items()})
+    """A call as a program writes it, without the arguments that are the default's."""
+    shown, by_place = [], True
+    for arg, value in arguments_of(function):
+        if not arg.required and (type(value), value) == (type(arg.default), arg.default):
+            by_place = False
+            continue
+        by_place = by_place and arg.positional
+        text = _over_argument(value)
+        shown.append(text if by_place else f"{arg.name}={text}")
+    return f"{function.function}({', '.join(shown)})"
 
 
 def _over_argument(value: Any) -> str:

@@ -19,11 +19,10 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
 from hydro_core.lang.names import Beginning, End, Free, In, Names, Out
-from hydro_core.lang.parser import parse_program
+from hydro_core.lang.parser import Element, Label, Statement, parse_program
 from hydro_core.lang.ports import Wiring
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
-from hydro_core.lang.syntax import Element, Label, Statement
 
 Piped = tuple[Beginning, End]
 
@@ -100,11 +99,10 @@ class _Resolver:
             self.problems.append(self._unknown(element))
             return
         try:
-            found = read_arguments(self.source, element, op, self.bindings)
+            args, streams = read_arguments(self.source, element, op, self.bindings)
         except ProgramError as wrong:
             self.problems += wrong.diagnostics
             return
-        args = found.bound.args
         if op is SOURCE and args["name"] is None:
             if statement.name is None or element is not statement.elements[0]:
                 self._complain(
@@ -113,7 +111,7 @@ class _Resolver:
                 return
             args = args.with_(name=statement.name)
         self.number[id(element)] = len(self.drafts)
-        self.arguments += [(len(self.drafts), stream) for stream in found.streams]
+        self.arguments += [(len(self.drafts), stream) for stream in streams]
         self.drafts.append(Draft(op, args, element.span))
 
     def _unknown(self, element: Element) -> Diagnostic:

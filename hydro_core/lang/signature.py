@@ -10,20 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from hydro_core.catalog.spec import (
-    NO_ARGS,
-    Aggregate,
-    Arg,
-    Args,
-    OpSpec,
-    OverFunction,
-)
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
 from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.constant_arguments import (
     ArgumentProblem,
     constant_argument,
-    flag_argument,
     items_argument,
     name_argument,
     no_key,
@@ -35,9 +27,6 @@ from hydro_core.types.item import ItemType
 
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
-
-_OPEN_KEYWORDS = ("computed", "renames", "aggregates", "over_functions")
-_OPEN_POSITIONALS = ("named_columns",)
 
 
 class ArgumentReader(Protocol[Read_contra]):
@@ -57,6 +46,9 @@ class ArgumentReader(Protocol[Read_contra]):
 
     def over_function(self, written: Read_contra) -> OverFunction:
         """A function of `over` such as `lag("v")`."""
+
+    def column_or_function(self, written: Read_contra) -> str | Fn:
+        """A column, or a function of the row."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +91,8 @@ def _bind(
     entries: list[tuple[str, Any]] = []
     value: Any
     for arg in op.args:
-        if arg.kind in _OPEN_KEYWORDS:
-            mine = {other.name for other in op.args if other.kind not in _OPEN_KEYWORDS}
+        if arg.is_open:
+            mine = {other.name for other in op.args if not other.is_open}
             value = _open(op, arg, {k: w for k, w in given.items() if k not in mine}, reader)
         elif arg.name in given:
             value = _value(op, arg, given[arg.name], reader, returns)
@@ -108,29 +100,22 @@ def _bind(
             value = arg.default
             if arg.required:
                 raise _missing(op, arg)
-        entries.append((arg.name, _with_algebra(value, algebra) if arg.leading else value))
+        if arg.leading and algebra != Algebra():
+            value = replace(value, algebra=algebra)
+        entries.append((arg.name, value))
     said = [name for name in op.together if given.get(name) is not None]
     if said and len(said) < len(op.together):
         raise _missing(op, next(a for a in op.args if a.name in {*op.together} - {*said}))
-    if _takes_columns_alone(op) and not any(value for _, value in entries):
+    takes_columns_alone = op.args and all(a.is_open or a.kind == "named_columns" for a in op.args)
+    if takes_columns_alone and not any(value for _, value in entries):
         raise _no_column(op)
     args = Args(tuple(entries))
     # An operator that takes no arguments where none of them is given has none then.
     return Bound(args if op.at(args).args else NO_ARGS, tuple(streams))
 
 
-def _takes_columns_alone(op: OpSpec) -> bool:
-    """Whether all arguments are columns, however they are given."""
-    kinds = {arg.kind for arg in op.args}
-    return bool(kinds) and kinds <= {*_OPEN_POSITIONALS, *_OPEN_KEYWORDS}
-
-
 def _no_column(op: OpSpec) -> ArgumentProblem:
-    return ArgumentProblem("arity", f"`{op.name}` needs a column at least", as_written(op))
-
-
-def _with_algebra(fn: Fn, algebra: Algebra) -> Fn:
-    return replace(fn, algebra=algebra) if algebra != Algebra() else fn
+    return ArgumentProblem("arity", f"`{op.name}` needs a column at least", None)
 
 
 def _streams(
@@ -157,36 +142,32 @@ def _by_name(
 ) -> dict[str, Any]:
     """The arguments under their names; those that do not exist are complained of."""
     given: dict[str, Any] = {}
-    places = [arg for arg in op.args if arg.positional and arg.kind not in _OPEN_KEYWORDS]
-    if places and places[0].kind in _OPEN_POSITIONALS:
+    places = [arg for arg in op.args if arg.positional and not arg.is_open]
+    if places and places[0].kind == "named_columns":
         given[places[0].name] = tuple(positional)
     elif len(positional) > len(places):
         count = "no arguments" if not op.args else f"at most {len(places)} by place"
         extra = positional[len(places)]
-        raise ArgumentProblem("arity", f"`{op.name}` takes {count}", as_written(op), extra)
+        raise ArgumentProblem("arity", f"`{op.name}` takes {count}", None, extra)
     else:
         given.update(zip((arg.name for arg in places), positional, strict=False))
-    is_open = any(arg.kind in _OPEN_KEYWORDS for arg in op.args)
-    known = [arg.name for arg in op.args if arg.kind not in _OPEN_KEYWORDS + _OPEN_POSITIONALS]
-    known += [port.keyword for port in op.inputs if port.keyword]
-    known += _promised(op)
+    is_open = any(arg.is_open for arg in op.args)
+    streams = [port.keyword for port in op.inputs if port.keyword]
+    functions = [arg for arg in op.args if arg.kind == "function"]
+    known = [arg.name for arg in op.args if not (arg.is_open or arg.kind == "named_columns")]
+    known += streams
+    known += ALGEBRA if any(arg.leading for arg in functions) else ()
+    known += ["returns"] if functions else []
     for name, written in keywords.items():
-        if any(port.keyword == name for port in op.inputs):
+        if name in streams:
             continue
         if name not in known and not is_open:
-            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known) or as_written(op)
+            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known)
             raise ArgumentProblem("arity", f"`{op.name}` has no argument `{name}`", help_, written)
         if name in given:
             raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
         given[name] = written
     return given
-
-
-def _promised(op: OpSpec) -> list[str]:
-    """What may be said of the function of `op`."""
-    functions = [arg for arg in op.args if arg.kind == "function"]
-    flags = ALGEBRA if any(arg.leading for arg in functions) else ()
-    return [*flags, "returns"] if functions else []
 
 
 def _promises(
@@ -199,7 +180,8 @@ def _promises(
     for name in ALGEBRA:
         if name in given:
             written = given.pop(name)
-            flags[name] = flag_argument(name, reader.constant(written), written)
+            flag = Arg(name, "flag", required=True)
+            flags[name] = constant_argument(flag, reader.constant(written), written)
     if "returns" not in given:
         return None, Algebra(**flags)
     written = given.pop("returns")
@@ -207,7 +189,7 @@ def _promises(
 
 
 def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
-    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", as_written(op))
+    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", None)
 
 
 def as_written(op: OpSpec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hydro_core.errors import Span
@@ -31,6 +32,21 @@ class Source:
 
     def offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + column - 1
+
+    @staticmethod
+    def offset_within(start: int, lines: Sequence[str], line: int, column: int) -> int:
+        """The offset of a place of Python's in a part of the text.
+
+        Args:
+            start: where the part begins.
+            lines: what Python has read: the part, behind a bracket that is opened before it.
+            line: counts from 1.
+            column: counts bytes of UTF-8, as Python does, where we count characters.
+        """
+        head = lines[line - 1] if line <= len(lines) else ""
+        characters = len(head.encode()[:column].decode(errors="ignore"))
+        before = sum(len(text) + 1 for text in lines[: line - 1])
+        return start + max(0, before + characters - lines[0].index("(") - 1)
 
     def line(self, number: int) -> str:
         """A line without its end."""

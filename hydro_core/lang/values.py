@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.spec import Aggregate, OverFunction
+from hydro_core.catalog.usage import TYPED
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
 from hydro_core.lang.arguments import NEITHER, check_count, with_returns
-from hydro_core.lang.constant_arguments import ArgumentProblem
+from hydro_core.lang.constant_arguments import ArgumentProblem, read_schema
 from hydro_core.lang.over_functions import bound_function, no_function
 from hydro_core.lang.place import of_function
 from hydro_core.types.item import ItemType
@@ -60,3 +62,25 @@ class ValueReader:
             return self.function(written, None)
         help_ = "name a column, or give a function of the row"
         raise ArgumentProblem("type", NEITHER, help_, written)
+
+
+def typed(returns: str, f: Callable[..., Any]) -> Fn:
+    """The function `f` with the type of what it gives, where that cannot be read from it.
+
+    Args:
+        returns: The type as Spark DDL: `"long"`, `"array<string>"`, `"(long, string)"`.
+        f: A function of the row.
+
+    Returns:
+        What `select`, `with_columns`, `aggregate` and `latest` take in the place of a function.
+        Operators of one function have the argument `returns=` for it.
+
+    >>> import re
+    >>> from hydro_core import Flow
+    >>> flow = Flow("names")
+    >>> names = flow.source("names", "name string")
+    >>> names.select(short=typed("string", lambda r: re.sub("a", "", r.name))).sink("out")
+    >>> list(flow.run([{"names": [{"name": "ada"}]}]))
+    [{'out': [{'short': 'd'}]}]
+    """
+    return ValueReader().function(f, read_schema(TYPED, returns, f))

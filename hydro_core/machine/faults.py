@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hydro_core.errors import Code, HydroError, InfrastructureError
+from hydro_core.storage.options import KINDS
 from hydro_core.storage.problems import is_of_store, problem
 
 _LIBRARIES = frozenset(
@@ -24,8 +25,10 @@ _LIBRARIES = frozenset(
     | {"sqlite3"}
 )
 """Whose errors have the operating system's words in their text; `_internal` is delta-rs."""
-_STORE = re.compile(r"\b[a-z0-9]+://([^/\s]+)[^\s]*")
-"""The URL of what was at work, and its bucket."""
+_PLACE = re.compile(rf"\b(?:{'|'.join(KINDS)})://([^/\s]+)\S*")
+"""The URL of a place in a store, and its bucket."""
+_REQUEST = re.compile(r"\bhttps?://[^/\s]+/([^/?\s]+)[^?\s]*")
+"""The URL that a library has asked, without what may be secret in it, and the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +104,12 @@ def fault_of(
 
     Args:
         error: what was raised, by whichever library.
-        where: what was at work, and on which directory; else the file that the error names.
+        where: what was at work, and on which directory; else the place that the error names.
         vanished: whether a file that is not there was there before.
         scratch: the directories that what failed writes to beside, and what they are.
     """
     known = (*_FAULTS, _VANISHED) if vanished else _FAULTS
-    for found in _chain(error):
+    for found in chain(error):
         if isinstance(found, HydroError):
             return None
         for fault in known:
@@ -119,11 +122,20 @@ def fault_of(
                 told = InfrastructureError.of(fault.code, message, help=fault.cure)
                 told.__cause__ = error
                 return told
-        in_store = _STORE.search(where)
         of_files = isinstance(found, OSError) or _of_library(found)
-        if in_store and of_files and is_of_store(str(found)):
-            return problem(str(found), in_store[0], in_store[1], "write")
+        if of_files and is_of_store(str(found)):
+            return _of_store(found, "\n".join(map(str, chain(error))), where)
     return None
+
+
+def _of_store(found: BaseException, said: str, where: str) -> InfrastructureError:
+    """What a store has not done; where that was is said by who was at work, else by libraries."""
+    place, doing = _PLACE.search(where), "write"
+    if place is None:
+        place = _PLACE.search(said) or _REQUEST.search(said)
+        doing = "read" if "performing GET" in said else "write"
+    url, bucket = (place[0], place[1]) if place else ("an object store", "")
+    return problem(str(found), url, bucket, doing)
 
 
 @contextmanager
@@ -138,7 +150,8 @@ def faults_as_errors(where: str, *, vanished: bool = False) -> Iterator[None]:
         raise told from error
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, what it was raised from, and so on."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -57,13 +57,6 @@ def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> Bisimila
     return Bisimilar(tuple((names[one], names[other]) for one, other in named), by)
 
 
-@dataclass(slots=True)
-class _Search:
-    space: Space
-    by_kind: Sequence[Mapping[Splitting, list[ENode]]]
-    found: dict[Pair, tuple[Match, ...]] = field(default_factory=dict)
-
-
 def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Match, ...]]:
     """Every pair that may be equal, with the ways to prove it, and all pairs that these need."""
     by_kind: list[dict[Splitting, list[ENode]]] = [{} for _ in space.of]
@@ -73,19 +66,21 @@ def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Ma
     for cls in classes:
         for kind in by_kind[cls]:
             sharing.setdefault(kind, []).append(cls)
-    search = _Search(space, by_kind)
+    found: dict[Pair, tuple[Match, ...]] = {}
     todo = [pair for group in sharing.values() for pair in combinations(group, 2)]
-    while todo and len(search.found) < MAX_PAIRS:
+    while todo and len(found) < MAX_PAIRS:
         pair = todo.pop()
-        if pair in search.found:
+        if pair in found:
             continue
-        search.found[pair] = matches = tuple(islice(_ways(search, pair), MAX_WAYS))
+        ways = _ways(*(by_kind[cls] for cls in pair))
+        found[pair] = matches = tuple(islice(ways, MAX_WAYS))
         todo += [child for match in matches for child in (*match.now, *match.earlier)]
-    return search.found
+    return found
 
 
-def _ways(search: _Search, pair: Pair) -> Iterator[Match]:
-    one, other = (search.by_kind[cls] for cls in pair)
+def _ways(
+    one: Mapping[Splitting, Sequence[ENode]], other: Mapping[Splitting, Sequence[ENode]]
+) -> Iterator[Match]:
     # Not by a set: which way is found first is told, and must not depend on a seed of hashes.
     for kind in one:
         for a in one[kind]:

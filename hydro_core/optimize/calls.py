@@ -9,8 +9,9 @@ stream, and to what is made of covered items only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import ByKey, Product, Sum
@@ -18,7 +19,7 @@ from hydro_core.catalog.over_functions import aggregate_of
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Aggregate, Args, Fails, functions_of
 from hydro_core.catalog.variants import Meets, Summary
-from hydro_core.optimize.semi_naive import cycle_of
+from hydro_core.optimize.loop import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, classes_read, own_nodes
 
@@ -37,34 +38,15 @@ class _Paired:
 
 
 CallKey = Asked | _Paired
-_InParts = Mapping[Asked, list[tuple[int, int | None]]]
-"""By what is asked in one: its first part, and what is asked of that part's results."""
-
-
-@dataclass(slots=True)
-class _Covered:
-    space: Space
-    readers: Mapping[ClassId, list[ENode]]
-    found: set[tuple[CallKey, ClassId]] = field(default_factory=set)
-    todo: list[tuple[CallKey, ClassId]] = field(default_factory=list)
-
-    def add(self, key: CallKey, cls: ClassId) -> None:
-        """The items of the class are covered for this function."""
-        if (key, cls) not in self.found:
-            self.found.add((key, cls))
-            self.todo.append((key, cls))
-
-
-_Steps = Mapping[Asked, list[tuple[int, int]]]
-"""By what a sort or a step asks: what is asked beside it, and what asks both."""
 _SINGLE = Product(Meets.SINGLE)
 
 
 def permitted(problem: Problem, space: Space) -> Space:
     """The space without the nodes that might fail a tick that the program completes."""
-    total = frozenset(args[0] for name, args in problem.facts if name == "total")
+    total = {number for (number,) in problem.known("total")}
     fails = [may_fail(node, problem.payloads, total) for node in space.nodes]
-    known = _spread(problem, space, fails)
+    shown = (space.nodes[i] for i in own_nodes(problem, space) if fails[i])
+    known = covered(problem, space, [call_of(n) for n in shown if n.inputs])
     own = {(d.shape, classes_read(problem, space, d)) for d in problem.definitions}
     of = tuple(
         tuple(i for i in options if not fails[i] or _is_allowed(space.nodes[i], known, own))
@@ -80,171 +62,131 @@ def _is_allowed(
 ) -> bool:
     name, cls = node.shape.name, node.shape.cls
     if not isinstance(cls, FeedbackShape):
-        return (_key(node), node.inputs[_asked(node)]) in known
+        return call_of(node) in known
     if cls.new:
         reads = (len(node.inputs) - 1) // 3
         return (cycle_of(name), node.inputs[:reads]) in own
     return (name, node.inputs) in own
 
 
-def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[CallKey, ClassId]]:
-    own = (space.nodes[i] for i in own_nodes(problem, space) if fails[i])
-    return covered(problem, space, [call_of(n) for n in own if n.inputs])
-
-
 def covered(
     problem: Problem, space: Space, calls: Iterable[tuple[CallKey, ClassId]]
 ) -> set[tuple[CallKey, ClassId]]:
     """What is asked of which items by then, where these calls are made."""
-    readers: dict[ClassId, list[ENode]] = {}
-    for node in space.nodes:
-        for cls in dict.fromkeys(node.inputs):
-            readers.setdefault(cls, []).append(node)
-    work = _Covered(space, readers)
+    work = _Covered(problem, space)
     for key, cls in calls:
         work.add(key, cls)
-    moved, parts, kept = _moved(problem), _parts(problem), _kept(problem)
-    steps, keyed = _steps(problem), _keyed(problem)
     while work.todo:
         key, cls = work.todo.pop()
         for option in space.of[cls]:
-            _inside(work, key, space.nodes[option], moved)
-        for node in readers.get(cls, ()):
+            work.inside(key, space.nodes[option])
+        for node in work.readers[cls]:
             if isinstance(key, _Paired):
-                _outside_paired(work, key, node, kept)
+                work.outside_paired(key, node)
             else:
-                _outside(work, key, node)
+                work.outside(key, node)
         if not isinstance(key, _Paired):
-            _in_parts(work, key, cls, parts)
-            _in_steps(work, key, cls, steps)
-            _of_one_key(work, key, cls, keyed)
+            work.in_other_words(key, cls)
     return work.found
 
 
-def _inside(
-    work: _Covered, key: CallKey, node: ENode, moved: Mapping[tuple[CallKey, int], list[int]]
-) -> None:
-    """What is part of a covered stream is covered."""
-    if node.shape.cls.passes in (Passes.ALL, Passes.SO_FAR):
-        for cls in node.inputs:
-            work.add(key, cls)
-    if node.shape.cls == _SINGLE and not isinstance(key, _Paired):
-        work.add(_Paired(key, node.inputs[1]), node.inputs[0])
-    if node.payload is not None:
-        # a filter may ask what an item was made of instead, or rows with the key of a result
-        for other in moved.get((key, node.payload), ()):
-            work.add(other, node.inputs[0])
+class _Covered:
+    """What is asked of which items, and what facts say of who asks."""
 
-
-def _in_steps(work: _Covered, key: Asked, cls: ClassId, steps: _Steps) -> None:
-    """What goes through items in an order of its own asks what a sort and a step have asked."""
-    for beside, both in steps.get(key, ()):
-        if (beside, cls) in work.found:
-            work.add(both, cls)
-
-
-def _of_one_key(work: _Covered, key: Asked, cls: ClassId, keyed: _Steps) -> None:
-    """Rows that get a key are asked what they were asked without."""
-    for with_key, of_key in keyed.get(key, ()):
-        for node in work.readers.get(cls, ()):
-            if node.payload == with_key:
-                work.add(of_key, node.cls)
-
-
-def _in_parts(work: _Covered, key: Asked, cls: ClassId, parts: _InParts) -> None:
-    """Parts ask what the whole asks; what is made of them is asked of nothing else."""
-    readers = work.readers.get(cls, ())
-    whole = any(node.payload == key and _of_items(node) for node in readers)
-    for given, made in parts.get(key, ()):
-        work.add(given, cls)
-        for node in readers if made is not None else ():
-            # the sum of some items may be beyond 64 bits where that of all is not
-            of_all = whole or not _of_items(node)
-            if node.payload == given and made is not None and of_all:
-                work.add(made, node.cls)
-
-
-def _outside(work: _Covered, key: CallKey, node: ENode) -> None:
-    """What has covered items only is covered."""
-    cls = node.shape.cls
-    if cls == Sum():
-        if all((key, read) in work.found for read in node.inputs):
-            work.add(key, node.cls)
-    elif cls.passes is not Passes.NONE and (key, node.inputs[0]) in work.found:
-        work.add(key, node.cls)
-
-
-def _outside_paired(work: _Covered, key: _Paired, node: ENode, kept: Mapping[int, int]) -> None:
-    """What is asked of items with a single one is asked of some of them, in the same tick."""
-    passes, payload = node.shape.cls.passes, node.payload
-    if node.shape.cls == _SINGLE:
-        if key.by is None and node.inputs[1] == key.single and (key, node.inputs[0]) in work.found:
-            work.add(key.key, node.cls)
-    elif key.by is not None:
-        if payload == kept[key.by]:
-            work.add(replace(key, by=None), node.cls)
-    elif payload in kept:
-        work.add(replace(key, by=payload), node.cls)
-    elif passes is Passes.SOME and (key, node.inputs[0]) in work.found:
-        work.add(key, node.cls)
-
-
-def _kept(problem: Problem) -> Mapping[int, int]:
-    """The columns that give back the rows that an aggregate keeps, by the aggregate."""
-    found = {}
-    for name, args in problem.facts:
-        if name == "kept":
-            by, columns = (a for a in args if isinstance(a, int))
-            found[by] = columns
-    return found
-
-
-def _parts(problem: Problem) -> _InParts:
-    found: dict[Asked, list[tuple[int, int | None]]] = {}
-    for name, args in problem.facts:
-        numbers = [a for a in args if isinstance(a, int)]
-        if name in {"parts", "moving", "tails", "conjunct"}:
-            found.setdefault(numbers[0], []).append((numbers[1], numbers[2]))
-        elif name == "apart":
-            found.setdefault(numbers[0], []).extend((n, None) for n in numbers[1:3])
-        elif name in {"first_of_key", "first_of_all"}:
+    def __init__(self, problem: Problem, space: Space) -> None:
+        self.found: set[tuple[CallKey, ClassId]] = set()
+        self.todo: list[tuple[CallKey, ClassId]] = []
+        self.readers = defaultdict[ClassId, list[ENode]](list)
+        for node in space.nodes:
+            for cls in dict.fromkeys(node.inputs):
+                self.readers[cls].append(node)
+        self._kept = {by: columns for by, columns in problem.known("kept")}  # noqa: C416 - pairs
+        """The columns that give back the rows that an aggregate keeps, by the aggregate."""
+        self._moved = defaultdict[tuple[CallKey, int], list[int]](list)
+        """The filters that may be asked earlier, by the filter and the operator."""
+        for p, f, q in problem.known("on_keys", "composed"):
+            self._moved[p, f].append(q)
+        self._parts = defaultdict[Asked, list[tuple[int, int | None]]](list)
+        """By what is asked in one: its first part, and what is asked of that part's results."""
+        for whole, given, made in problem.known("parts", "moving", "tails", "conjunct"):
+            self._parts[whole].append((given, made))
+        for whole, one, other, _, _ in problem.known("apart"):
+            self._parts[whole] += [(one, None), (other, None)]
+        for _, sort, top in problem.known("first_of_key", "first_of_all"):
             # the first items are found by what a sort asks of all
-            found.setdefault(numbers[1], []).append((numbers[2], None))
-    return found
-
-
-def _steps(problem: Problem) -> _Steps:
-    """What goes through items in an order of its own asks what the sort and the step ask."""
-    itself = {args[0] for name, args in problem.facts if name == "itself"}
-    found: dict[Asked, list[tuple[int, int]]] = {}
-    for name, args in problem.facts:
-        if name == "steps_in_order":
-            step, sort, both = (a for a in args if isinstance(a, int))
+            self._parts[sort].append((top, None))
+        self._steps = defaultdict[Asked, list[tuple[int, int]]](list)
+        """By what a sort or a step asks: what is asked beside it, and what asks both."""
+        itself = {sort for (sort,) in problem.known("itself")}
+        for step, sort, both in problem.known("steps_in_order"):
             # the sort of items by themselves asks nothing
-            beside = step if sort in itself else sort
-            found.setdefault(step, []).append((beside, both))
-            found.setdefault(sort, []).append((step, both))
-    return found
+            self._steps[step].append((step if sort in itself else sort, both))
+            self._steps[sort].append((step, both))
+        self._keyed = defaultdict[Asked, list[tuple[int, int]]](list)
+        """By what asks of rows without a key: what gives it, and what asks the same with it."""
+        for over, key, by_key, _ in problem.known("one_key"):
+            self._keyed[over].append((key, by_key))
 
+    def add(self, key: CallKey, cls: ClassId) -> None:
+        """The items of the class are covered for this function."""
+        if (key, cls) not in self.found:
+            self.found.add((key, cls))
+            self.todo.append((key, cls))
 
-def _keyed(problem: Problem) -> _Steps:
-    """What asks of rows with a key what is asked of them without: what gives it, and what asks."""
-    found: dict[Asked, list[tuple[int, int]]] = {}
-    for name, args in problem.facts:
-        if name == "one_key":
-            over, key, by_key, _ = (a for a in args if isinstance(a, int))
-            found.setdefault(over, []).append((key, by_key))
-    return found
+    def inside(self, key: CallKey, node: ENode) -> None:
+        """What is part of a covered stream is covered."""
+        if node.shape.cls.passes in (Passes.ALL, Passes.SO_FAR):
+            for cls in node.inputs:
+                self.add(key, cls)
+        if node.shape.cls == _SINGLE and not isinstance(key, _Paired):
+            self.add(_Paired(key, node.inputs[1]), node.inputs[0])
+        if node.payload is not None:
+            # a filter may ask what an item was made of instead, or rows with the key of a result
+            for other in self._moved[key, node.payload]:
+                self.add(other, node.inputs[0])
 
+    def outside(self, key: CallKey, node: ENode) -> None:
+        """What has covered items only is covered."""
+        cls = node.shape.cls
+        if cls == Sum():
+            if all((key, read) in self.found for read in node.inputs):
+                self.add(key, node.cls)
+        elif cls.passes is not Passes.NONE and (key, node.inputs[0]) in self.found:
+            self.add(key, node.cls)
 
-def _moved(problem: Problem) -> Mapping[tuple[CallKey, int], list[int]]:
-    """The filters that may be asked earlier, by the filter and the operator."""
-    found: dict[tuple[CallKey, int], list[int]] = {}
-    for name, args in problem.facts:
-        if name in {"on_keys", "composed"}:
-            p, f, q = (a for a in args if isinstance(a, int))
-            found.setdefault((p, f), []).append(q)
-    return found
+    def outside_paired(self, key: _Paired, node: ENode) -> None:
+        """What is asked of items with a single one is asked of some of them, in the same tick."""
+        passes, payload = node.shape.cls.passes, node.payload
+        there = (key, node.inputs[0]) in self.found
+        if node.shape.cls == _SINGLE:
+            if key.by is None and node.inputs[1] == key.single and there:
+                self.add(key.key, node.cls)
+        elif key.by is not None:
+            if payload == self._kept[key.by]:
+                self.add(replace(key, by=None), node.cls)
+        elif payload in self._kept:
+            self.add(replace(key, by=payload), node.cls)
+        elif passes is Passes.SOME and there:
+            self.add(key, node.cls)
+
+    def in_other_words(self, key: Asked, cls: ClassId) -> None:
+        """What asks the same, or a part of it; what parts make is asked of nothing else."""
+        readers = self.readers[cls]
+        whole = any(node.payload == key and _of_items(node) for node in readers)
+        for given, made in self._parts[key]:
+            self.add(given, cls)
+            for node in readers if made is not None else ():
+                # the sum of some items may be beyond 64 bits where that of all is not
+                of_all = whole or not _of_items(node)
+                if node.payload == given and made is not None and of_all:
+                    self.add(made, node.cls)
+        for beside, both in self._steps[key]:
+            if (beside, cls) in self.found:
+                self.add(both, cls)
+        for with_key, of_key in self._keyed[key]:
+            for node in readers:
+                if node.payload == with_key:
+                    self.add(of_key, node.cls)
 
 
 def may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
@@ -268,16 +210,8 @@ def _aggregates_in(args: Args) -> Iterator[Aggregate]:
 
 def call_of(node: ENode) -> tuple[CallKey, ClassId]:
     """What the node asks, and of which items."""
-    return _key(node), node.inputs[_asked(node)]
-
-
-def _key(node: ENode) -> Asked:
-    return node.shape.plain if node.payload is None else node.payload
-
-
-def _asked(node: ENode) -> int:
-    """The input whose items are asked about."""
-    return int(node.shape.cls == _SINGLE)
+    key = node.shape.plain if node.payload is None else node.payload
+    return key, node.inputs[int(node.shape.cls == _SINGLE)]
 
 
 def _of_items(node: ENode) -> bool:

@@ -64,18 +64,11 @@ def ranks_of(programs: Iterable[Typed]) -> Ranks:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class InOrder:
-    """A program in which named parts and columns stand in one order."""
-
-    graph: Graph
-    streams: Mapping[Endpoint, Endpoint]
-    """Where streams of the program are that have their columns in their own order."""
-
-
-def with_columns_in_order(typed: Typed, ranks: Ranks) -> InOrder | None:
-    """The program with its named parts, and the columns of its inputs, in one order; None where
-    they are.
+def with_columns_in_order(
+    typed: Typed, ranks: Ranks
+) -> tuple[Graph, Mapping[Endpoint, Endpoint]] | None:
+    """The program with its named parts, and the columns of its inputs, in one order, and where the
+    streams are in it that have their columns in their own; None where they are.
     """
     work = _Work(typed, ranks)
     reads = predecessors(typed.graph)
@@ -86,10 +79,7 @@ def with_columns_in_order(typed: Typed, ranks: Ranks) -> InOrder | None:
             work.add(typed.graph[name], as_written=cyclic)
     if work.nodes == dict(typed.graph.nodes):
         return None
-    rest = [n for n in work.nodes.values() if n.op.outputs != "none"]
-    sinks = [n for n in work.nodes.values() if n.op.outputs == "none"]
-    made = Graph.of((*rest, *sinks), typed.graph.name, typed.graph.warnings)
-    return InOrder(made, dict(work.streams()))
+    return typed.graph.with_nodes(work.nodes.values()), dict(work.streams())
 
 
 class _Placed(NamedTuple):

@@ -63,10 +63,7 @@ def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
             work.narrow(node, _reads(typed, node, wanted))
     if work.nodes == typed.graph.nodes:
         return typed.graph
-    order = [*work.nodes.values()]
-    sinks = [n for n in order if n.op.outputs == "none"]
-    rest = [n for n in order if n.op.outputs != "none"]
-    return Graph.of((*rest, *sinks), typed.graph.name, typed.graph.warnings)
+    return typed.graph.with_nodes(work.nodes.values())
 
 
 def _together(typed: Typed, needed: Mapping[Endpoint, ReadColumns], read: Endpoint) -> ReadColumns:

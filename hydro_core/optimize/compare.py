@@ -11,8 +11,10 @@ are the same. A program that does not fail on the past may take over from one th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
@@ -23,17 +25,19 @@ from hydro_core.functions.fold import children, with_children
 from hydro_core.functions.forms.plain_tests import known_by
 from hydro_core.functions.tree import Const, Expr, IfElse, Op, Part
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.optimize.alike import bisimilar
+from hydro_core.optimize.alike import Bisimilar, bisimilar
 from hydro_core.optimize.column_order import ranks_of, with_columns_in_order
 from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
+from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.failing import FailingCalls, doubtful_in
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
+from hydro_core.optimize.proof import TermId
+from hydro_core.optimize.replay import Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.shape import Payload
-from hydro_core.optimize.space import ClassId, Problem, StreamDefinition
+from hydro_core.optimize.space import ClassId, Problem, Space, StreamDefinition
 from hydro_core.types.stream import StreamType
 
 MAX_EQUAL = 10_000
@@ -89,16 +93,39 @@ class Shared:
     doubtful: Mapping[str, bool] = field(default_factory=dict)
     """The definitions that may fail, and whether nulls are among what they are asked about."""
 
-    @property
-    def rounds(self) -> int:
-        """After how many rounds to stop: one program's, since they go on side by side."""
-        longest = max(len(typed.graph.nodes) for typed in self.programs.values())
-        return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * longest)
+    def turns(self, *, log: bool = False) -> Iterator[Turn]:
+        """Rules and induction by turns, until neither has more to say; none where there is nothing
+        to compare.
+        """
+        known = self.given
+        # rules go on in the programs side by side
+        longest = max((len(typed.graph.nodes) for typed in self.programs.values()), default=0)
+        while self.problem.roots:
+            egraph = EGraph(self.problem, self.rules, log=log, equal=known, length=longest)
+            replay = Replay(egraph) if log else None
+            saturation = replay.saturate() if replay else egraph.saturate()
+            space = egraph.space()
+            found = bisimilar(space, self.problem.definitions)
+            yield Turn(space, saturation, found, replay)
+            if not found.equal or len(known) > MAX_EQUAL:
+                return
+            known = (*known, *found.equal)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to compare."""
-        return not self.problem.roots
+
+@dataclass(frozen=True)
+class Turn:
+    """A saturation with what was known before it, and what follows from it by induction."""
+
+    space: Space
+    saturation: Saturation
+    found: Bisimilar
+    replay: Replay | None
+    """What can prove it, if it was logged."""
+
+    @cached_property
+    def terms(self) -> Mapping[ClassId, TermId]:
+        """A known term for each class."""
+        return self.replay.known() if self.replay else {}
 
 
 def shared(programs: Mapping[int, Typed]) -> Shared:
@@ -108,33 +135,29 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
     parts in one order, if they stand in another.
     """
     variants = dict(_variants(programs))
-    together = _together({**programs, **{n: of.typed for n, of in variants.items()}})
-    loaded = _loops_alike(load(together.typed))
+    together, streams = _together({**programs, **{n: of.typed for n, of in variants.items()}})
+    loaded = _loops_alike(load(together))
     if not loaded.problem.roots:
         return Shared(programs, loaded.problem, (), {})
     problem, rules = prepare(loaded)
     names = {}
-    for stream, endpoint in together.streams.items():
+    for stream, endpoint in streams.items():
         name = loaded.names.get(str(endpoint))
         if name is not None:
             names[stream] = problem.cuts.get(name, name)
-    given = tuple(
-        (names[there], names[whole])
-        for number, variant in variants.items()
-        for end, at in variant.streams.items()
-        if (there := ComparedStream(number, at)) in names
-        and (whole := ComparedStream(variant.of, end)) in names
-        and variant.typed.types[at] == programs[variant.of].types[end]
-    )
     of = {stream: name for stream, name in names.items() if stream.program in programs}
+    given: list[tuple[str, str]] = []
     spelled: dict[ComparedStream, tuple[str, ...]] = {s: (name,) for s, name in of.items()}
     for number, variant in variants.items():
         for end, at in variant.streams.items():
             whole, there = ComparedStream(variant.of, end), ComparedStream(number, at)
-            if whole in spelled and there in names:
-                spelled[whole] = (*spelled[whole], names[there])
+            if whole not in of or there not in names:
+                continue
+            spelled[whole] = (*spelled[whole], names[there])
+            if variant.typed.types[at] == programs[variant.of].types[end]:
+                given.append((names[there], names[whole]))
     alike = arguments_alike(problem)
-    return Shared(programs, alike, rules, of, given, spelled, doubtful_in(loaded))
+    return Shared(programs, alike, rules, of, tuple(given), spelled, doubtful_in(loaded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +180,9 @@ def _variants(programs: Mapping[int, Typed]) -> Iterator[tuple[int, _Variant]]:
             yield free, _Variant(number, less, {end: end for end in less.types})
             free -= 1
         ordered = with_columns_in_order(less or typed, ranks)
-        made = None if ordered is None else _inferred(ordered.graph, typed)
+        made = None if ordered is None else _inferred(ordered[0], typed)
         if ordered is not None and made is not None:
-            yield free, _Variant(number, made, ordered.streams)
+            yield free, _Variant(number, made, ordered[1])
             free -= 1
 
 
@@ -179,31 +202,19 @@ def compare(programs: Sequence[Typed]) -> Comparison:
     Sound, not complete: streams that are told apart may be equal all the same.
     """
     of = shared(dict(enumerate(programs)))
-    if of.is_empty:
+    turns = deque(of.turns(), maxlen=1)
+    if not turns:
         return Comparison({}, complete=True)
-    known = of.given
-    while True:
-        egraph = EGraph(of.problem, of.rules, equal=known, most=of.rounds)
-        saturation = egraph.saturate()
-        space = egraph.space()
-        found = bisimilar(space, of.problem.definitions).equal
-        if not found or len(known) > MAX_EQUAL:
-            break
-        known = (*known, *found)
-    classes = {stream: space.named[name] for stream, name in of.names.items()}
-    failing = FailingCalls(of.problem, space, of.doubtful, of.spelled)
-    return Comparison(classes, saturation.saturated, failing)
+    last = turns.pop()
+    classes = {stream: last.space.named[name] for stream, name in of.names.items()}
+    failing = FailingCalls(of.problem, last.space, of.doubtful, of.spelled)
+    return Comparison(classes, last.saturation.saturated, failing)
 
 
-@dataclass(frozen=True, slots=True)
-class _Together:
-    typed: Typed
-    streams: Mapping[ComparedStream, Endpoint]
-    """Where the streams of each program are."""
-
-
-def _together(programs: Mapping[int, Typed]) -> _Together:
-    """One program of all; inputs of one name and type are shared, and nothing else is."""
+def _together(programs: Mapping[int, Typed]) -> tuple[Typed, Mapping[ComparedStream, Endpoint]]:
+    """One program of all, and where the streams of each are in it; inputs of one name and type are
+    shared, and nothing else is.
+    """
     nodes: dict[NodeId, Node] = {}
     types: dict[Endpoint, StreamType] = {}
     streams: dict[ComparedStream, Endpoint] = {}
@@ -221,7 +232,7 @@ def _together(programs: Mapping[int, Typed]) -> _Together:
             there = Endpoint(names[endpoint.node], endpoint.port)
             streams[ComparedStream(number, endpoint)] = there
             types[there] = of
-    return _Together(Typed(Graph.of(nodes.values()), types), streams)
+    return Typed(Graph.of(nodes.values()), types), streams
 
 
 def _args(node: Node, names: Mapping[NodeId, NodeId], typed: Typed) -> Args:

@@ -143,11 +143,14 @@ class CostModel:
 
     def _met(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The rows of the keys that change, of which a result by key is made again."""
-        stream, form = forms.streams[node.cls]
+        (stream, form), cls = forms.streams[node.cls], node.shape.cls
         if form is not Form.CHANGES:
             return 0.0
-        history = rows[forms.streams[node.inputs[0]][0]]
-        keys = _keys_made(node.shape.cls, history, rows[stream])
+        history, keys = rows[forms.streams[node.inputs[0]][0]], None
+        if isinstance(cls, ByKey):
+            keys = rows[stream]
+        if isinstance(cls, OrderedByKey):
+            keys = groups(history)
         if keys is None:
             return 0.0
         return SKEW * self._new(node.inputs[0], rows, forms) * max(1.0, history / keys)
@@ -185,7 +188,7 @@ class CostModel:
     def _changed(self, node: ENode, rows: Sequence[float], forms: Forms) -> float:
         """How many rows come and go in a tick."""
         told = [c for c in node.inputs if forms.streams[c][1] is not Form.LOOKED_UP]
-        into = [self._new(c, rows, forms) for c in told]
+        into = [rows[c] for c in told]
         cls, whole = node.shape.cls, rows[forms.streams[node.cls][0]]
         if not isinstance(cls, FeedbackShape) and looks_up(cls):
             # a row that comes makes as many as any other of its side
@@ -226,7 +229,9 @@ class CostModel:
         known = [i.keys for i in into if i.keys is not None]
         args = self._args(node)
         keyed = args.get("by") is not None
-        asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)), keyed)
+        called = getattr(args.get("f"), "name", "")
+        selectivity = self.statistics.selectivity.get(called, SELECTIVITY)
+        asked = SizeHints(selectivity, float(args.get("n", 1)), keyed)
         rows = 1.0 if one else min(MOST_ROWS, rows_of(node.shape.cls, into, asked))
         return Size(rows, ticks, min(known, default=None))
 
@@ -242,29 +247,8 @@ class CostModel:
         history = rows * self.statistics.ticks if given.history is None else given.history
         return Size(rows, max(1.0, history / rows), given.keys)
 
-    def _selectivity(self, fn: object) -> float:
-        return self.statistics.selectivity.get(getattr(fn, "name", ""), SELECTIVITY)
-
     def _args(self, node: ENode) -> Mapping[str, Any]:
         return {} if node.payload is None else self.payloads[node.payload].args
-
-
-def _keys_made(cls: ShapeClass, rows: float, out: float) -> float | None:
-    """How many keys the rows have of which results are made again, `out` of them in all.
-
-    None where none are.
-    """
-    match cls:
-        case ByKey():
-            return out
-        case OrderedByKey():
-            return groups(rows)
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
-            return None
-        case FeedbackShape():
-            return None
-        case _:
-            assert_never(cls)
 
 
 def _touched(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases

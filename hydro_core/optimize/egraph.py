@@ -37,21 +37,11 @@ class Saturation:
     saturated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A rule fired: what its variables stood for, arguments as numbers, streams as sorts with raw
-    class values.
-    """
-
-    rule: Rule
-    values: tuple[tuple[str, Any], ...]
-
-
 class EGraph:
     """The e-graph of one problem.
 
-    `equal` are streams of it that are known to be equal, and `most` is after how many rounds to
-    stop, if not after as many as a program of that length may need.
+    `equal` are streams of it that are known to be equal, and `length` is how many nodes the program
+    has of which a round does some work: all of them, if it does not say otherwise.
     """
 
     def __init__(
@@ -61,10 +51,10 @@ class EGraph:
         *,
         log: bool = False,
         equal: Iterable[tuple[str, str]] = (),
-        most: int | None = None,
+        length: int | None = None,
     ) -> None:
         self.problem = problem
-        self._most = most
+        self._length = len(problem.definitions) if length is None else length
         self.equal = tuple(equal)
         self.rules = tuple(rules)
         self.numbering: tuple[tuple[str, Any], ...] = ()
@@ -79,26 +69,21 @@ class EGraph:
         self._run("\n".join(self._declarations()))
         for number, rule in enumerate(self.rules):
             self._run(self._rule(number, rule))
-        for chunk in _chunks(tuple(self._definitions()), CHUNK):
-            self._run("\n".join(chunk))
+        definitions = tuple(self._definitions())
+        for start in range(0, len(definitions), CHUNK):
+            self._run("\n".join(definitions[start : start + CHUNK]))
 
     def saturate(self, after_each: Callable[[], None] = lambda: None) -> Saturation:
         """Applies the rules until nothing changes or a limit is reached; `after_each` round, what
         else is to be done.
         """
-        limit = self.iterations()
+        limit = max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * self._length)
         for iteration in range(1, limit + 1):
             changed = self.step()
             after_each()
             if not changed or self.size() > MAX_NODES:
                 return Saturation(iteration, self.size(), not changed)
         return Saturation(limit, self.size(), False)
-
-    def iterations(self) -> int:
-        """After how many rounds to stop where the rules always have more to say."""
-        if self._most is not None:
-            return self._most
-        return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * len(self.problem.definitions))
 
     def step(self) -> bool:
         """Applies every rule once; whether something changed."""
@@ -145,8 +130,10 @@ class EGraph:
                 payload = self._graph.value_to_i64(values.pop(0)) if shape.payload else None
                 yield shape, payload, tuple(values), row.output
 
-    def firings(self) -> Iterator[Firing]:
-        """Every rule application so far, in the order of the rules."""
+    def firings(self) -> Iterator[tuple[Rule, tuple[tuple[str, Any], ...]]]:
+        """Every rule application so far, in the order of the rules, with what its variables stood
+        for: arguments as numbers, streams as sorts with raw class values.
+        """
         frozen = self._graph.freeze().functions
         for number, rule in enumerate(self.rules):
             variables = rule.variables()
@@ -156,7 +143,7 @@ class EGraph:
                     (name, self._graph.value_to_i64(v) if sort == "i64" else (sort, v))
                     for name, sort, v in zip(variables, sorts, row.inputs, strict=True)
                 )
-                yield Firing(rule, values)
+                yield rule, values
 
     def value_of(self, name: str) -> Any:
         """The raw class value of a stream of the program."""
@@ -224,18 +211,15 @@ class EGraph:
     def _kinds(self, rule: Rule, variables: Mapping[str, str]) -> list[str]:
         """The egglog sorts of a rule's variables."""
         sorts: dict[str, str] = {}
-        for pattern in rule.patterns():
-            self._sorts(pattern, sorts)
+        todo = list(rule.patterns())
+        while todo:
+            pattern = todo.pop()
+            if isinstance(pattern, Pat):
+                todo += pattern.inputs
+                of = self.problem.shapes[pattern.shape].inputs
+                inputs = zip(pattern.inputs, of, strict=True)
+                sorts |= {child.name: s.value for child, s in inputs if isinstance(child, Var)}
         return ["i64" if kind == "P" else sorts.get(name, "B") for name, kind in variables.items()]
-
-    def _sorts(self, pattern: Pattern, found: dict[str, str]) -> None:
-        if isinstance(pattern, Pat):
-            for sort, child in zip(
-                self.problem.shapes[pattern.shape].inputs, pattern.inputs, strict=True
-            ):
-                if isinstance(child, Var):
-                    found[child.name] = sort.value
-                self._sorts(child, found)
 
     def _pattern(self, pattern: Pattern) -> str:
         match pattern:
@@ -261,11 +245,6 @@ def _variable(name: str) -> str:
     return f"v_{name}_"
 
 
-def _chunks(lines: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(lines), size):
-        yield lines[start : start + size]
-
-
 def _load() -> Any:
     """The bindings, without the Python layer, whose import takes longer than most programs."""
     name = "egglog.bindings"
@@ -275,15 +254,13 @@ def _load() -> Any:
     if package is None or not package.submodule_search_locations:
         raise ModuleNotFoundError("the optimizer needs egglog", name="egglog")
     for location in package.submodule_search_locations:
-        for file in sorted(Path(location).glob("bindings*.so")) + sorted(
-            Path(location).glob("bindings*.pyd")
-        ):
-            spec = util.spec_from_file_location(
-                name, file, loader=ExtensionFileLoader(name, str(file))
-            )
-            if spec is not None and spec.loader is not None:
+        found = (sorted(Path(location).glob(f"bindings*.{kind}")) for kind in ("so", "pyd"))
+        for file in (file for files in found for file in files):
+            loader = ExtensionFileLoader(name, str(file))
+            spec = util.spec_from_file_location(name, file, loader=loader)
+            if spec is not None:
                 module = util.module_from_spec(spec)
-                spec.loader.exec_module(module)
+                loader.exec_module(module)
                 sys.modules[name] = module
                 return module
     from egglog import bindings

@@ -14,8 +14,7 @@ from typing import Any
 from hydro_core.catalog.classes import Output
 from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import functions_of
-from hydro_core.ir.arguments import printed
-from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, show_tree
+from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, names_of, printed, show_tree
 from hydro_core.ir.walk import reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
@@ -134,12 +133,10 @@ def derivations(
     equations = {cls: writer.chain(terms[cls], body) for cls, body in bodies.items()}
     found = []
     for name, root in zip(replay.problem.roots, space.roots, strict=True):
-        start, end = replay.streams[name], terms[root]
         needed = reachable([root], inputs_in(space, plan))
-        chain = writer.chain(start, end)
-        found.append(
-            Derivation(name, chain, tuple(e for cls, e in equations.items() if cls in needed))
-        )
+        chain = writer.chain(replay.streams[name], terms[root])
+        rest = tuple(e for cls, e in equations.items() if cls in needed)
+        found.append(Derivation(name, chain, rest))
     return tuple(found)
 
 
@@ -176,7 +173,8 @@ class _Writer:
     def _make(self, term: TermId, shown: int) -> SExpr:
         node = self._closure.terms[term]
         if shown < 1:
-            return self._left_out(term)
+            name = self._streams.get(term, "")
+            return Atom(name) if name.isidentifier() else LEFT_OUT
         if node.shape.startswith("cut "):
             return Atom(node.shape.removeprefix("cut cut "))
         if node.shape == BAG.name:
@@ -197,10 +195,6 @@ class _Writer:
         head = f"{shape.op.name}[{payload.port}]" if payload.port else shape.op.name
         given = tuple(map(Atom, printed(shape.op, payload.args, self._names)))
         return (Atom(head), *given, *inputs)
-
-    def _left_out(self, term: TermId) -> SExpr:
-        name = self._streams.get(term, "")
-        return Atom(name) if name.isidentifier() else LEFT_OUT
 
     def _shares(self, node: TermNode, shown: int) -> Iterator[int]:
         """How much is shown of each input: small ones whole."""
@@ -239,10 +233,9 @@ class _Writer:
         because = rule.because if rule else _OTHERWISE[reason.rule]
         premises = []
         for pair in reason.premises:
-            if pair in self._open or pair[0] == pair[1]:
-                continue
-            self._open.add(pair)
-            premises.append(self.chain(*pair))
+            if pair not in self._open and pair[0] != pair[1]:
+                self._open.add(pair)
+                premises.append(self.chain(*pair))
         brief = self._room <= 0
         shown = BRIEF if brief else SHOWN
         parts = [before, after]
@@ -250,16 +243,10 @@ class _Writer:
             parts.append(rewrite.whole)
         self._room -= sum(min(self._closure.sizes[part], shown) for part in parts)
         trees = [self.tree(part, shown) for part in parts]
-        return RuleStep(
-            reason.rule,
-            because,
-            reason.back,
-            trees[0],
-            trees[1],
-            trees[2] if len(trees) == 3 else None,
-            tuple(p for p in premises if p.steps),
-            brief,
-        )
+        whole = trees[2] if len(trees) == 3 else None
+        shown_premises = tuple(p for p in premises if p.steps)
+        how = (reason.rule, because, reason.back)
+        return RuleStep(*how, trees[0], trees[1], whole, shown_premises, brief)
 
     def _redex(self, before: TermId, after: TermId) -> tuple[TermId, TermId]:
         """The place at which the terms differ."""

@@ -8,7 +8,7 @@ that comes first, and effort is counted, not timed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydro_core.optimize.space import ClassId, Space
@@ -120,11 +120,12 @@ class PlanSearch:
 def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, int]) -> Plan:
     """The cheapest plan that the search finds; `preferred` is a legal one to start from, too."""
     search = _search(space, costs)
-    trees, sets = _greedy(search)
+    trees = _trees(search, lambda node: (*search.now[node], *search.later[node]))
     best, choice = math.inf, {**trees, **preferred}
-    # every class has a node in every start: a move may lead anywhere
-    going_on = {**choice, **_going_on(search)}
-    for candidate in (choice, {**preferred, **trees}, {**preferred, **sets}, going_on):
+    # every class has a node in every start: a move may lead anywhere; and one that goes on from
+    # the tick before wherever it can reads what it reads of it for free
+    going_on = {**choice, **_trees(search, search.now.__getitem__)}
+    for candidate in (choice, {**preferred, **trees}, {**preferred, **_sets(search)}, going_on):
         cost, _ = search.evaluate(candidate)
         if cost < best - EPSILON:
             best, choice = cost, candidate
@@ -136,11 +137,6 @@ def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, in
         best, _ = search.evaluate(choice)
     _, used = search.evaluate(choice)
     return Plan({c: choice[c] for c in used}, best, not search.is_over)
-
-
-def grounded(space: Space, costs: Sequence[float]) -> Mapping[ClassId, int]:
-    """For every class that can be computed without a cycle the node of its cheapest tree."""
-    return _greedy(_search(space, costs))[0]
 
 
 def plan_cost(space: Space, costs: Sequence[float], choice: Mapping[ClassId, int]) -> float:
@@ -179,38 +175,8 @@ def _options(
     return options
 
 
-def _greedy(search: PlanSearch) -> tuple[ChosenNodes, ChosenNodes]:
-    """Two starts: the cheapest trees, and the cheapest sets of classes, without cycles."""
-    trees: dict[ClassId, tuple[float, int]] = {}
-    sets: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
-    order = search.inputs_first()
-    changed = True
-    while changed:
-        changed = False
-        for cls in order:
-            for node in search.options[cls]:
-                inputs = (*search.now[node], *search.later[node])
-                if all(c in trees for c in inputs):
-                    cost = search.costs[node] + sum(trees[c][0] for c in inputs)
-                    if cls not in trees or cost < trees[cls][0] - EPSILON:
-                        trees[cls] = (cost, node)
-                        changed = True
-                if all(c in sets for c in inputs):
-                    merged: dict[ClassId, float] = {}
-                    for c in inputs:
-                        merged |= sets[c][1]
-                    if cls in merged:
-                        continue
-                    merged[cls] = search.costs[node]
-                    cost = sum(merged.values())
-                    if cls not in sets or cost < sets[cls][0] - EPSILON:
-                        sets[cls] = (cost, merged, node)
-                        changed = True
-    return {c: n for c, (_, n) in trees.items()}, {c: n for c, (_, _, n) in sets.items()}
-
-
-def _going_on(search: PlanSearch) -> ChosenNodes:
-    """A start that goes on from the tick before wherever it can: what is read of it is for free."""
+def _trees(search: PlanSearch, paid: Callable[[int], tuple[ClassId, ...]]) -> ChosenNodes:
+    """The cheapest trees, in which a node costs what it is with these of its inputs."""
     found: dict[ClassId, tuple[float, int]] = {}
     order = search.inputs_first()
     changed = True
@@ -218,13 +184,39 @@ def _going_on(search: PlanSearch) -> ChosenNodes:
         changed = False
         for cls in order:
             for node in search.options[cls]:
-                if not all(c in found for c in search.now[node]):
+                inputs = paid(node)
+                if not all(c in found for c in inputs):
                     continue
-                cost = search.costs[node] + sum(found[c][0] for c in search.now[node])
+                cost = search.costs[node] + sum(found[c][0] for c in inputs)
                 if cls not in found or cost < found[cls][0] - EPSILON:
                     found[cls] = (cost, node)
                     changed = True
     return {c: n for c, (_, n) in found.items()}
+
+
+def _sets(search: PlanSearch) -> ChosenNodes:
+    """The cheapest sets of classes, without cycles."""
+    found: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
+    order = search.inputs_first()
+    changed = True
+    while changed:
+        changed = False
+        for cls in order:
+            for node in search.options[cls]:
+                inputs = (*search.now[node], *search.later[node])
+                if not all(c in found for c in inputs):
+                    continue
+                merged: dict[ClassId, float] = {}
+                for c in inputs:
+                    merged |= found[c][1]
+                if cls in merged:
+                    continue
+                merged[cls] = search.costs[node]
+                cost = sum(merged.values())
+                if cls not in found or cost < found[cls][0] - EPSILON:
+                    found[cls] = (cost, merged, node)
+                    changed = True
+    return {c: n for c, (_, _, n) in found.items()}
 
 
 def _single(search: PlanSearch, choice: ChosenNodes, best: float) -> ChosenStep | None:

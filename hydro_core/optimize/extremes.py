@@ -42,7 +42,9 @@ class Extremes:
             return None
         match _what(node):
             case WithExtremes.VALUE | WithExtremes.FIRST:
-                wanted = self._extremes(node) or self._is_first(node)
+                cls, args = node.shape.cls, self._args(node)
+                is_first = not isinstance(cls, FeedbackShape) and first_of(cls, args) is not None
+                wanted = is_first or self._extremes(node)
                 return 0 if wanted and self._is_stored(node.inputs[0]) else None
             case WithExtremes.PAIRS:
                 sides = (0,) if isinstance(node.shape.cls, Matching) else (0, 1)
@@ -87,10 +89,6 @@ class Extremes:
             return self._are_few(node.inputs[0])
         return what in GIVE_FEW and self.looked_up(node) is not None
 
-    def _is_first(self, node: ENode) -> bool:
-        cls = node.shape.cls
-        return not isinstance(cls, FeedbackShape) and first_of(cls, self._args(node)) is not None
-
     def _extremes(self, node: ENode) -> Mapping[str, ExtremeValue]:
         if _what(node) is not WithExtremes.VALUE:
             return {}
@@ -102,12 +100,16 @@ class Extremes:
             if isinstance(node.shape.cls, Projection):
                 made = node.shape.cls.columns(self._args(node), ())
                 below = (self.space.nodes[j] for j in self.space.of[node.inputs[0]])
-                keys = (set(self._args(one).get("by") or ()) for one in below if _is_kept(one))
-                if any(key and key <= set(made.values()) for key in keys):
+                if any(self._key(one) and self._key(one) <= {*made.values()} for one in below):
                     return True
-            elif _is_kept(node) and self._args(node).get("by"):
+            elif self._key(node):
                 return True
         return False
+
+    def _key(self, node: ENode) -> set[object]:
+        """The columns by which the node stores results; none where it does not."""
+        is_stored = _what(node) is WithExtremes.STORED
+        return set(self._args(node).get("by") or ()) if is_stored else set()
 
     def _through(self, cls: ClassId) -> Iterator[tuple[ENode, NamesBelow | None]]:
         """What a stream is, and what it is a projection of."""
@@ -123,11 +125,6 @@ class Extremes:
 
     def _args(self, node: ENode) -> Args:
         return NO_ARGS if node.payload is None else self.payloads[node.payload].args
-
-
-def _is_kept(node: ENode) -> bool:
-    """Whether it stores results by key."""
-    return _what(node) is WithExtremes.STORED
 
 
 def _what(node: ENode) -> WithExtremes:

@@ -74,15 +74,14 @@ class FailingCalls:
     spelled: Mapping[Any, Sequence[str]]
     """What is compared: its streams as written, then in other words."""
     definitions: Mapping[str, StreamDefinition] = field(init=False)
-    conjuncts: dict[CallKey, tuple[int, int]] = field(init=False)
+    conjuncts: dict[CallKey, tuple[int, ...]] = field(init=False)
     """What is asked in two parts, as it is written: there may be other ways, which ask less."""
 
     def __post_init__(self) -> None:
         self.definitions = {d.name: d for d in self.problem.definitions}
         self.conjuncts = {}
-        for name, args in self.problem.facts:
-            if name == "conjunct":
-                self.conjuncts.setdefault(args[0], (int(args[1]), int(args[2])))
+        for whole, *parts in self.problem.known("conjunct"):
+            self.conjuncts.setdefault(whole, tuple(parts))
 
     def alike(self, one: Hashable, other: Hashable) -> bool:
         """Whether what makes the one fails in the ticks in which what makes the other does."""

@@ -12,8 +12,8 @@ where they are told, else they compare the values with those of the tick before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
@@ -69,17 +69,17 @@ _RANK = (Form.LOOKED_UP, Form.VALUES, Form.CHANGES, Form.GROWTH)
 """What a later form gives serves who wants an earlier one."""
 
 
-@dataclass(slots=True)
 class _Building:
-    space: Space
-    grows: frozenset[ClassId]
-    events: frozenset[ClassId]
-    nodes: list[ENode]
-    origins: list[int]
-    of: list[list[int]]
-    streams: list[tuple[ClassId, Form]]
-    ids: dict[tuple[ClassId, Form], ClassId] = field(default_factory=dict)
-    todo: list[tuple[ClassId, Form]] = field(default_factory=list)
+    """The space with the forms that are wanted so far; `todo` are those that nothing gives yet."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.grows, self.events = _least(space, _grows), _least(space, _is_of_events)
+        self.nodes, self.origins = list(space.nodes), list(range(len(space.nodes)))
+        self.of: list[list[int]] = [[] for _ in space.of]
+        self.streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
+        self.ids: dict[tuple[ClassId, Form], ClassId] = {}
+        self.todo: list[tuple[ClassId, Form]] = []
 
     def cls(self, stream: ClassId, form: Form) -> ClassId:
         if form is Form.VALUES:
@@ -97,12 +97,19 @@ class _Building:
         self.nodes.append(node)
         self.origins.append(origin)
 
+    def look_up(self, side: int | None, origin: int) -> None:
+        """One more way to have values: an input, if there is one, is looked up in."""
+        node = self.space.nodes[origin]
+        if side is not None:
+            inputs = list(node.inputs)
+            inputs[side] = self.cls(node.inputs[side], Form.LOOKED_UP)
+            self.add(replace(node, inputs=tuple(inputs)), origin)
+
 
 def values_only(space: Space) -> Forms:
     """The space in which nothing is told by its changes."""
     of = tuple(
-        tuple(i for i in options if not _reads_changes_alone(space.nodes[i]))
-        for options in space.of
+        tuple(i for i in options if not _reads_changes(space.nodes[i])) for options in space.of
     )
     streams = tuple((cls, Form.VALUES) for cls in range(len(of)))
     return Forms(replace(space, of=of), streams, tuple(range(len(space.nodes))))
@@ -111,11 +118,7 @@ def values_only(space: Space) -> Forms:
 def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
     """The space with all forms that somebody may want; `payloads`: the arguments of operators."""
     extremes = Extremes(space, payloads)
-    streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
-    origins = list(range(len(space.nodes)))
-    made: list[list[int]] = [[] for _ in space.of]
-    grows, events = _growing(space), _events(space)
-    work = _Building(space, grows, events, list(space.nodes), origins, made, streams)
+    work = _Building(space)
     for cls, options in enumerate(space.of):
         stored = [i for i in options if isinstance(space.nodes[i].shape.cls, Running)]
         work.of[cls] += [i for i in options if i not in stored]
@@ -123,22 +126,19 @@ def with_forms(space: Space, payloads: Sequence[Payload] = ()) -> Forms:
             work.add(ENode(INTEGRATE, None, (work.cls(cls, Form.CHANGES),), cls), -1)
         for i in options:
             node = space.nodes[i]
-            if _takes_changes(node):
+            if node.shape.is_bags and node.shape.cls.takes_changes:
                 told = (work.cls(node.inputs[0], Form.CHANGES),)
                 work.add(replace(node, inputs=told), i)
-            side = _looked_up_by_events(work, node)
-            if side is not None:
-                inputs = list(node.inputs)
-                inputs[side] = work.cls(node.inputs[side], Form.LOOKED_UP)
-                work.add(replace(node, inputs=tuple(inputs)), i)
+            work.look_up(_looked_up_by_events(work, node), i)
             _of_extremes(work, extremes, i)
+            work.look_up(extremes.met_by_few(node), i)
     while work.todo:
         _give(work, *work.todo.pop())
     return _alive(work)
 
 
 def _of_extremes(work: _Building, extremes: Extremes, i: int) -> None:
-    """The ways to have values for which few rows of an input are looked at, or of both."""
+    """The way to have values for which few rows of an input are looked at."""
     node = work.space.nodes[i]
     side = extremes.looked_up(node)
     if side is not None:
@@ -148,11 +148,6 @@ def _of_extremes(work: _Building, extremes: Extremes, i: int) -> None:
         sorts = (Sort.BAG,) * len(told)
         shape = replace(shape, inputs=sorts, strict=(False,) * len(told))
         work.add(ENode(shape, node.payload, told, node.cls), i)
-    few = extremes.met_by_few(node)
-    if few is not None:
-        inputs = list(node.inputs)
-        inputs[few] = work.cls(node.inputs[few], Form.LOOKED_UP)
-        work.add(replace(node, inputs=tuple(inputs)), i)
 
 
 def _give(work: _Building, stream: ClassId, form: Form) -> None:
@@ -170,11 +165,12 @@ def _give(work: _Building, stream: ClassId, form: Form) -> None:
         wanted = needed(cls, form)
         if wanted is None or not (wanted is Form.VALUES or node.shape.is_bags):
             continue
-        grows = stream in work.grows
+        grows, shape = stream in work.grows, node.shape
         if form is Form.CHANGES and grows and looks_up(cls):
             continue  # what is new in a history is found by rules
-        inputs = tuple(work.cls(c, _served(work, c, wanted, grows=grows)) for c in node.inputs)
-        shape = node.shape
+        # a history, among what takes rows back, is told by its growth
+        histories = work.grows if wanted is Form.CHANGES and not grows else frozenset[ClassId]()
+        inputs = tuple(work.cls(c, Form.GROWTH if c in histories else wanted) for c in node.inputs)
         if form in (Form.CHANGES, Form.GROWTH) and looks_up(cls):
             # beside what changes in an input, its rows are looked up by the keys of what changes
             inputs += tuple(work.cls(c, Form.LOOKED_UP) for c in node.inputs)
@@ -182,21 +178,16 @@ def _give(work: _Building, stream: ClassId, form: Form) -> None:
         work.add(ENode(shape, node.payload, inputs, work.cls(stream, form)), i)
 
 
-def _served(work: _Building, stream: ClassId, wanted: Form, *, grows: bool) -> Form:
-    """The form that serves who wants another: of a history, among what takes rows back, growth."""
-    growth = wanted is Form.CHANGES and not grows and stream in work.grows
-    return Form.GROWTH if growth else wanted
-
-
-def _growing(space: Space) -> frozenset[ClassId]:
-    """The streams that can be given as histories."""
+def _least(space: Space, holds: Callable[[ENode, set[ClassId]], bool]) -> frozenset[ClassId]:
+    """The streams of which something holds by a node that gives them, given those it holds of."""
     found: set[ClassId] = set()
-    while more := {n.cls for n in space.nodes if n.cls not in found and _grows(n, found)}:
+    while more := {n.cls for n in space.nodes if n.cls not in found and holds(n, found)}:
         found |= more
     return frozenset(found)
 
 
 def _grows(node: ENode, growing: set[ClassId]) -> bool:
+    """Whether the node can give its stream as a history."""
     cls = node.shape.cls
     if isinstance(cls, FeedbackShape) or node.shape.output is not Sort.BAG:
         return False
@@ -209,15 +200,8 @@ def _grows(node: ENode, growing: set[ClassId]) -> bool:
             return False
 
 
-def _events(space: Space) -> frozenset[ClassId]:
-    """The streams whose items can be those of one tick alone."""
-    found: set[ClassId] = set()
-    while more := {n.cls for n in space.nodes if n.cls not in found and _is_of_events(n, found)}:
-        found |= more
-    return frozenset(found)
-
-
 def _is_of_events(node: ENode, events: set[ClassId]) -> bool:
+    """Whether the items that the node gives can be those of one tick alone."""
     cls, inputs = node.shape.cls, [c in events for c in node.inputs]
     match cls:
         case Given() | Growth():
@@ -261,11 +245,6 @@ def _alive(work: _Building) -> Forms:
     return Forms(space, tuple(work.streams), tuple(work.origins))
 
 
-def _takes_changes(node: ENode) -> bool:
-    cls = node.shape.cls
-    return not isinstance(cls, FeedbackShape) and node.shape.is_bags and cls.takes_changes
-
-
-def _reads_changes_alone(node: ENode) -> bool:
+def _reads_changes(node: ENode) -> bool:
     cls = node.shape.cls
     return isinstance(cls, Running) and cls.changes

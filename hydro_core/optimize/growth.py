@@ -1,23 +1,29 @@
-"""What a chosen plan costs, stream by stream, and what that is once history is longer."""
+"""What a chosen plan costs, stream by stream and statement by statement, now and once history is
+longer.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hydro_core.catalog.classes import Output
 from hydro_core.catalog.forms import Form
+from hydro_core.errors import Span
+from hydro_core.ir.graph import Node
 from hydro_core.optimize.cost import CostModel, RowsTouched
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import Payload
-from hydro_core.optimize.space import ClassId, Space
+from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import Statistics
 
 LATER = 2.0
 """What a tick goes through at so many times the history tells whether it grows with it."""
+LONGER = 10.0
+"""How many times as long history is when statements are told of it."""
 _GROWS = 1.1
 """What is more than so many times as much there has grown."""
 
@@ -92,3 +98,70 @@ def _of_forms(found: Sequence[tuple[Form, RowsTouched, float]]) -> StreamCost:
         min((rows for form, _, rows in found if form is not Form.LOOKED_UP), default=0.0),
         sum(touched.stores for _, touched, _ in found),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamName:
+    """The operator, the name and the place of a stream: the program's, or the operator's own."""
+
+    operator: str
+    name: str
+    span: Span | None = None
+
+
+class StreamNames:
+    """The names of the streams of a space, in a program whose nodes have these ids."""
+
+    def __init__(self, origins: Mapping[str, Node], space: Space) -> None:
+        self.origins, self.space = origins, space
+        self._own = defaultdict[ClassId, list[str]](list)
+        for name, cls in space.named.items():
+            if name in origins:
+                self._own[cls].append(name)
+
+    def of(self, node: ENode) -> StreamName:
+        """What the program calls what the node gives."""
+        own = sorted(
+            self._own.get(node.cls, ()),
+            key=lambda n: (self.origins[n].op is not node.shape.op, n),
+        )
+        if not own:
+            return StreamName(node.shape.plain, node.shape.plain)
+        origin = self.origins[own[0]]
+        return StreamName(origin.op.name, own[0], origin.span)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementCost:
+    """Rows of one stream in a tick."""
+
+    operator: str
+    name: str
+    """The node of the program, or the operator where the plan made it."""
+    line: int | None
+    now: StreamCost
+    longer: StreamCost
+    """At ten times the history."""
+
+    def as_json(self) -> Mapping[str, Any]:
+        """As `--format json` prints it."""
+        return {
+            "operator": self.operator,
+            "name": self.name,
+            "line": self.line,
+            **self.now._asdict(),
+            "at_ten_times_the_history": self.longer._asdict(),
+        }
+
+
+def statement_costs(
+    named: StreamNames, chosen: ChosenPlan, statistics: Statistics
+) -> Iterator[StatementCost]:
+    """What the streams of a plan cost, in the order of the program; others come last."""
+    now, longer = (chosen.costs(of).streams for of in (statistics, statistics.longer(LONGER)))
+    choice = chosen.plan.choice
+    places = {name: place for place, name in enumerate(named.origins)}
+    streams = [(named.of(named.space.nodes[node]), cls) for cls, node in choice.items()]
+    for of, cls in sorted(streams, key=lambda s: (places.get(s[0].name, len(places)), s[1])):
+        line = of.span.line if of.span else None
+        yield StatementCost(of.operator, of.name, line, now[cls], longer[cls])

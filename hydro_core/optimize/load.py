@@ -19,8 +19,7 @@ from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import inputs_first
-from hydro_core.optimize.loop import Loop, loops_of
-from hydro_core.optimize.semi_naive import CYCLE, resumes
+from hydro_core.optimize.loop import CYCLE, Loop, loops_of, resumes
 from hydro_core.optimize.shape import (
     BAG,
     CHAIN,
@@ -151,8 +150,9 @@ def _define(builder: _Builder, endpoint: Endpoint) -> None:
         for e, order, sort in zip(node.inputs, orders, shape.inputs, strict=True)
     )
     builder.origins[name] = node
-    joint = isinstance(node.cls, Sum)
-    if joint and _is_uniform(builder, node, endpoint):
+    joint, types = isinstance(node.cls, Sum), builder.typed.types
+    # where all inputs of a union have the output's item type, no item changes
+    if joint and all(types[e].item == types[endpoint].item for e in node.inputs):
         _define_chain(builder, name, shape, inputs)
         return
     if joint:
@@ -169,12 +169,6 @@ def _read(builder: _Builder, endpoint: Endpoint) -> str:
     cut = f"cut {name}"
     builder.cuts[cut] = name
     return cut
-
-
-def _is_uniform(builder: _Builder, node: Node, endpoint: Endpoint) -> bool:
-    """Whether all inputs of a union have the output's item type, so that no item changes."""
-    item = builder.typed.types[endpoint].item
-    return all(builder.typed.types[e].item == item for e in node.inputs)
 
 
 def _define_chain(builder: _Builder, name: str, shape: Shape, inputs: tuple[str, ...]) -> None:

@@ -1,18 +1,40 @@
-"""Cycles inside a tick, as one thing with inputs and outputs.
+"""Cycles inside a tick: as one thing with inputs and outputs, whose form is the same for two that
+are the same equations; and how they go on from the tick before.
 
-Their form is the same for two cycles that are the same equations.
+Let `x = unique(g(x, e…))`, where g only goes item by item, adds up and joins, so which items it
+gives depends on which it gets, part by part. If every e only grows, x only grows, and what x was
+before is closed under g over what e was before. So the new items d of x are the least fixpoint of
+
+    d = difference(unique(g's terms with at least one new part), x before)
+
+in which a new part is d itself or what is new in some e; and x is the history of d.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.spec import OrderRule
-from hydro_core.ir.graph import Endpoint, Graph, NodeId
+from hydro_core.catalog.classes import Distinct, Sum
+from hydro_core.catalog.combine import DIFFERENCE, UNION
+from hydro_core.catalog.spec import Args, OrderRule, State
+from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV
+from hydro_core.ir.builder import free_name
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
+from hydro_core.optimize.rule import Equal, Fact, Pat, Rule, Var
+from hydro_core.optimize.shape import FeedbackShape, Shape, Sort
+
+CYCLE = "loop:"
+"""Before the name of a stream: the shape of the cycle that gives it."""
+PREFIX = "step:"
+"""Before the name of a loop's shape: the shape of its new items."""
+BECAUSE = (
+    "what the cycle found before is closed under what its inputs were: "
+    "only terms with a new part give new items"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +119,160 @@ def _read(walk: _Walk, endpoint: Endpoint) -> tuple[str, int, str]:
     if endpoint.node in walk.inside:
         return "within", walk.places[endpoint.node], endpoint.port
     return "from outside", walk.reads.setdefault(endpoint, len(walk.reads)), ""
+
+
+def resumes(graph: Graph, loop: Loop, end: Endpoint) -> bool:
+    """Whether the stream is the set of items that the loop finds, and every turn is additive."""
+    inside = set(loop.nodes)
+    if not isinstance(graph[end.node].cls, Distinct) or end.port:
+        return False
+    rest = [n for n in loop.nodes if n != end.node]
+    edges = {
+        n: [e.node for e in graph[n].inputs if e.node in inside and e.node != end.node]
+        for n in rest
+    }
+    if any(is_cycle(group, edges) for group in components(edges)):
+        return False
+    return all(_adds_up(graph[n], inside) for n in loop.nodes)
+
+
+def _adds_up(node: Node, inside: set[NodeId]) -> bool:
+    spec = node.spec
+    if spec.state is not State.NONE or spec.outputs != "one" or not spec.time_invariant:
+        return False
+    if isinstance(node.cls, Distinct):
+        return True
+    # every input counts as changing, also those from outside
+    return spec.zero and bool(node.inputs) and all(p.linear for p, _ in node.reads())
+
+
+def cycle_of(step: str) -> str:
+    """The name of the shape of which this one is the new items."""
+    return CYCLE + step.removeprefix(PREFIX)
+
+
+def step_shape(loop_shape: Shape) -> Shape:
+    """The new items of a loop, from its inputs now, their growth, what they were, and itself."""
+    count = len(loop_shape.inputs)
+    sorts = (*loop_shape.inputs * 3, Sort.BAG)
+    return Shape(
+        name=PREFIX + loop_shape.name.removeprefix(CYCLE),
+        inputs=sorts,
+        cls=FeedbackShape(new=True),
+        linear=(False,) * (3 * count + 1),
+        strict=(False,) * (3 * count + 1),
+    )
+
+
+def step_rule(loop_shape: Shape) -> Rule:
+    """The loop is the history of its new items, where its inputs only grow."""
+    inputs = tuple(Var(f"a{i}") for i in range(len(loop_shape.inputs)))
+    new = tuple(Pat(DELTA.name, None, (v,)) for v in inputs)
+    before = tuple(Pat(PREV.name, None, (v,)) for v in inputs)
+    self_before = Pat(PREV.name, None, (Var("x"),))
+    step = Pat(step_shape(loop_shape).name, None, (*inputs, *new, *before, self_before))
+    return Rule(
+        name=f"{loop_shape.name}-goes-on",
+        lhs=Var("x"),
+        rhs=Pat(PERSIST.name, None, (step,)),
+        because=BECAUSE,
+        when=(
+            Equal(Var("x"), Pat(loop_shape.name, None, inputs)),
+            *(Fact("growing", (v,)) for v in inputs),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class LoopDelta:
+    """A stream of the loop in parts: what it was before, what is new, and both."""
+
+    old: Callable[[], Endpoint]
+    new: Callable[[], Endpoint]
+    now: Callable[[], Endpoint]
+    inside: bool
+    """Whether it depends on what the loop finds."""
+
+
+@dataclass(slots=True)
+class Unrolled:
+    """The nodes that compute the new items of a loop."""
+
+    graph: Graph
+    end: Endpoint
+    taken: set[NodeId]
+    given: Mapping[Endpoint, tuple[Endpoint, Endpoint, Endpoint]]
+    """What the loop reads: as it is, what is new, what it was."""
+    before: Endpoint
+    """The loop's items before this tick."""
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    made: dict[tuple[object, ...], Endpoint] = field(default_factory=dict)
+
+    def build(self) -> Endpoint:
+        """The stream of new items; its nodes are in `nodes`."""
+        unique = self.graph[self.end.node]
+        result = Endpoint(self._name(f"{self.end.node}_new"))
+        self.nodes[result.node] = Node(result.node, DIFFERENCE)
+        parts = self._parts(unique.inputs[0], result)
+        found = self._add(unique, (parts.new(),))
+        self.nodes[result.node] = Node(
+            result.node, DIFFERENCE, Args(), (found, self.before), unique.span
+        )
+        return result
+
+    def _parts(self, end: Endpoint, result: Endpoint) -> LoopDelta:
+        if end in self.given:
+            now, new, old = self.given[end]
+            return LoopDelta(lambda: old, lambda: new, lambda: now, inside=False)
+        if end == self.end:
+            both = (self.before, result)
+            return LoopDelta(
+                lambda: self.before, lambda: result, lambda: self._sum(both), inside=True
+            )
+        node = self.graph[end.node]
+        inputs = tuple(self._parts(e, result) for e in node.inputs)
+        inside = any(i.inside for i in inputs)
+        if isinstance(node.cls, Distinct):
+            # how often an item is found does not matter: the result is distinct
+            return inputs[0]
+        if isinstance(node.cls, Sum):
+            return LoopDelta(
+                lambda: self._add(node, tuple(i.old() for i in inputs)),
+                lambda: self._add(node, tuple(i.new() for i in inputs)),
+                lambda: self._add(node, tuple(i.now() for i in inputs)),
+                inside,
+            )
+
+        def added() -> Endpoint:
+            if len(inputs) == 1:
+                return self._add(node, (inputs[0].new(),))
+            left, right = inputs
+            # What was there before is looked up by what is new: so it stays apart from that.
+            rights = (right.old(), right.new()) if right.inside else (right.now(),)
+            pairs = [*((left.new(), one) for one in rights), (left.old(), right.new())]
+            return self._sum(tuple(self._add(node, pair) for pair in pairs))
+
+        # what was made before is stored: to make it again would read all of history
+        def before() -> Endpoint:
+            return self._make(f"{node.id}_old", Node("", OLD), (added(),))
+
+        return LoopDelta(before, added, lambda: self._sum((before(), added())), inside)
+
+    def _sum(self, parts: tuple[Endpoint, ...]) -> Endpoint:
+        return self._make(UNION.name, Node("", UNION), parts)
+
+    def _add(self, node: Node, inputs: tuple[Endpoint, ...]) -> Endpoint:
+        return self._make(node.id, node, inputs)
+
+    def _make(self, base: str, node: Node, inputs: tuple[Endpoint, ...]) -> Endpoint:
+        key = (node.op, node.args, inputs)
+        if key not in self.made:
+            name = self._name(base)
+            self.nodes[name] = node.with_(id=name, inputs=inputs)
+            self.made[key] = Endpoint(name)
+        return self.made[key]
+
+    def _name(self, base: str) -> NodeId:
+        name = free_name(base, self.taken)
+        self.taken.add(name)
+        return name

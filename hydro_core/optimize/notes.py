@@ -31,9 +31,8 @@ from hydro_core.catalog.spec import NO_ARGS, Args
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.errors import Span
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.named import StreamNames
+from hydro_core.optimize.growth import StreamNames
 from hydro_core.optimize.reasons import (
-    Advice,
     could_go_on,
     of_changing_input,
     of_history,
@@ -43,6 +42,8 @@ from hydro_core.optimize.reasons import (
 )
 from hydro_core.optimize.shape import FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Space
+
+_OF_HISTORY, _OF_RESULT = "all of history", "all rows of a running result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Note:
     reason: str
     cure: str
     span: Span | None = field(default=None, compare=False)
-    reads: str = "all of history"
+    reads: str = _OF_HISTORY
 
     @property
     def message(self) -> str:
@@ -71,53 +72,36 @@ class Note:
 def notes_of(
     named: StreamNames, plan: Plan, growing: Collection[ClassId], payloads: Sequence[Payload] = ()
 ) -> tuple[Note, ...]:
-    """What of the plan is not incremental.
-
-    Args:
-        named: the plan's space, and what the program calls its streams.
-        plan: the plan.
-        growing: the streams that grow with history; what goes through others is not told.
-        payloads: the arguments of operators.
+    """What of the plan is not incremental; what goes through streams that do not grow with history
+    is not told.
     """
     space = named.space
-    held = _Held(
-        _histories(space, plan).intersection(growing),
-        _windows(space, plan),
-        _states(space, plan).intersection(growing),
-    )
+    histories = _least(space, plan, _holds_history).intersection(growing)
+    windows = _least(space, plan, _holds_window)
+    states = _least(space, plan, _holds_state).intersection(growing)
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
         if cls in plan.in_changes or _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
-        if _compares(node) and (node.inputs[0] in held.histories | held.states):
-            single = named.of(space.nodes[plan.choice[node.inputs[1]]]).name
-            reads = "all of history"
-            if node.inputs[0] in held.states:
-                reads = "all rows of a running result"
-            found.setdefault(_note(named, node, of_single(single), reads))
-        elif _reads(node, held.histories):
-            before = _made_anew(space, plan, held.histories, cls, args)
+        if _compares(node) and (node.inputs[0] in histories | states):
+            reason = of_single(named.of(space.nodes[plan.choice[node.inputs[1]]]).name)
+            reads = _OF_RESULT if node.inputs[0] in states else _OF_HISTORY
+        elif _reads(node, histories):
+            before = _made_anew(space, plan, histories, cls, args)
             own = None if before is None else named.of(before).name
             reason = of_changing_input(own) if own else of_history(node.shape, args)
-            found.setdefault(_note(named, node, reason, "all of history"))
-        elif node.shape.cls.holds.condenses and held.windows.intersection(node.inputs):
-            note = _note(named, node, of_window(node.shape, args), "all of its window")
-            found.setdefault(note)
-        elif _goes_through(node, held.states):
-            note = _note(named, node, of_state(node.shape), "all rows of a running result")
-            found.setdefault(note)
+            reads = _OF_HISTORY
+        elif node.shape.cls.holds.condenses and windows.intersection(node.inputs):
+            reason, reads = of_window(node.shape, args), "all of its window"
+        elif _goes_through(node, states):
+            reason, reads = of_state(node.shape), _OF_RESULT
+        else:
+            continue
+        of = named.of(node)
+        found.setdefault(Note(of.operator, of.name, reason.why, reason.cure, of.span, reads))
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The classes of a plan that hold more than a batch."""
-
-    histories: set[ClassId]
-    windows: set[ClassId]
-    states: set[ClassId]
 
 
 def _made_anew(
@@ -151,7 +135,9 @@ def _compares(node: ENode) -> bool:
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
     """Whether the rules found a way to store the stream, which is dearer than to compute it."""
-    return any(_carries(space.nodes[i].shape.cls) for i in space.of[cls])
+    stored = (Holds.HISTORY, Holds.STATE)
+    ways = (space.nodes[i].shape.cls for i in space.of[cls])
+    return any(way.holds in stored or way == PerItem(Gives.RESULT) for way in ways)
 
 
 def _reads(node: ENode, held: set[ClassId]) -> bool:
@@ -180,42 +166,30 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             assert_never(cls)
 
 
-def _histories(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes that hold all of history, from `persist` and `old` on."""
-
-    def holds(node: ENode, found: set[ClassId]) -> bool:
-        own = node.shape.cls.holds
-        return own is Holds.HISTORY or (
-            not own.condenses and not _compares(node) and _reads(node, found)
-        )
-
-    return _least(space, plan, holds)
+def _holds_history(node: ENode, found: set[ClassId]) -> bool:
+    """Whether the node gives all of history, from `persist` and `old` on."""
+    own = node.shape.cls.holds
+    return own is Holds.HISTORY or (
+        not own.condenses and not _compares(node) and _reads(node, found)
+    )
 
 
-def _windows(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes that hold the last ticks, from `window` on."""
-
-    def holds(node: ENode, found: set[ClassId]) -> bool:
-        cls = node.shape.cls
-        if cls.holds is Holds.WINDOW:
-            return True
-        smaller = cls.holds.condenses or isinstance(cls, Before)
-        return not smaller and any(c in found for c in node.inputs)
-
-    return _least(space, plan, holds)
+def _holds_window(node: ENode, found: set[ClassId]) -> bool:
+    """Whether the node gives the last ticks, from `window` on."""
+    cls = node.shape.cls
+    if cls.holds is Holds.WINDOW:
+        return True
+    smaller = cls.holds.condenses or isinstance(cls, Before)
+    return not smaller and any(c in found for c in node.inputs)
 
 
-def _states(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes that hold a running result of many rows, as it is or item by item."""
-
-    def holds(node: ENode, found: set[ClassId]) -> bool:
-        cls = node.shape.cls
-        if cls.holds is Holds.STATE:
-            return not node.shape.single
-        passes = not cls.holds.condenses and not isinstance(cls, Growth)
-        return passes and not _compares(node) and _reads(node, found)
-
-    return _least(space, plan, holds)
+def _holds_state(node: ENode, found: set[ClassId]) -> bool:
+    """Whether the node gives a running result of many rows, as it is or item by item."""
+    cls = node.shape.cls
+    if cls.holds is Holds.STATE:
+        return not node.shape.single
+    passes = not cls.holds.condenses and not isinstance(cls, Growth)
+    return passes and not _compares(node) and _reads(node, found)
 
 
 def _goes_through(node: ENode, states: set[ClassId]) -> bool:
@@ -245,11 +219,6 @@ def _is_quiet(cls: ShapeClass) -> bool:
             assert_never(cls)
 
 
-def _carries(cls: ShapeClass) -> bool:
-    """Whether it carries a stream from tick to tick."""
-    return cls.holds in (Holds.HISTORY, Holds.STATE) or cls == PerItem(Gives.RESULT)
-
-
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:
     """The least set of classes, wanted by their values, of which `holds` is true, given those that
     are in it.
@@ -264,8 +233,3 @@ def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool
                 found.add(cls)
                 changed = True
     return found
-
-
-def _note(named: StreamNames, node: ENode, reason: Advice, reads: str) -> Note:
-    of = named.of(node)
-    return Note(of.operator, of.name, reason.why, reason.cure, of.span, reads)

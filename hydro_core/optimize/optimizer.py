@@ -24,9 +24,9 @@ from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.forms import Forms, values_only, with_forms
-from hydro_core.optimize.growth import ChosenPlan
+from hydro_core.optimize.growth import ChosenPlan, StatementCost, StreamNames, statement_costs
 from hydro_core.optimize.load import Loaded, load
-from hydro_core.optimize.named import StreamNames
+from hydro_core.optimize.loop import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
@@ -35,9 +35,7 @@ from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.empty import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
-from hydro_core.optimize.semi_naive import step_rule, step_shape
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space, own_nodes
-from hydro_core.optimize.statements import StatementCost, statement_costs
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.stream import Order
 
@@ -100,14 +98,14 @@ def optimize(
     search = _Search(*prepare(loaded))
     while True:
         replay, space, saturation = search.saturate(explain=explain)
-        chosen, before, statistics = choose(loaded, search.problem, space, *known)
+        chosen, before, statistics = _choose(search.problem, space, *known)
         plan = chosen.plan
         if not search.learns_of_empty(unfilled_in(search.problem, space, plan.choice)):
             break
     named = StreamNames(loaded.origins, space)
     sized = statistics.of_inputs(typed.graph.sources)
-    rebuilt = rebuild(loaded, search.problem.payloads, space, plan)
-    best = narrowed(typed, infer(without_typed_functions(rebuilt.graph), typed.schemas))
+    rebuilt, streams = rebuild(loaded, search.problem.payloads, space, plan)
+    best = _narrowed(typed, infer(without_typed_functions(rebuilt), typed.schemas))
     verify(best.graph)
     return Optimized(
         best,
@@ -118,7 +116,7 @@ def optimize(
         saturation,
         statistics,
         tuple(_limits(saturation, plan, replay)),
-        rebuilt.streams,
+        streams,
         tuple(statement_costs(named, chosen, sized)),
         tuple(bounds_seen(typed)),
     )
@@ -169,12 +167,8 @@ def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     return replace(problem, shapes=shapes), rules
 
 
-def choose(
-    loaded: Loaded,
-    problem: Problem,
-    space: Space,
-    stats: Statistics,
-    served_by: Statistics | None = None,
+def _choose(
+    problem: Problem, space: Space, stats: Statistics, served_by: Statistics | None
 ) -> tuple[ChosenPlan, float, Statistics]:
     """The cheapest plan, the cost of the program as it was written, and by which statistics."""
     start = preferred(problem, space)
@@ -184,12 +178,11 @@ def choose(
         if served.costs(stats).total <= REBUILT * chosen.costs(stats).total:
             chosen, stats = served, served_by
     sizes = CostModel(space, problem.payloads, stats).sizes(tuple(start.values()))
-    naive, naive_space = as_written(problem, space)
-    written = CostModel(naive_space, problem.payloads, stats)
-    named = {cls: space.named[name] for name, cls in naive_space.named.items()}
-    written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
-    before = plan_cost(naive_space, written.costs(written_sizes), naive)
-    return chosen, before, stats
+    naive = _as_written(problem)
+    written = CostModel(naive, problem.payloads, stats)
+    named = {cls: space.named[name] for name, cls in naive.named.items()}
+    costs = written.costs([sizes[named[cls]] for cls in range(len(naive.of))])
+    return chosen, plan_cost(naive, costs, {i: i for i in range(len(naive.of))}), stats
 
 
 def _cheapest(model: CostModel, start: Mapping[ClassId, int]) -> ChosenPlan:
@@ -209,8 +202,8 @@ def _cheapest(model: CostModel, start: Mapping[ClassId, int]) -> ChosenPlan:
     return found_in(values_only(model.space))
 
 
-def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], Space]:
-    """The program as a space of one plan."""
+def _as_written(problem: Problem) -> Space:
+    """The program as a space of one plan, in which each class has the node of its number."""
     ids = {d.name: i for i, d in enumerate(problem.definitions)}
     ids |= {cut: ids[name] for cut, name in problem.cuts.items()}
     nodes = tuple(
@@ -219,8 +212,7 @@ def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], S
     )
     named = {d.name: ids[d.name] for d in problem.definitions}
     roots = tuple(ids[r] for r in problem.roots)
-    one = Space(nodes, tuple((i,) for i in range(len(nodes))), roots, named)
-    return {i: i for i in range(len(nodes))}, one
+    return Space(nodes, tuple((i,) for i in range(len(nodes))), roots, named)
 
 
 def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
@@ -231,24 +223,19 @@ def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
     return choice
 
 
-def narrowed(typed: Typed, plan: Typed) -> Typed:
+def _narrowed(typed: Typed, plan: Typed) -> Typed:
     """The plan without columns that nobody reads, its types checked; as it is if that fails."""
     _check_outputs(typed, plan)
-    narrow = without_dead_columns(plan)
     try:
-        return check_types(typed, narrow)
+        after = infer(without_dead_columns(plan), typed.schemas)
+        _check_outputs(typed, after)
     except (ProgramError, AssertionError):
         return plan
-
-
-def check_types(typed: Typed, graph: Graph) -> Typed:
-    """The plan's types; an `AssertionError` if an output has another item type or less order."""
-    after = infer(graph, typed.schemas)
-    _check_outputs(typed, after)
     return after
 
 
 def _check_outputs(typed: Typed, plan: Typed) -> None:
+    """An `AssertionError` if an output has another item type or less order than in the program."""
     for sink in typed.graph.named(SINK.name):
         was = typed.types[sink.inputs[0]]
         now = plan.types[plan.graph[sink.id].inputs[0]]
@@ -274,18 +261,14 @@ def verify(graph: Graph) -> Graph:
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[str]:
-    op = node.op
+    op, count = node.op, len(node.inputs)
     if graph.nodes.get(node.id) is not node:
         yield "stands under another id"
     missing = [arg.name for arg in node.spec.args if arg.name not in node.args]
     if missing:
         yield f"lacks the argument {missing[0]}"
-    count = len(node.inputs)
-    if op.variadic:
-        fits = count >= 1
-    else:
-        fits = count == len(op.inputs) or (op.optional_input and count == 0)
-    if not fits:
+    fits = count == len(op.inputs) or (op.optional_input and count == 0)
+    if not (count >= 1 if op.variadic else fits):
         yield f"has {count} inputs"
     for endpoint in node.inputs:
         if endpoint.node not in graph.nodes:

@@ -115,13 +115,11 @@ class _Orders:
         kept = tuple(c for c in tree.columns if c in tree.of(part))
         # in another order than the program's, so nothing that is said of its joins is said of these
         join = Args((("how", "inner"), ("on", on), ("suffix", None), ("where", None)))
-        return (
-            self._number(join),
-            self._number(Args((("columns", kept), ("computed", ())))),
+        select = Args((("columns", kept), ("computed", ())))
+        one, other = (
+            self.payloads.setdefault(Payload(args), len(self.payloads)) for args in (join, select)
         )
-
-    def _number(self, args: Args) -> int:
-        return self.payloads.setdefault(Payload(args), len(self.payloads))
+        return one, other
 
 
 def _ways(tree: Tree, part: LeafSet) -> Iterator[SideLeaves]:

@@ -202,7 +202,9 @@ class Closure:
         return term
 
     def _path(self, a: TermId, b: TermId) -> Iterator[tuple[TermId, TermId, Reason]]:
-        up = [a, *self._ancestors(a)]
+        up = [a]
+        while (above := self._parent[up[-1]]) is not None:
+            up.append(above[0])
         place = {term: i for i, term in enumerate(up)}
         down = []
         term = b
@@ -217,12 +219,6 @@ class Closure:
             if found is not None:
                 yield child, found[0], found[1]
         yield from reversed(down)
-
-    def _ancestors(self, term: TermId) -> Iterator[TermId]:
-        found = self._parent[term]
-        while found is not None:
-            yield found[0]
-            found = self._parent[found[0]]
 
 
 def _without_loops(steps: list[Rewrite]) -> list[Rewrite]:

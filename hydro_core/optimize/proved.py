@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import behind
-from hydro_core.optimize.alike import Bisimilar, Pair, bisimilar
-from hydro_core.optimize.compare import MAX_EQUAL, ComparedStream, Shared, shared
-from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.alike import Pair
+from hydro_core.optimize.compare import ComparedStream, Shared, Turn, shared
 from hydro_core.optimize.proof import TermId
 from hydro_core.optimize.replay import KNOWN, Replay
-from hydro_core.optimize.space import ClassId, Space
 
 MAX_STEPS = 2_000
 """Steps of one proof that are looked through."""
@@ -55,50 +52,29 @@ def proofs(
 def _found(
     programs: Mapping[int, Typed], wanted: Mapping[str, ProvedParts]
 ) -> dict[str, tuple[str, ...]]:
-    of = shared(programs)
-    if of.is_empty or not wanted:
+    if not wanted:
         return {}
-    rounds = _rounds(of, [pair for parts in wanted.values() for pair in parts])
-    found = {key: _proof(of, rounds, parts) for key, parts in wanted.items()}
+    of, turns = shared(programs), []
+    pairs = [pair for parts in wanted.values() for pair in parts]
+    for turn in of.turns(log=True):
+        turns.append(turn)
+        named = turn.space.named
+        if all(named[of.names[a]] == named[of.names[b]] for a, b in pairs):
+            break
+    found = {key: _proof(of, turns, parts) for key, parts in wanted.items()} if turns else {}
     return {key: proof for key, proof in found.items() if proof is not None}
 
 
-@dataclass(slots=True)
-class _Round:
-    """A saturation with what was known before it, and what follows from it by induction."""
-
-    replay: Replay
-    space: Space
-    found: Bisimilar = field(default_factory=lambda: Bisimilar((), {}))
-    terms: Mapping[ClassId, TermId] = field(default_factory=dict)
-
-
-def _rounds(of: Shared, wanted: Sequence[tuple[ComparedStream, ComparedStream]]) -> list[_Round]:
-    """The turns of rules and induction, until all that is wanted is equal."""
-    rounds: list[_Round] = []
-    known = of.given
-    while True:
-        egraph = EGraph(of.problem, of.rules, log=True, equal=known, most=of.rounds)
-        replay = Replay(egraph)
-        replay.saturate()
-        space = egraph.space()
-        rounds.append(_Round(replay, space))
-        equal = all(space.named[of.names[a]] == space.named[of.names[b]] for a, b in wanted)
-        found = bisimilar(space, of.problem.definitions)
-        if equal or not found.equal or len(known) > MAX_EQUAL:
-            return rounds
-        rounds[-1].found, rounds[-1].terms = found, replay.known()
-        known = (*known, *found.equal)
-
-
-def _proof(of: Shared, rounds: Sequence[_Round], parts: ProvedParts) -> tuple[str, ...] | None:
+def _proof(of: Shared, turns: Sequence[Turn], parts: ProvedParts) -> tuple[str, ...] | None:
     because = {r.name: r.because for r in of.rules}
-    search = _Search(rounds, because)
+    search = _Search(turns, because)
+    last = len(turns) - 1
+    replay = search.replay(last)
     for one, other in parts:
-        a, b = (rounds[-1].replay.streams[of.names[s]] for s in (one, other))
-        if not rounds[-1].replay.closure.same(a, b):
+        a, b = (replay.streams[of.names[s]] for s in (one, other))
+        if not replay.closure.same(a, b):
             return None
-        search.prove(len(rounds) - 1, a, b)
+        search.prove(last, a, b)
     lines = [f"{name}: {because[name]}" for name in search.rules]
     lines += [NARROWED] if search.narrowed else []
     lines += [INDUCTION] if search.inductions else []
@@ -109,24 +85,30 @@ def _proof(of: Shared, rounds: Sequence[_Round], parts: ProvedParts) -> tuple[st
 class _Search:
     """Collects what takes part in a proof."""
 
-    def __init__(self, rounds: Sequence[_Round], because: Mapping[str, str]) -> None:
+    def __init__(self, turns: Sequence[Turn], because: Mapping[str, str]) -> None:
         self.rules: dict[str, None] = {}
         self.inductions: set[tuple[int, Pair]] = set()
         self.narrowed = False
         self.whole = True
-        self._rounds = rounds
+        self._turns = turns
         self._because = because
         self._seen: set[tuple[int, TermId, TermId]] = set()
 
+    def replay(self, number: int) -> Replay:
+        """What can prove a turn."""
+        found = self._turns[number].replay
+        assert found is not None
+        return found
+
     def prove(self, number: int, a: TermId, b: TermId) -> None:
-        """Goes through the proof that two terms of a round are equal, and all that it rests on."""
+        """Goes through the proof that two terms of a turn are equal, and all that it rests on."""
         todo = [(number, a, b)]
         while todo:
             number, a, b = step = todo.pop()
             if step in self._seen or a == b:
                 continue
             self._seen.add(step)
-            closure = self._rounds[number].replay.closure
+            closure = self.replay(number).closure
             if not closure.same(a, b):  # more was done than was replayed
                 self.whole = False
                 continue
@@ -142,19 +124,19 @@ class _Search:
     def _by_induction(
         self, number: int, a: TermId, b: TermId
     ) -> Iterator[tuple[int, TermId, TermId]]:
-        """What the equality of two streams rests on that an earlier round found."""
-        streams = self._rounds[number].replay.streams
+        """What the equality of two streams rests on that an earlier turn found."""
+        streams = self.replay(number).streams
         for earlier in range(number):
-            for one, other in self._rounds[earlier].found.equal:
+            for one, other in self._turns[earlier].found.equal:
                 if {streams[one], streams[other]} == {a, b}:
                     yield from self._supports(earlier, one, other)
                     return
         self.narrowed = True
 
     def _supports(self, number: int, one: str, other: str) -> Iterator[tuple[int, TermId, TermId]]:
-        here = self._rounds[number]
+        here, replay = self._turns[number], self.replay(number)
         start = here.space.named[one], here.space.named[other]
-        streams = here.replay.streams
+        streams = replay.streams
         for name, cls in zip((one, other), start, strict=True):
             yield number, streams[name], here.terms[cls]
         todo = [start]
@@ -167,7 +149,7 @@ class _Search:
             match = here.found.by[pair]
             for cls, node in zip(pair, match.nodes, strict=True):
                 inputs = tuple(here.terms[i] for i in node.inputs)
-                term = here.replay.closure.add(node.shape.name, node.payload, inputs)
+                term = replay.closure.add(node.shape.name, node.payload, inputs)
                 yield number, here.terms[cls], term
             todo += (*match.now, *match.earlier)
 

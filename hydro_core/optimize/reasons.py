@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
@@ -39,8 +38,7 @@ BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
 _STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if resumes(a) and not s.internal)
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(NamedTuple):
     """Why, and what to write instead."""
 
     why: str
@@ -98,9 +96,8 @@ def of_window(shape: Shape, args: Args) -> Advice:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
     if not shape.makes_aggregates or isinstance(shape.cls, Running):
-        why = (
-            f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
-        )
+        called = _called(shape)
+        why = f"`{called}` has no inverse: it cannot be told what it was without what leaves"
         return Advice(why, cure)
     functions = [a.function for _, a in args.get("aggregates", ())]
     stays = [f for f in functions if not moves(f, exact=True)]
@@ -113,11 +110,15 @@ def of_window(shape: Shape, args: Args) -> Advice:
     return Advice("its rows are counted anew", cure)
 
 
-def of_history(shape: Shape, args: Args) -> Advice:  # noqa: PLR0911 - a closed set of cases
+def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a closed set of cases
     """The node goes through all of a history."""
     match shape.cls:
         case Matching(wanted=False, compares=compares):
-            return _of_leaving(compares)
+            why = "rows leave when their first match comes, so the result does not only grow"
+            if compares is Compares.KEYS:
+                return Advice(why, BOTH_WAYS)
+            cure = "`-> delta()` after it gives what comes, if the negative side only grows"
+            return Advice(why, cure)
         case Product(keeps=keeps) if keeps:
             why = "a padded row leaves when its first match comes, so the result does not only grow"
             return Advice(why, BOTH_WAYS)
@@ -160,21 +161,12 @@ def _of_other(shape: Shape) -> Advice:
         )
     if any(shape.linear):
         return Advice("its input is not a history that only grows", IN_SMALLER_PARTS)
-    return Advice(
-        f"`{_called(shape)}` has no rule that carries its result from tick to tick",
-        IN_SMALLER_PARTS,
-    )
+    why = f"`{_called(shape)}` has no rule that carries its result from tick to tick"
+    return Advice(why, IN_SMALLER_PARTS)
 
 
 def _called(shape: Shape) -> str:
     return shape.plain if shape.op is None else shape.op.called
-
-
-def _of_leaving(compares: Compares) -> Advice:
-    why = "rows leave when their first match comes, so the result does not only grow"
-    if compares is Compares.KEYS:
-        return Advice(why, BOTH_WAYS)
-    return Advice(why, "`-> delta()` after it gives what comes, if the negative side only grows")
 
 
 def _of_fold(args: Args) -> Advice:

@@ -17,8 +17,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import behind, inputs_first, reachable
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.loop import Loop
-from hydro_core.optimize.semi_naive import Unrolled, cycle_of
+from hydro_core.optimize.loop import Loop, Unrolled, cycle_of
 from hydro_core.optimize.shape import BAG, FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
@@ -53,16 +52,12 @@ class _Rebuild:
         return self.space.nodes[self.plan.choice[cls]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """A plan's graph, and the nodes in it that compute a stream of the program: its name there."""
-
-    graph: Graph
-    streams: Mapping[NodeId, NodeId]
-
-
-def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: Plan) -> Rebuilt:
-    """The graph of a plan. All sources stay, so that the program takes the same inputs."""
+def rebuild(
+    loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: Plan
+) -> tuple[Graph, Mapping[NodeId, NodeId]]:
+    """The graph of a plan, and the nodes in it that compute a stream of the program: its name
+    there. All sources stay, so that the program takes the same inputs.
+    """
     graph = loaded.typed.graph
     work = _Rebuild(loaded, payloads, space, plan)
     work.reserved = set(graph.nodes)
@@ -82,7 +77,7 @@ def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: P
     text_order = {name: i for i, name in enumerate(graph.nodes)}
     sinks.sort(key=lambda n: text_order.get(n.id, len(text_order)))
     made = Graph.of((*sources, *middle, *sinks), graph.name, graph.warnings)
-    return Rebuilt(made, dict(_streams(work, made)))
+    return made, dict(_streams(work, made))
 
 
 def _streams(work: _Rebuild, made: Graph) -> Iterator[tuple[NodeId, NodeId]]:
@@ -125,17 +120,14 @@ def _fresh(work: _Rebuild, origin: Node | None, op: OpSpec, own: Sequence[str] =
     if origin is not None and origin.id not in taken:
         return origin.id
     for name in own:
-        if name not in taken and name in work.reserved and not _is_numbered(name):
+        # another operator should not have an operator's name and a number
+        numbered = name.rpartition("_")[2].isdigit()
+        if name not in taken and name in work.reserved and not numbered:
             return name
     number = 1
     while (name := f"{op.name}_{number}") in taken or name in work.reserved:
         number += 1
     return name
-
-
-def _is_numbered(name: NodeId) -> bool:
-    """Whether the id is an operator's name and a number, which another operator should not have."""
-    return name.rpartition("_")[2].isdigit()
 
 
 def _origin(work: _Rebuild, cls: ClassId, enode: ENode) -> Node | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.ir.walk import inputs_first
-from hydro_core.optimize.egraph import EGraph, Firing, Saturation
+from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Reason, TermId
 from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
@@ -28,12 +27,8 @@ KNOWN = "known"
 """The reason of what the e-graph was told to be equal."""
 
 ClassValue = tuple[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Instance:
-    rule: Rule
-    values: Mapping[str, int]
+Bound = Mapping[str, int]
+"""What the variables of a rule stand for: terms, and numbers of arguments."""
 
 
 class Replay:
@@ -45,7 +40,7 @@ class Replay:
         self.streams: dict[str, TermId] = {}
         self._egraph = egraph
         self._seen: set[tuple[str, tuple[tuple[str, Any], ...]]] = set()
-        self._pending: list[_Instance] = []
+        self._pending: list[tuple[Rule, Bound]] = []
         self._representatives: list[TermId] = []
         self._replayed = 0
         self._define()
@@ -98,22 +93,15 @@ class Replay:
 
     def _members(self) -> tuple[dict[ClassValue, list[TermId]], list[TermId]]:
         """The known terms of every class, from the iteration before; new ones for new classes."""
-        rows = {
-            (
-                shape.name,
-                payload,
-                tuple(zip((s.value for s in shape.inputs), inputs, strict=True)),
-            ): (
-                shape.output.value,
-                output,
-            )
-            for shape, payload, inputs, output in self._egraph.rows(subsumed=True)
-        }
+        rows = {}
+        for shape, payload, inputs, output in self._egraph.rows(subsumed=True):
+            read = tuple(zip((s.value for s in shape.inputs), inputs, strict=True))
+            rows[shape.name, payload, read] = (shape.output.value, output)
         classes: dict[TermId, ClassValue] = {}
+        shapes = {d.name: d.shape for d in self.problem.definitions}
         for cut, term in self._cuts.items():
             name = self.problem.cuts[cut]
-            definition = next(d for d in self.problem.definitions if d.name == name)
-            sort = self.problem.shapes[definition.shape].output.value
+            sort = self.problem.shapes[shapes[name]].output.value
             classes[term] = (sort, self._egraph.value_of(name))
         members: dict[ClassValue, list[TermId]] = {}
         for term in self._representatives or [*self._cuts.values(), *self.streams.values()]:
@@ -121,9 +109,9 @@ class Replay:
         changed = True
         while changed:
             changed = False
-            for (shape, payload, inputs), output in rows.items():
-                if output not in members and all(i in members for i in inputs):
-                    made = self.closure.add(shape, payload, tuple(members[i][0] for i in inputs))
+            for (name, payload, read), output in rows.items():
+                if output not in members and all(i in members for i in read):
+                    made = self.closure.add(name, payload, tuple(members[i][0] for i in read))
                     members[output] = [made]
                     changed = True
         return members, [self._smallest(terms) for terms in members.values()]
@@ -154,54 +142,49 @@ class Replay:
             return
         members, best = self._members()
         self._replayed += self._egraph.size()
-        for firing in self._egraph.firings():
+        for rule, values in self._egraph.firings():
             self._replayed += 1
-            self._queue(firing, members)
-        progress = True
-        while progress:
-            progress = False
+            self._queue(rule, values, members)
+        waiting: list[tuple[Rule, Bound]] | None = None
+        while waiting is None or len(self._pending) < len(waiting):
             waiting, self._pending = self._pending, []
-            for instance in waiting:
-                if self._apply(instance):
-                    progress = True
-                else:
-                    self._pending.append(instance)
+            self._pending += [instance for instance in waiting if not self._apply(*instance)]
         self._representatives = best
 
-    def _queue(self, firing: Firing, members: Mapping[ClassValue, list[TermId]]) -> None:
-        domains = [
-            [value] if isinstance(value, int) else members[value] for _, value in firing.values
-        ]
-        names = [name for name, _ in firing.values]
+    def _queue(
+        self,
+        rule: Rule,
+        given: tuple[tuple[str, Any], ...],
+        members: Mapping[ClassValue, list[TermId]],
+    ) -> None:
+        domains = [[value] if isinstance(value, int) else members[value] for _, value in given]
+        names = [name for name, _ in given]
         for values in itertools.islice(itertools.product(*domains), MAX_REPLAYS):
-            key = (firing.rule.name, tuple(zip(names, values, strict=True)))
+            key = (rule.name, tuple(zip(names, values, strict=True)))
             if key not in self._seen:
                 self._seen.add(key)
-                self._pending.append(_Instance(firing.rule, dict(key[1])))
+                self._pending.append((rule, dict(key[1])))
 
-    def _apply(self, instance: _Instance) -> bool:
-        rule = instance.rule
+    def _apply(self, rule: Rule, bound: Bound) -> bool:
         premises = []
         for condition in rule.when:
             if isinstance(condition, Equal):
-                pair = self._term(condition.left, instance), self._term(condition.right, instance)
+                pair = self._term(condition.left, bound), self._term(condition.right, bound)
                 if not self.closure.same(*pair):
                     return False
                 premises.append(pair)
         if isinstance(rule.rhs, Fact):
             return True
         reason = Reason(rule.name, premises=tuple(premises))
-        left, right = self._term(rule.lhs, instance), self._term(rule.rhs, instance)
-        self.closure.union(left, right, reason)
+        self.closure.union(self._term(rule.lhs, bound), self._term(rule.rhs, bound), reason)
         return True
 
-    def _term(self, pattern: Pattern, instance: _Instance) -> TermId:
+    def _term(self, pattern: Pattern, bound: Bound) -> TermId:
         if isinstance(pattern, Var):
-            return instance.values[pattern.name]
-        payload = None if pattern.payload is None else instance.values[pattern.payload.name]
-        return self.closure.add(
-            pattern.shape, payload, tuple(self._term(i, instance) for i in pattern.inputs)
-        )
+            return bound[pattern.name]
+        payload = None if pattern.payload is None else bound[pattern.payload.name]
+        inputs = tuple(self._term(i, bound) for i in pattern.inputs)
+        return self.closure.add(pattern.shape, payload, inputs)
 
 
 def inputs_in(space: Space, plan: Plan) -> Callable[[ClassId], Sequence[ClassId]]:

@@ -7,13 +7,11 @@ from typing import Any
 
 from hydro_core.catalog.combine import UNION
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.convert import to_terms
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, function_names, show_tree, to_tree
-from hydro_core.ir.term import Term
-from hydro_core.optimize.growth import StreamCost
+from hydro_core.ir.term import Term, to_terms
+from hydro_core.optimize.growth import LONGER, StatementCost, StreamCost
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.optimize.statements import LONGER, StatementCost
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 
 MAX_INPUTS = 5
@@ -46,15 +44,10 @@ def as_text(optimized: Optimized) -> str:
         + (f" ({_times(before / after)} times as much)" if before > 1.05 * after > 0 else ""),
         expressions(optimized.graph),
     ]
-    parts[0] += f"\n{assumptions(optimized)}"
+    parts[0] += f"\n{assumed_of(optimized.graph.sources, optimized.statistics)}"
     parts += [statements(optimized)] if optimized.statements else []
-    if optimized.notes:
-        parts.append("\n".join(map(str, optimized.notes)))
-    if optimized.bounds:
-        parts.append("\n".join(optimized.bounds))
-    if optimized.limits:
-        parts.append("\n".join(optimized.limits))
-    return "\n\n".join(parts)
+    said = (map(str, optimized.notes), optimized.bounds, optimized.limits)
+    return "\n\n".join((*parts, *filter(None, map("\n".join, said))))
 
 
 def statements(optimized: Optimized) -> str:
@@ -77,11 +70,6 @@ def statements(optimized: Optimized) -> str:
 
 def _called(of: StatementCost) -> str:
     return of.name if of.name == of.operator else f"{of.name} ({of.operator})"
-
-
-def assumptions(optimized: Optimized) -> str:
-    """What the costs assume of the inputs."""
-    return assumed_of(optimized.graph.sources, optimized.statistics)
 
 
 def assumed_of(inputs: Collection[str], given: Statistics) -> str:
@@ -130,13 +118,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         ],
         "statements": [of.as_json() for of in optimized.statements],
         "notes": [
-            {
-                "operator": n.operator,
-                "name": n.name,
-                "reads": n.reads,
-                "reason": n.reason,
-                "cure": n.cure,
-            }
+            {part: getattr(n, part) for part in ("operator", "name", "reads", "reason", "cure")}
             for n in optimized.notes
         ],
         "iterations": optimized.saturation.iterations,

@@ -1,6 +1,7 @@
 """Rules as lines: a name, an equation between patterns, its conditions, and why it holds.
 
-    ("delta-persist", "(delta (persist ?a)) => ?a", "what is new in a history is the batch")
+    delta-persist: (delta (persist ?a)) => ?a
+        what is new in a history is the batch
 
 A pattern is a variable `?a` or `(shape ?payload pattern …)`; a shape that carries arguments names
 them first. `when` holds equations `?x = (chain (prev ?x) ?b)` and facts `(growing ?n)`. A
@@ -151,6 +152,27 @@ class Rule:
         return found
 
 
+def lines(text: str) -> tuple[Line, ...]:
+    r"""Rules as they are written: a name and an equation, then its conditions and why it holds.
+
+    >>> lines("injective: ?a => ?b\n  when ?x = (persist ?a)\n  equal histories are equal")
+    (('injective', '?a => ?b', 'equal histories are equal', '?x = (persist ?a)'),)
+    """
+    found: list[list[str]] = []
+    for line in filter(str.strip, text.splitlines()):
+        part = line.strip()
+        if part == line:
+            name, _, equation = line.partition(": ")
+            found.append([name, equation, ""])
+        elif part.startswith("when "):
+            found[-1].append(part.removeprefix("when "))
+        elif part.startswith(("(", "=>", "?")):
+            found[-1][1] = f"{found[-1][1]} {part}".strip()
+        else:
+            found[-1][2] = f"{found[-1][2]} {part}".strip()
+    return tuple(map(tuple, found))
+
+
 def rule(
     name: str,
     text: str,
@@ -161,8 +183,8 @@ def rule(
 ) -> tuple[Rule, ...]:
     """The rules of one line: `=>` one, `<=>` two, the second named `…-back`."""
     arrow = "<=>" if "<=>" in text else "=>"
-    left, right = (parse_pattern(side.strip(), shapes) for side in text.split(arrow))
-    conditions = tuple(parse_condition(w, shapes) for w in when)
+    left, right = (_pattern(read(side.strip()), shapes) for side in text.split(arrow))
+    conditions = tuple(_condition(w, shapes) for w in when)
     if isinstance(left, Fact):
         raise TypeError(f"rule {name} rewrites a fact")
     forth = Rule(name, left, right, because, conditions, subsume)
@@ -171,19 +193,13 @@ def rule(
     return (forth, Rule(f"{name}-back", right, left, because, conditions))
 
 
-def parse_pattern(text: str, shapes: Mapping[str, Shape]) -> Pattern | Fact:
-    """The pattern that is written so."""
-    return _pattern(read(text), shapes)
-
-
-def parse_condition(text: str, shapes: Mapping[str, Shape]) -> Equal | Fact:
-    """The condition that is written so."""
+def _condition(text: str, shapes: Mapping[str, Shape]) -> Equal | Fact:
     if "=" in text:
-        left, right = (parse_pattern(side.strip(), shapes) for side in text.split("="))
+        left, right = (_pattern(read(side.strip()), shapes) for side in text.split("="))
         if isinstance(left, Fact) or isinstance(right, Fact):
             raise ValueError(f"{text} is not an equation between streams")
         return Equal(left, right)
-    found = parse_pattern(text, shapes)
+    found = _pattern(read(text), shapes)
     if not isinstance(found, Fact):
         raise TypeError(f"{text} is not a fact")
     return found

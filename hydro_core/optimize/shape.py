@@ -11,21 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
-    Ends,
-    Linear,
+    ClassFacts,
     OpClass,
     OrderedByKey,
     Ordering,
-    OverTime,
     PerItem,
-    PerKey,
-    PerPosition,
-    Product,
     Running,
     Sum,
     is_itemwise,
@@ -53,7 +48,7 @@ SINGLE = ":single"
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackShape:
+class FeedbackShape(ClassFacts):
     """Feedback within a tick: what a stream holds in the end."""
 
     new: bool = False
@@ -227,13 +222,8 @@ def _variant(node: Node, spec: OpSpec) -> str:
 
 def _orders_all(cls: OpClass) -> bool:
     """Whether it goes by the order of all rows, or of what is no key of columns."""
-    match cls:
-        case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
-            return not keyed
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
-            return False
-        case _:
-            assert_never(cls)
+    of = cls.of if isinstance(cls, Running) else cls
+    return isinstance(of, OrderedByKey) and not of.keyed
 
 
 @dataclass(frozen=True, slots=True)

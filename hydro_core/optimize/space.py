@@ -7,7 +7,7 @@ by tick, which the classes' streams are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hydro_core.optimize.shape import Payload, Shape
@@ -39,6 +39,12 @@ class Problem:
     cuts: Mapping[str, str]
     roots: tuple[str, ...]
     facts: tuple[tuple[str, tuple[int | str, ...]], ...] = ()
+
+    def known(self, *names: str) -> Iterator[tuple[int, ...]]:
+        """What facts of these names say of arguments, which are told by their numbers."""
+        for name, args in self.facts:
+            if name in names:
+                yield tuple(arg for arg in args if isinstance(arg, int))
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,9 @@ def bootstrap(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, 
 
 def _part(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
     graph = target.graph
-    usable = {e: leaf for e, leaf in leaves.items() if _may_be_cut(target, e)}
+    # Tables tell no order, and a node with several outputs is no input.
+    unordered = {e for e, of in target.typed.types.items() if of.order is Order.NONE and not e.port}
+    usable = {e: leaf for e, leaf in leaves.items() if e in unordered}
     nodes: dict[NodeId, Node] = {}
     tables: dict[str, Leaf] = {}
     todo = list(_ends(target, wanted))
@@ -101,12 +103,6 @@ def _ends(target: TickPlan, wanted: WantedTables) -> Iterable[NodeId]:
             yield from slot.readers
     for name in wanted.outputs:
         yield from (sink.id for sink in target.graph.sinks[name])
-
-
-def _may_be_cut(target: TickPlan, stream: Endpoint) -> bool:
-    """Tables tell no order, and a node with several outputs is no input."""
-    kind = target.typed.types.get(stream)
-    return not stream.port and kind is not None and kind.order is Order.NONE
 
 
 def _in_its_place(node: Node, leaf: Leaf, target: TickPlan) -> tuple[Node, ...]:

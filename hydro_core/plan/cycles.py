@@ -88,11 +88,10 @@ class CycleShape:
             return False
         if Kind.H in kinds and not all(self.plan.graph[e.node].spec.idempotent for e in self.kept):
             return False
-        return all(self._is_linear(n) or n.spec.idempotent for n in self.nodes)
-
-    def _is_linear(self, node: Node) -> bool:
-        ports = [port for port, e in node.reads() if self.is_inside(e)]
-        return all(port.linear for port in ports)
+        return all(
+            n.spec.idempotent or all(port.linear for port, e in n.reads() if self.is_inside(e))
+            for n in self.nodes
+        )
 
     @property
     def path(self) -> str:

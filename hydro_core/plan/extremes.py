@@ -24,11 +24,10 @@ from hydro_core.catalog.extremes import (
 from hydro_core.catalog.forms import Form
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.found_rows import ExtremeRows, Lookup, Lookups
-from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.origins import NewRowOrigins
-from hydro_core.plan.stored_rows import FieldsOf, KnownFields, keys_of_pairs
+from hydro_core.plan.stored_rows import FieldsOf, KnownFields, keys_of_pairs, united
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import result_key
+from hydro_core.plan.versions import key_paths, result_key
 from hydro_core.types.item import Decimal, Row, Scalar
 
 ShownNames = Mapping[str, str]
@@ -78,7 +77,7 @@ class ExtremesRead:
             known, own = stored.through(node, i, fields), self._changing(of)
             new = self._origins.of(of, known)
             old = None if own is None else stored.of(of, looked_at | own, known)
-            return None if new is None or old is None else new | old
+            return united((new, old))
         return None
 
     def _met(self, node: Node, i: int) -> ExtremeValue | None:
@@ -91,10 +90,8 @@ class ExtremesRead:
         mine = self._stored(node.inputs[i])
         gives_values = with_extremes(one.cls) is WithExtremes.VALUE
         extremes = extremes_of(one.args) if gives_values else None
-        if mine is None or extremes is None:
-            return None
-        theirs = self._stored(one.inputs[0])
-        if theirs is None or theirs.result.id != mine.result.id:
+        theirs = None if extremes is None else self._stored(one.inputs[0])
+        if mine is None or extremes is None or theirs is None or theirs.result != mine.result:
             return None
         keys = keys_of_pairs(node)
         for own, other in zip(keys[i], keys[1 - i], strict=True):
@@ -117,19 +114,15 @@ class ExtremesRead:
         shown = [(stored.names[name],) for name in key]
         pairs = self._origins.stored.pairs((stream, shown), result)
         beside = self._met_by_new(result, stored.result)
-        found = set[Lookup]()
+        if slot is None or beside is None or not pairs:
+            return None if extremes else frozenset()
+        found, leaves = set[Lookup](), tuple(their for _, their in pairs)
         for extreme in extremes:
-            column = stored.column(extreme.column)
-            ordered = isinstance(item, Row) and column is not None
-            of = item.column(column or "") if isinstance(item, Row) else None
-            if slot is None or beside is None or not ordered or not pairs:
-                return None
+            column = stored.column(extreme.column) or ""
+            of = item.column(column) if isinstance(item, Row) else None
             if not isinstance(of, Scalar | Decimal):
                 return None
-            leaves = tuple(their for _, their in pairs)
-            by = ExtremeRows(
-                slot.id, (column or "",), extreme.greatest, leaves, beside, extreme.count
-            )
+            by = ExtremeRows(slot.id, (column,), extreme.greatest, leaves, beside, extreme.count)
             found.add(Lookup(by, tuple(pairs)))
         return frozenset(found)
 
@@ -144,8 +137,7 @@ class ExtremesRead:
     def _met_by_new(
         self, mine: tuple[Endpoint, Sequence[tuple[str, ...]]], result: Node
     ) -> Lookups | None:
-        theirs = result.inputs[-1], key_paths(_key(result))
-        found = self._origins.lookups(mine, theirs)
+        found = self._origins.lookups(mine, (result.inputs[-1], key_paths(_key(result))))
         if found is None or not all(one.fields for one in found):
             return None
         return frozenset(found)

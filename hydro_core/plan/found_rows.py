@@ -27,11 +27,6 @@ class FoundRows:
     slot: str
     found: Lookup
 
-    @property
-    def steps(self) -> int:
-        """How many slots the search goes through, this one with it."""
-        return 1 + self.found.steps
-
     def __str__(self) -> str:
         fields = ", ".join(_name(mine) for mine in self.found.mine)
         return f"{self.slot} by {fields} of {self.found.by}"
@@ -44,11 +39,6 @@ class PassingRows:
     of: str | FoundRows
     filters: tuple[Fn, ...]
 
-    @property
-    def steps(self) -> int:
-        """How many slots the search for them goes through."""
-        return steps_to(self.of)
-
     def __str__(self) -> str:
         return f"{self.of} where {' and '.join(fn.source for fn in self.filters)}"
 
@@ -60,11 +50,6 @@ class MeetingRows:
     of: LookupSource
     partners: frozenset[Lookup]
     """Which rows they agree with, in one of these ways."""
-
-    @property
-    def steps(self) -> int:
-        """How many slots the search for them goes through."""
-        return steps_to(self.of)
 
     def __str__(self) -> str:
         return f"{self.of} that meets ({'; '.join(sorted(map(str, self.partners)))})"
@@ -82,11 +67,6 @@ class RowsSinceLate:
     orders: FieldPairs
     """The same of what rows are ordered by."""
     descending: bool = False
-
-    @property
-    def steps(self) -> int:
-        """How many slots the search for them goes through."""
-        return self.tails.steps
 
     def __str__(self) -> str:
         return f"{self.of} before {self.tails}"
@@ -108,11 +88,6 @@ class ExtremeRows:
     count: int = 1
     """At least so many rows; of equal ones all."""
 
-    @property
-    def steps(self) -> int:
-        """How many slots the search for them goes through, this one with it."""
-        return 1 + max((one.steps for one in self.beside), default=0)
-
     def __str__(self) -> str:
         which = "greatest" if self.greatest else "least"
         many = "" if self.count == 1 else f"{self.count} "
@@ -130,11 +105,6 @@ class RowsBefore:
     """Where a row has its number, from 1 on."""
     count: int
     """How many numbers."""
-
-    @property
-    def steps(self) -> int:
-        """How many slots the search for them goes through."""
-        return self.of.steps
 
     def __str__(self) -> str:
         return f"{self.count} before {self.of}"
@@ -157,11 +127,6 @@ class RowsUpToNext:
     """Where the place stands in both."""
     forward: bool = False
     """The left rows are those before it."""
-
-    @property
-    def steps(self) -> int:
-        """How many slots the search for them goes through."""
-        return self.stored.steps
 
     def __str__(self) -> str:
         return f"{self.of} up to the next of {self.stored}"
@@ -234,7 +199,7 @@ class Lookup:
     @property
     def steps(self) -> int:
         """Through how many slots the search goes before this one."""
-        return steps_to(self.by)
+        return _steps_to(self.by)
 
     def __str__(self) -> str:
         fields = [f"{_name(mine)}={_name(theirs)}" for mine, theirs in self.fields]
@@ -245,9 +210,19 @@ class Lookup:
 Lookups = frozenset[Lookup]
 
 
-def steps_to(rows: LookupSource) -> int:
+def _steps_to(rows: LookupSource) -> int:
     """Through how many slots the search for some rows goes."""
-    return 0 if isinstance(rows, str) else rows.steps
+    match rows:
+        case str():
+            return 0
+        case FoundRows(_, found):
+            return 1 + found.steps
+        case PassingRows(of) | MeetingRows(of) | RowsBefore(of):
+            return _steps_to(of)
+        case RowsSinceLate(tails=of) | RowsUpToNext(stored=of):
+            return _steps_to(of)
+        case ExtremeRows(beside=beside):
+            return 1 + max((one.steps for one in beside), default=0)
 
 
 def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
@@ -261,7 +236,7 @@ def derived_rows(lookups: Iterable[Lookup]) -> tuple[DerivedRows, ...]:
             visit(before)
         known[rows] = None
 
-    for rows in sorted({one.by for one in lookups}, key=lambda by: (steps_to(by), str(by))):
+    for rows in sorted({one.by for one in lookups}, key=lambda by: (_steps_to(by), str(by))):
         visit(rows)
     return tuple(known)
 

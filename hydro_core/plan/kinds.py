@@ -64,11 +64,8 @@ def kinds_of(typed: Typed, events: Collection[NodeId]) -> Mapping[NodeId, Kind]:
         changed = False
         for node in graph:
             kinds = tuple(found[e.node] for e in node.inputs)
-            if node.id in events:
-                kind: MaybeKind = Kind.E
-            else:
-                kind = _kind(node, kinds, _in_order(node, typed))
-            kind = merged(found[node.id], kind)
+            own = Kind.E if node.id in events else _kind(node, kinds, _in_order(node, typed))
+            kind = merged(found[node.id], own)
             changed = changed or kind != found[node.id]
             found[node.id] = kind
     return {node: kind or Kind.E for node, kind in found.items()}
@@ -110,12 +107,8 @@ def _in_order(node: Node, typed: Typed) -> bool:
 
 
 def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    """The kind of what an operator gives, of inputs of these kinds.
-
-    Args:
-        node: the operator.
-        kinds: those of its inputs.
-        in_order: whether the result follows the order of the first input.
+    """The kind of what an operator gives, of inputs of these kinds; `in_order`: its result follows
+    the order of the first one.
     """
     cls = node.cls
     match cls:

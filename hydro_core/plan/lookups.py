@@ -50,13 +50,12 @@ from hydro_core.plan.found_rows import (
     RowsSinceLate,
 )
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meeting import key_paths
 from hydro_core.plan.nearest_rows import next_partners
 from hydro_core.plan.origins import NewRowOrigins
 from hydro_core.plan.round_lookups import InputPlace
 from hydro_core.plan.stored_rows import KeyedStream, sides
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.plan.versions import Key, group_key
+from hydro_core.plan.versions import Key, group_key, key_paths
 from hydro_core.types.item import ItemType, at, leaves
 
 

@@ -31,13 +31,8 @@ from hydro_core.types.item import at as leaf_at
 def next_partners(
     plan: TickPlan, origins: NewRowOrigins, node: Node, found: Iterable[Lookup]
 ) -> Iterator[Lookup]:
-    """The lookups of left rows by new right ones, up to the next stored right row where it tells.
-
-    Args:
-        plan: the plan.
-        origins: where what is new comes from.
-        node: an as-of join.
-        found: the lookups by its key.
+    """The lookups of left rows of an as-of join by new right ones, found by its key: up to the next
+    stored right row where it tells.
     """
     right = plan.graph[node.inputs[1].node]
     slot = origins.stored.slot(right)

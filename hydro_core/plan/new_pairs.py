@@ -79,14 +79,7 @@ def _sides(graph: Graph, one: Node, other: Node) -> tuple[NodeWay, NodeWay] | No
 
 
 def _way(graph: Graph, stream: Endpoint, new: Endpoint, *, before: bool) -> NodeWay:
-    """How a stream is made of the history of another one; () if it is not.
-
-    Args:
-        graph: what both are of.
-        stream: the history, or what was there before.
-        new: what it is the history of.
-        before: which of both it has to be.
-    """
+    """How a stream is made of the history of `new`, or of what was `before`; () if it is not."""
     node, adds = graph[stream.node], graph[new.node]
     if node.cls == History(before=before) and node.inputs == (new,):
         return (node.id,)

@@ -3,11 +3,17 @@
 A row that comes, or goes, does so with rows of inputs: those that new rows of what it is made of
 come with. The operators' lineage tells which fields they have in common; a computed field is left
 out. So whoever has the inputs' batches knows the fields of all that a range can change.
+
+Rows that find no partner in a join never get beyond it, so nothing is looked up by them. A line's
+part is one stored row. Where the program joins lines with the parts of one brand alone, the lines
+of a batch are asked for that first; what else there is of a part, all its earlier lines above all,
+is looked up by the few that have such a part. A partner may also come in the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from hydro_core.catalog.classes import (
@@ -23,19 +29,20 @@ from hydro_core.catalog.classes import (
     OrderedByKey,
     OverTime,
     PerItem,
+    PerKey,
     PerPosition,
     Product,
+    Projection,
     Running,
+    Sum,
 )
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import functions_of
 from hydro_core.catalog.variants import Gives, Meets
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.found_rows import Lookup, PassingRows
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.plan.found_rows import FoundRows, Lookup, LookupSource, MeetingRows, PassingRows
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meeting import key_paths
-from hydro_core.plan.partners import Partners
 from hydro_core.plan.stored_rows import (
     FieldsOf,
     KeyedStream,
@@ -43,10 +50,12 @@ from hydro_core.plan.stored_rows import (
     StoredRows,
     has_some,
     sides,
+    united,
     with_partner,
 )
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.plan.versions import group_key, result_key
+from hydro_core.plan.versions import group_key, key_paths, result_key
+from hydro_core.types.item import FieldPath
 
 
 class NewRowOrigins:
@@ -55,7 +64,7 @@ class NewRowOrigins:
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
         self.stored = StoredRows(plan)
-        self.stored.joins = self.partners = Partners(plan, self.stored, self.of)
+        self.stored.joins = self.partners = Partners(plan, self)
         self._narrowed = set[NodeId]()
         self._known: dict[tuple[NodeId, KnownFields], set[FieldsOf] | None] = {}
 
@@ -112,15 +121,10 @@ class NewRowOrigins:
 
     def _arriving(self, node: Node) -> str | PassingRows | None:
         """The input whose batch a stream is, or what passes filters of it; None for others."""
-        filters: list[Fn] = []
-        while isinstance(node.cls, PerItem) and node.cls.gives is Gives.SOME:
-            filters[:0] = functions_of(node.args)
-            node = self._graph[node.inputs[0].node]
+        node, filters = _behind_filters(self._graph, node)
         for name, source in self._graph.sources.items():
             if source.id == node.id:
-                # Only what is the same each time may be asked again.
-                fixed = tuple(fn for fn in filters if fn.pure and not fn.unrepeatable)
-                return PassingRows(name, fixed) if fixed else name
+                return PassingRows(name, filters) if filters else name
         return None
 
     def _with_partner(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
@@ -153,7 +157,7 @@ class NewRowOrigins:
             return None
         new = self._with_partner(node, other, wanted)
         new = self.of(stream, wanted) if new is None else new
-        return _both(self.stored.of(stream, met, wanted), new)
+        return united((self.stored.of(stream, met, wanted), new))
 
     def _of_kept(self, node: Node, i: int, fields: KnownFields) -> set[FieldsOf] | None:
         """The rows that a key's row was before a range, or is made in it."""
@@ -162,7 +166,7 @@ class NewRowOrigins:
         if self.stored.slot(node) is None or met is None:
             return None
         new = self.of(node.inputs[i], self.stored.through(node, i, fields))
-        return _both(self.stored.of(Endpoint(node.id), met, fields), new)
+        return united((self.stored.of(Endpoint(node.id), met, fields), new))
 
     def adds(self, stream: NodeId) -> bool:
         """Whether what is new in a stream is told apart from the rest."""
@@ -231,5 +235,123 @@ def _keeps_a_row(node: Node) -> bool:
     return kept and cls.passes is Passes.EARLIER and result_key(node) is not None
 
 
-def _both(one: set[FieldsOf] | None, other: set[FieldsOf] | None) -> set[FieldsOf] | None:
-    return None if one is None or other is None else one | other
+class Partners:
+    """What the joins of a plan let pass of rows by which stored ones are looked up."""
+
+    def __init__(self, plan: TickPlan, origins: NewRowOrigins) -> None:
+        self._plan, self._graph = plan, plan.graph
+        self._stored, self._new = origins.stored, origins.of
+        self._few: dict[NodeId, bool] = {}
+
+    def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
+        """The leaves of the key by which rows of an input of a join find their partner; none where
+        the node lets pass rows without one, or nothing is known of who has none.
+        """
+        other = 1 - i
+        if other not in _inputs_of_all(node):
+            return ()
+        if not self._are_few(self._graph[node.inputs[other].node]):
+            return ()
+        return [own for own, _ in self._stored.pairs(*sides(node, i))]
+
+    def narrowed(self, node: Node, i: int, one: Lookup) -> Lookup:
+        """A lookup in an input of a join, by those rows alone that find a partner."""
+        has = dict(one.fields)
+        known = tuple(has.get(own) for own in self.keys(node, i))
+        return replace(one, by=self.meeting(node, i, one.by, known)) if known else one
+
+    def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
+        """Those of some rows that find a partner, or may do, where they are met in an input of a
+        join; `known`: where they have the leaves of `keys`.
+        """
+        theirs = tuple(their for _, their in self._stored.pairs(*sides(node, i)))
+        return self._agreeing(by, known, node.inputs[1 - i], theirs)
+
+    def _agreeing(
+        self, by: LookupSource, known: KnownFields, stream: Endpoint, fields: KnownFields
+    ) -> LookupSource:
+        """Those of some rows that agree with a row of a stream in some fields."""
+        node = self._graph[stream.node]
+        if not self._are_few(node):
+            return by
+        filters = self._filters(node)
+        if filters is not None:
+            return self._agreeing_stored(by, known, (stream, fields), filters)
+        for i in _inputs_of_all(node):
+            theirs = self._stored.through(node, i, fields)
+            by = self._agreeing(by, known, node.inputs[i], theirs)
+        return by
+
+    def _agreeing_stored(
+        self,
+        by: LookupSource,
+        known: KnownFields,
+        other: tuple[Endpoint, KnownFields],
+        filters: tuple[Fn, ...],
+    ) -> LookupSource:
+        """Those of some rows that agree with a stored one which passes filters, or with a new one.
+
+        All of them where one of them may agree with many, so that these are not looked up for it.
+        """
+        stream, theirs = other
+        asked = Lookup.of(by, theirs, known)
+        stored = self._stored.of(stream, (asked,), theirs) if asked.fields else None
+        new = self._new(stream, theirs)
+        if not stored or new is None:
+            return by
+        passing = {
+            (PassingRows(rows, filters), fields)
+            for rows, fields in stored
+            if isinstance(rows, FoundRows) and self._is_one_row(rows)
+        }
+        partners = frozenset(Lookup.of(rows, known, fields) for rows, fields in passing | new)
+        if len(passing) < len(stored) or not all(one.fields for one in partners):
+            return by
+        return MeetingRows(by, partners)
+
+    def _are_few(self, node: Node) -> bool:
+        """Whether a stream is made of stored rows of which filters let pass some alone."""
+        if node.id not in self._few:
+            self._few[node.id] = False  # what comes round is not asked again
+            filters = self._filters(node)
+            below = (self._graph[node.inputs[i].node] for i in _inputs_of_all(node))
+            self._few[node.id] = (
+                any(map(self._are_few, below)) if filters is None else filters != ()
+            )
+        return self._few[node.id]
+
+    def _filters(self, node: Node) -> tuple[Fn, ...] | None:
+        """The filters that stored rows pass to be those of a stream; None where more is between."""
+        node, filters = _behind_filters(self._graph, node)
+        return None if self._stored.slot(node) is None else filters
+
+    def _is_one_row(self, rows: FoundRows) -> bool:
+        """Whether a lookup finds one row at most for each that it is made by."""
+        key = result_key(self._graph[self._plan.slot(rows.slot).stream.node])
+        return key is not None and set(key_paths(key)) <= {path[:1] for path in rows.found.mine}
+
+
+def _behind_filters(graph: Graph, node: Node) -> tuple[Node, tuple[Fn, ...]]:
+    """What is behind filters, and those of them that may be asked again: they give the same."""
+    filters: list[Fn] = []
+    while isinstance(node.cls, PerItem) and node.cls.gives is Gives.SOME:
+        filters[:0] = functions_of(node.args)
+        node = graph[node.inputs[0].node]
+    return node, tuple(fn for fn in filters if fn.pure and not fn.unrepeatable)
+
+
+def _inputs_of_all(node: Node) -> Collection[int]:
+    """The inputs of which a row is in, or was asked for, each row that a node gives."""
+    match cls := node.cls:
+        case PerItem() | Projection():
+            return (0,)
+        case Matching():
+            return (0, 1) if cls.wanted else (0,)
+        case AsOf():
+            return (0,)
+        case Product():
+            return [i for i in (0, 1) if cls.meets is Meets.KEY and 1 - i not in cls.keeps]
+        case Ends() | Sum() | PerKey() | PerPosition() | OverTime():
+            return ()
+        case _:
+            assert_never(cls)

@@ -23,12 +23,7 @@ from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
 from hydro_core.plan.bound import TimeBound, longer
-from hydro_core.plan.changes import (
-    changes_suffice,
-    given_as_changes,
-    lacks_changes,
-    needs_the_past,
-)
+from hydro_core.plan.changes import changes_suffice, given_as_changes, lacks_changes
 from hydro_core.plan.feedback import (
     component_with_feedback,
     note,
@@ -107,15 +102,11 @@ def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> 
         n: [e.node for port, e in graph[n].reads() if e.node in nodes and same_tick(port)]
         for n in nodes
     }
-    groups = components(within)
-    if len(groups) == 1 and is_cycle(groups[0], within) and within == _inside(nodes, reading):
+    groups, inside = components(within), {n: [m for m in reading[n] if m in nodes] for n in nodes}
+    if len(groups) == 1 and is_cycle(groups[0], within) and within == inside:
         return Component(nodes, "fixpoint")
     parts = tuple(Component(g, "fixpoint" if is_cycle(g, within) else "once") for g in groups)
     return component_with_feedback(nodes, parts, typed)
-
-
-def _inside(nodes: tuple[NodeId, ...], reading: Successors) -> Successors:
-    return {n: [m for m in reading[n] if m in nodes] for n in nodes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +134,9 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
         kind = typed.types.get(stream) or typed.of(stream.node)
         changes = form.stored if form is Form.CHANGES else ""
         key = hash_of(stream, found, str(kind), changes)
-        new = StateSlot(
-            str(stream),
-            stream,
-            (node.id,),
-            kind.item,
-            kind.order is Order.TOTAL,
-            form,
-            key,
-            keep,
-            TimeBound.of(node),
-        )
+        ordered, bound = kind.order is Order.TOTAL, TimeBound.of(node)
+        readers = (node.id,)
+        new = StateSlot(str(stream), stream, readers, kind.item, ordered, form, key, keep, bound)
         slots[key] = _shared(slots[key], new) if key in slots else new
     names = Counter(slot.id for slot in slots.values() if slot.form is not Form.CHANGES)
     return tuple(_named(slot, found, taken=names) for slot in slots.values())
@@ -185,8 +168,7 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Form, int | None] | None:
             # The rows of a history carry their ticks: it has its tick before in itself.
             stream = node.inputs[0]
             if stream.node in kept.in_changes:
-                needed = needs_the_past(node, kept.in_changes)
-                return (stream, Form.CHANGES, None) if needed else None
+                return None if node.cls.reads_changes else (stream, Form.CHANGES, None)
             told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
             return None if told else (stream, Form.VALUES, 1)
         case State.RESULT:

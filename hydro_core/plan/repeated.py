@@ -62,7 +62,12 @@ def _why(plan: TickPlan, node: Node) -> str | None:
         return f"repeats each row at every tick of a range: {stands}, and {because}"
     if isinstance(node.cls, OrderedByKey):
         return f"orders the rows of a key again whenever they change: {stands}"
-    return _fold_again(plan, node, kinds[0]) if isinstance(node.cls, ByKey) else None
+    obstacle = _obstacle(plan, node, kinds[0]) if isinstance(node.cls, ByKey) else None
+    if obstacle is None:
+        return None
+    if result_key(node) is not None:
+        return f"groups the rows of a key again whenever they change: {obstacle}"
+    return f"repeats each row at every tick of a range: {obstacle}"
 
 
 def _because(node: Node, ordered: bool) -> str | None:
@@ -83,15 +88,6 @@ def _because(node: Node, ordered: bool) -> str | None:
             return None
         case _:
             assert_never(cls)
-
-
-def _fold_again(plan: TickPlan, node: Node, kind: Kind) -> str | None:
-    obstacle = _obstacle(plan, node, kind)
-    if obstacle is None:
-        return None
-    if result_key(node) is not None:
-        return f"groups the rows of a key again whenever they change: {obstacle}"
-    return f"repeats each row at every tick of a range: {obstacle}"
 
 
 def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from hydro_core.catalog.classes import (
-    Ends,
-    Linear,
     Matching,
     OpClass,
-    OverTime,
-    PerKey,
-    PerPosition,
     Product,
 )
 from hydro_core.catalog.forms import Form
@@ -78,15 +72,9 @@ def _meets(cls: OpClass) -> bool:
     """Whether what is new in one input gives nothing but with what it meets in the other, or not
     what it meets there.
     """
-    match cls:
-        case Product(keeps=keeps):
-            return not keeps
-        case Matching():
-            return True
-        case Ends() | Linear() | PerKey() | PerPosition() | OverTime():
-            return False
-        case _:
-            assert_never(cls)
+    if isinstance(cls, Product):
+        return not cls.keeps
+    return isinstance(cls, Matching)
 
 
 class _WayFromSlots:
@@ -107,7 +95,7 @@ class _WayFromSlots:
             if not lookup.fields:
                 return False
             self.found.setdefault(slot.id, set()).add(lookup)
-        elif not _goes_row_by_row(node.cls) or not all(
+        elif not node.cls.hands_on or not all(
             self.follows(e, self._stored.inner(node, i, lookup)) for i, e in enumerate(node.inputs)
         ):
             return False
@@ -121,13 +109,3 @@ class _WayFromSlots:
         plain = slot.form is Form.GROWTH and slot.keep is None and slot.bound is None
         same = slot.stream.node == node.inputs[0].node
         return slot if plain and same and not slot.ordered else None
-
-
-def _goes_row_by_row(cls: OpClass) -> bool:
-    match cls:
-        case Linear():
-            return True
-        case Ends() | PerKey() | Product() | PerPosition() | OverTime():
-            return False
-        case _:
-            assert_never(cls)

@@ -44,12 +44,8 @@ def hashes(
     """The semantic hash of every node.
 
     In a cycle, hashes are refined as often as it has nodes: after that, nodes that differ in
-    anything differ.
-
-    Args:
-        typed: the graph.
-        groups: its cycles and single nodes, what is read before what reads it.
-        known: hashes of nodes that are streams of a program, of which this is a plan.
+    anything differ. `groups` are cycles and single nodes, what is read before what reads it;
+    `known` are those of nodes that are streams of a program, of which this is a plan.
     """
     found: dict[NodeId, str] = {}
     for group in groups:

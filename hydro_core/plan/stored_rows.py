@@ -7,10 +7,10 @@ and their keys those of the other side.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
@@ -29,7 +29,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.properties import Holds
-from hydro_core.catalog.variants import Meets
+from hydro_core.catalog.variants import Compares, Meets
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const
 from hydro_core.ir.graph import Endpoint, Node
@@ -42,27 +42,22 @@ from hydro_core.plan.found_rows import (
     LookupSource,
 )
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meeting import KeyPaths, key_paths, keys_of_two, leaf_pairs
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.plan.versions import group_key
-from hydro_core.types.item import FieldPath, ItemType, Row
+from hydro_core.plan.versions import group_key, key_paths
+from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
+from hydro_core.types.item import children as fields_in
+
+if TYPE_CHECKING:
+    from hydro_core.plan.origins import Partners
 
 KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
+KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
+"""The parts of a key in the items of two streams."""
 KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
 FieldsOf = tuple[LookupSource, KnownFields]
 """Rows from which fields are known, and where they have them."""
-
-
-class JoinsThatDrop(Protocol):
-    """Which rows the joins of a plan let pass."""
-
-    def keys(self, node: Node, i: int) -> Sequence[FieldPath]:
-        """The leaves by which rows of an input are asked for a partner; none: all may pass."""
-
-    def meeting(self, node: Node, i: int, by: LookupSource, known: KnownFields) -> LookupSource:
-        """Those of some rows that may find a partner, which have the leaves at these places."""
 
 
 class StoredRows:
@@ -70,7 +65,7 @@ class StoredRows:
 
     def __init__(self, plan: TickPlan) -> None:
         self._plan, self._graph, self._kinds = plan, plan.graph, plan.kinds
-        self.joins: JoinsThatDrop | None = None
+        self.joins: Partners | None = None
         """What is asked of rows that are found on the way to others."""
         self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
 
@@ -78,11 +73,6 @@ class StoredRows:
         """The stored rows that have these fields of the rows that lookups find in a stream.
 
         Rows that are new in the range are not among them. None where it is not known, or no field.
-
-        Args:
-            stream: where rows are looked up.
-            met: the lookups.
-            fields: fields of the stream's items.
         """
         node = self._graph[stream.node]
         if self._kinds[node.id] is Kind.E:
@@ -94,7 +84,7 @@ class StoredRows:
         slot = self.slot(node)
         if slot is not None:
             return {(FoundRows(slot.id, one), fields) for one in met}
-        return _united(
+        return united(
             None if inner is None else self._of_input(node, i, inner, self.through(node, i, shown))
             for i, inner, shown in self._inside(node, met, fields)
         )
@@ -162,11 +152,16 @@ class StoredRows:
 
     def pairs(self, mine: KeyedStream, other: KeyedStream) -> list[tuple[FieldPath, FieldPath]]:
         """The leaves of the key by which the items of two streams meet, on both sides."""
-        return [
-            pair
-            for own, their in zip(mine[1], other[1], strict=True)
-            for pair in leaf_pairs((self.item(mine[0]), own), (self.item(other[0]), their))
-        ]
+        found: list[tuple[FieldPath, FieldPath]] = []
+        for own, their in zip(mine[1], other[1], strict=True):
+            parts = at(self.item(mine[0]), own), at(self.item(other[0]), their)
+            if parts[0] is None or parts[1] is None:
+                continue
+            for path, _ in leaves(parts[0]):
+                leaf = at(parts[1], path)
+                if leaf is not None and not list(fields_in(leaf)):
+                    found.append(((*own, *path), (*their, *path)))
+        return found
 
     def shared(self, node: Node, fields: KnownFields) -> KnownFields:
         """The fields of an item by which all items are found that it depends on.
@@ -245,17 +240,12 @@ FieldSources = set[FieldsOf] | None
 
 
 def with_partner(
-    joins: JoinsThatDrop, of: tuple[Node, int], found: FieldSources, many: int
+    joins: Partners, of: tuple[Node, int], found: FieldSources, many: int
 ) -> FieldSources:
-    """Those of an input's rows that may find a partner.
+    """Those of the rows of a join's input that may find a partner, with the `many` fields that are
+    wanted; behind these, what is found has the join's keys.
 
     None where not all rows are known, or some know none of the fields that are wanted: others may.
-
-    Args:
-        joins: what the joins let pass.
-        of: a join, and its input.
-        found: rows with the fields that are wanted, and behind these with the join's keys.
-        many: how many fields are wanted.
     """
     if found is None or not all(has_some(known[:many]) for _, known in found):
         return None
@@ -274,14 +264,23 @@ def has_some(fields: KnownFields) -> bool:
 
 def keys_of_pairs(node: Node) -> KeyPaths:
     """The parts of the key by which the two inputs of a product, or a match, meet."""
-    cls = node.cls
+    cls, key = node.cls, key_paths(node.args.get("on") or ())
+    how: Meets | Compares = Meets.ALL
     if isinstance(cls, Product):
-        return keys_of_two(cls.meets, node)
+        how = cls.meets
     if isinstance(cls, Matching):
-        return keys_of_two(cls.compares, node)
-    if isinstance(cls, AsOf):
-        return keys_of_two(Meets.KEY if cls.keyed else Meets.ALL, node)
-    raise ValueError(f"{node.id} brings no items of two inputs together")
+        how = cls.compares
+    if isinstance(cls, AsOf) and cls.keyed:
+        how = Meets.KEY
+    match how:
+        case Meets.ALL | Meets.SINGLE | Compares.NOTHING:
+            return (), ()
+        case Meets.KEY | Compares.KEYS:
+            return key, key
+        case Compares.ITEMS:
+            return [()], [()]
+        case Compares.BARE_KEYS:
+            return key, [()]
 
 
 def sides(node: Node, i: int) -> tuple[KeyedStream, KeyedStream]:
@@ -290,7 +289,8 @@ def sides(node: Node, i: int) -> tuple[KeyedStream, KeyedStream]:
     return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
 
 
-def _united(parts: Iterator[FieldSources]) -> FieldSources:
+def united(parts: Iterable[FieldSources]) -> FieldSources:
+    """All of them; None where some are not known."""
     found: set[FieldsOf] = set()
     for part in parts:
         if part is None:
@@ -303,14 +303,5 @@ def _keys_through(node: Node, i: int) -> Mapping[FieldPath, FieldPath]:
     """The parts of the key in an item, each with where it is in an item of an input with which the
     item comes or goes: one that is padded, or only asked for, has no other field in common.
     """
-    cls, shared = node.cls, False
-    if isinstance(cls, Matching):
-        shared = True
-    if isinstance(cls, AsOf):
-        shared = cls.keyed
-    if isinstance(cls, Product):
-        shared = cls.meets is Meets.KEY
-    if shared:
-        keys = keys_of_pairs(node)
-        return dict(zip(keys[0], keys[i], strict=True))
-    return {}
+    keys = keys_of_pairs(node)
+    return dict(zip(keys[0], keys[i], strict=True)) if keys[0] else {}

@@ -113,21 +113,27 @@ def _of(plan: TickPlan, name: str, stream: NodeId) -> StreamForm:
     return StreamForm(name, form, why)
 
 
-def _changing(node: Node) -> str:
+def _changing(node: Node) -> str:  # noqa: C901, PLR0911 - a closed set of cases
     """What comes and goes there."""
     cls = node.cls
     match cls:
-        case Running(of):
-            return _of_running(of)
-        case ByKey(keyed=True):
-            return _RESULT_OF_KEY
-        case Commands(keyed):
-            return "what a command leaves for a key replaces what was there" if keyed else _ONE
+        case Running(OrderedByKey(gives)):
+            return _BY_PLACES[gives]
+        case ByKey(keyed=True) | Running(ByKey(keyed=True)):
+            return "a key's new result replaces its old one"
+        case Running() | Commands(keyed=False):
+            return "the new result replaces the old one"
+        case Commands():
+            return "what a command leaves for a key replaces what was there"
         case Window(timed=timed):
             goes = "its time is too long ago" if timed else "the window has passed it"
             return f"a row comes with its tick, and goes when {goes}"
-        case OrderedByKey() | AsOf() | Matching() | Product():
-            return _of_partners(cls)
+        case OrderedByKey():
+            return "a key's rows go and come again where their places change"
+        case AsOf():
+            return "a row goes, and comes again, when another is the nearest to it"
+        case Matching() | Product():
+            return "a row without a match goes when its first match comes"
         case Linear() | Ordering() | Output():
             inputs = " and ".join(f"`{e.node}`" for e in dict.fromkeys(node.inputs))
             return f"what comes and goes in {inputs} does so here"
@@ -137,32 +143,6 @@ def _changing(node: Node) -> str:
             assert_never(cls)
 
 
-def _of_running(of: ByKey | OrderedByKey) -> str:
-    """What comes and goes in a running result."""
-    match of:
-        case OrderedByKey(gives):
-            return _BY_PLACES[gives]
-        case ByKey(keyed=keyed):
-            return _RESULT_OF_KEY if keyed else _ONE
-        case _:
-            assert_never(of)
-
-
-def _of_partners(cls: OrderedByKey | AsOf | Matching | Product) -> str:
-    """What comes and goes where other rows of the key decide."""
-    match cls:
-        case OrderedByKey():
-            return "a key's rows go and come again where their places change"
-        case AsOf():
-            return "a row goes, and comes again, when another is the nearest to it"
-        case Matching() | Product():
-            return "a row without a match goes when its first match comes"
-        case _:
-            assert_never(cls)
-
-
-_ONE = "the new result replaces the old one"
-_RESULT_OF_KEY = "a key's new result replaces its old one"
 _BY_PLACES = {
     Places.EACH: "a row comes with its columns, and those behind a late one are made again",
     Places.FIRST: "a row that is among the first drives another one out",

@@ -5,7 +5,7 @@ Events look up the version of their tick in one pass, where other rows would hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
@@ -27,10 +27,16 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Node, NodeId
+from hydro_core.types.item import FieldPath
 
 Key = tuple[str, ...]
 """Names of columns; none of them: the first field of a tuple."""
 FIRST_FIELD: Key = ()
+
+
+def key_paths(key: Key) -> Sequence[FieldPath]:
+    """The paths of a key's parts."""
+    return [(name,) for name in key or ("0",)]
 
 
 def keys_of(typed: Typed) -> Mapping[NodeId, Key]:
@@ -67,15 +73,11 @@ def result_key(node: Node) -> Key | None:
 
 def group_key(node: Node) -> Key | None:
     """The key on whose items alone depends what an operator makes of them; None: it has none."""
-    cls = node.cls
-    match cls:
-        case OrderedByKey(keyed=keyed) | Running(OrderedByKey(keyed=keyed)):
-            by: Key | None = node.args["by"]
-            return (by or FIRST_FIELD) if keyed else None
-        case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
-            return result_key(node)
-        case _:
-            assert_never(cls)
+    of = node.cls.of if isinstance(node.cls, Running) else node.cls
+    if isinstance(of, OrderedByKey):
+        by: Key | None = node.args["by"]
+        return (by or FIRST_FIELD) if of.keyed else None
+    return result_key(node)
 
 
 def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:

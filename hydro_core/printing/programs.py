@@ -6,17 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, best_plan, planned
-from hydro_core.optimize import report as plan_report
+from hydro_core.ir.graph import Node
+from hydro_core.optimize import report
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.statistics import Statistics
+from hydro_core.plan.planner import plan
+from hydro_core.plan.repeated import repeated
 from hydro_core.plan.stream_forms import StreamForm, stream_forms, written_whole
-from hydro_core.printing import report
 from hydro_core.printing.table import table
+from hydro_core.types.ddl import to_ddl
+from hydro_core.types.stream import StreamType
 
 _WIDEST = 48
 """Characters of a function in the table of functions."""
+_WIDEST_TYPE = 56
+"""Characters of a type in the table of streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +32,12 @@ class Checked(Compiled):
     """A program that is checked; its text is what `hydrotick check` prints."""
 
     def __str__(self) -> str:
-        parts = [report.as_text(self.typed, self.strata), *_stored_anew(self)]
+        parts = [check_text(self.typed, self.strata), *_stored_anew(self)]
         return "\n\n".join((*parts, *_tables(_functions(self))))
 
     def as_json(self) -> Mapping[str, Any]:
         found = {"stored_anew": _stored_anew(self), "functions": _functions(self)}
-        return {**report.as_json(self.typed, self.strata), **found}
+        return {**check_json(self.typed, self.strata), **found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +48,14 @@ class BestPlan(Optimized):
     """Of what is given and stored, if the plan is explained."""
 
     def __str__(self) -> str:
-        parts = [plan_report.as_text(self)]
+        parts = [report.as_text(self)]
         if self.steps:
-            parts.append(plan_report.explanation(self))
+            parts.append(report.explanation(self))
         return "\n\n".join((*parts, *filter(None, ["\n".join(map(str, self.forms))])))
 
     def as_json(self) -> Mapping[str, Any]:
         forms = {"forms": [form.as_json() for form in self.forms]} if self.forms else {}
-        return {**plan_report.as_json(self), **forms}
+        return {**report.as_json(self), **forms}
 
 
 def checked(program: Compiled) -> Checked:
@@ -68,6 +76,70 @@ def told_plan(
     found = best_plan(program, stats, explain=explain)
     forms = stream_forms(planned(program, found)) if explain else ()
     return BestPlan(**{f.name: getattr(found, f.name) for f in fields(found)}, forms=forms)
+
+
+def check_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
+    ready = plan(typed)
+    return {
+        "name": typed.graph.name,
+        "inputs": {name: to_ddl(stream.item) for name, stream in typed.inputs.items()},
+        "outputs": {name: _stream(stream) for name, stream in typed.outputs.items()},
+        "streams": {str(endpoint): _stream(stream) for endpoint, stream in typed.types.items()},
+        "strata": [list(strata.members(number)) for number in range(strata.count)],
+        "recursive": [sorted(cycle) for cycle in strata.recursive],
+        "handoffs": [
+            {"stream": str(endpoint), "from": before, "to": after}
+            for endpoint, before, after in strata.handoffs
+        ],
+        "tick_by_tick": list(ready.notes),
+        "repeated": list(repeated(ready).values()),
+        "warnings": [warning.as_json() for warning in typed.graph.warnings],
+    }
+
+
+def _stream(stream: StreamType) -> Mapping[str, Any]:
+    return {"type": to_ddl(stream.item), "order": stream.order.value, "single": stream.single}
+
+
+def check_text(typed: Typed, strata: Strata) -> str:
+    inputs = [[name, to_ddl(stream.item)] for name, stream in typed.inputs.items()]
+    outputs = [
+        [name, stream.order.value, to_ddl(stream.item)] for name, stream in typed.outputs.items()
+    ]
+    strata_shown = "1 stratum" if strata.count == 1 else f"{strata.count} strata"
+    parts = [
+        f"{typed.graph.name}: {len(typed.graph.nodes)} operators in {strata_shown}",
+        table(["input", "items"], inputs) if inputs else "no inputs",
+        table(["output", "order", "items"], outputs) if outputs else "no outputs",
+        table(["stratum", "stream", "operator", "order", "items"], _streams(typed, strata)),
+    ]
+    if strata.recursive:
+        cycles = (", ".join(sorted(cycle)) for cycle in strata.recursive)
+        parts.append("\n".join(f"runs to a fixpoint: {cycle}" for cycle in cycles))
+    ready = plan(typed)
+    notes = (*ready.notes, *repeated(ready).values())
+    if notes:
+        parts.append("\n".join(notes))
+    return "\n\n".join(parts)
+
+
+def _streams(typed: Typed, strata: Strata) -> list[list[str]]:
+    rows = []
+    for number in range(strata.count):
+        for i, name in enumerate(strata.members(number)):
+            node = typed.graph[name]
+            rows.append([str(number) if i == 0 else "", name, node.op.name, *_types(typed, node)])
+    return rows
+
+
+def _types(typed: Typed, node: Node) -> tuple[str, str]:
+    if node.op.outputs == "none":
+        return "", ""
+    stream = typed.of(node.id)
+    order, text = "ordered" if stream.order.value == "TotalOrder" else "", to_ddl(stream.item)
+    # as much of a long type as keeps the table readable; inputs and outputs stand above whole
+    is_short = len(text) <= _WIDEST_TYPE
+    return order, text if is_short else text[: _WIDEST_TYPE - 1].rstrip(" ,") + "…"
 
 
 def _stored_anew(program: Compiled) -> Sequence[str]:

@@ -7,21 +7,23 @@ hold a stream on the way there, or from the landed past.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.infer import Typed, infer
 from hydro_core.artifact.deployment import Deployment
 from hydro_core.catalog.forms import Form
-from hydro_core.ir.graph import Endpoint
+from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.spec import Args
+from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.optimize.proved import proofs
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.plan.bound import longer
 from hydro_core.plan.tick_plan import StateSlot
-from hydro_core.program_change.columns import narrowed_to
 from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
 
@@ -68,16 +70,6 @@ class Stored:
     ordered: bool
     is_mixed: bool = False
     """Whether its earlier ticks are as another program has left them."""
-
-
-def stored_tables(
-    tables: Mapping[str, Mapping[str, Any]], mixed: Collection[str] = ()
-) -> tuple[Stored, ...]:
-    """The tables of a commit, from the records that the ledger keeps of them; some are mixed."""
-    return tuple(
-        Stored(name, r["role"], r["of"], r["kind"], r["ordered"], name in mixed)
-        for name, r in tables.items()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +259,15 @@ class Difference:
 
     def _stored_alike(self, output: str) -> bool:
         """Whether both plans store the output in the same way."""
-        records = [
+        old, new = (
             [
                 (t.item, t.kind, t.ordered)
                 for t in d.tables
-                if t.role == "output" and t.name == output
+                if (t.role, t.name) == ("output", output)
             ]
             for d in (self.before, self.after)
-        ]
-        return records[0] == records[1]
+        )
+        return old == new
 
     def _state(self, slot: StateSlot) -> ChangedState:
         kept = self._kept.get(slot.id)
@@ -335,22 +327,45 @@ def difference(
         if probe is not None:
             probes[name] = len(programs)
             programs.append(probe)
-    return Difference(
-        before, after, stored_tables(tables, mixed), compare(programs), tuple(programs), probes
+    stored = tuple(
+        Stored(name, r["role"], r["of"], r["kind"], r["ordered"], name in mixed)
+        for name, r in tables.items()
     )
+    return Difference(before, after, stored, compare(programs), tuple(programs), probes)
 
 
 def _probe(old: Typed, new: Typed, name: str) -> Typed | None:
     """The wider program's output with the columns of the narrower one."""
-    if name not in old.graph.sinks or len(_ends(old, name)) != 1 or len(_ends(new, name)) != 1:
+    if len(_ends(old, name)) != 1 or len(_ends(new, name)) != 1:
         return None
     if old.outputs[name].item == new.outputs[name].item:
         return None
     for wide, narrow in ((new, old), (old, new)):
         item = narrow.outputs[name].item
         if isinstance(item, Row) and _is_as_wide(wide, narrow, name):
-            return narrowed_to(wide, _ends(wide, name)[0], item.names, PROBE)
+            return _narrowed_to(wide, _ends(wide, name)[0], item.names, PROBE)
     return None
+
+
+def _narrowed_to(typed: Typed, stream: Endpoint, columns: Sequence[str], name: str) -> Typed:
+    """The program with the stream `name`: another one, with these columns in this order.
+
+    An aggregate is made without the others, which is the same; else they are left out after it.
+    """
+    graph = typed.graph
+    node = graph[stream.node]
+    nodes = {n.id: n for n in graph if n.op.outputs != "none"}
+    aggregates = node.args.get("aggregates")
+    by = node.args.get("by") or ()
+    if aggregates is not None and [*by] == [*columns][: len(by)]:
+        of = dict(aggregates)
+        kept = tuple((column, of[column]) for column in columns[len(by) :] if column in of)
+        nodes[name] = node.with_(id=name, args=node.args.with_(aggregates=kept))
+    else:
+        select = Args().with_(columns=tuple(columns), computed=())
+        nodes[name] = Node(name, SELECT, select, (stream,), node.span)
+    seen = Node(f"{name}_seen", SINK, Args().with_(name=name), (Endpoint(name),))
+    return infer(Graph.of((*nodes.values(), seen), graph.name), typed.schemas)
 
 
 def _ends(typed: Typed, output: str) -> tuple[Endpoint, ...]:

@@ -176,16 +176,15 @@ def _places(top: Mapping[str, YamlValue], given: Mapping[str, Any]) -> Iterator[
             yield from ((f"{where}.{n}", x.span) for n, x in entry.of.items())
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text", "write it in quotes")  # noqa: TRY004 - see Document.fields
-    return value
+def _kind(fits: Callable[[Any], bool], what: str, cure: str) -> Callable[[Any], Any]:
+    """The kind of a value that stays as it is; see `Document.fields`."""
 
+    def kind(value: Any) -> Any:
+        if not fits(value):
+            raise ValueError(what, cure)
+        return value
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false", "write one of them")  # noqa: TRY004 - see Document.fields
-    return value
+    return kind
 
 
 def _moment(value: Any) -> datetime:
@@ -199,18 +198,6 @@ def _moment(value: Any) -> datetime:
     if isinstance(value, date):
         return datetime.combine(value, time())
     raise ValueError("a date or a time", _TIMES)
-
-
-def _bound(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | date):
-        raise ValueError("a number or a date", _BOUNDS)  # noqa: TRY004 - see Document.fields
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("a number, 0 or more", "such as `8`")
-    return value
 
 
 def _on_error(value: Any) -> OnError:
@@ -227,26 +214,16 @@ def _choices(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _kept_as(value: Any) -> str:
-    if value not in ("log", "table", "append"):
-        raise ValueError("log, table or append", "`table` is the output as of the last tick")
-    return str(value)
+def _listed(what: str, cure: str) -> Callable[[Any], tuple[str, ...]]:
+    """The kind of a text, or of a list of texts."""
 
+    def listed(value: Any) -> tuple[str, ...]:
+        found = [value] if isinstance(value, str) else value
+        if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
+            raise ValueError(what, cure)
+        return tuple(found)
 
-def _names(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-        raise ValueError("a name or a list of names", "such as `user`, or `[user, day]`")
-    return tuple(value)
-
-
-def _owners(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-        raise ValueError("a list of texts", "such as `[ann@example.org, team:data]`")
-    return tuple(value)
+    return listed
 
 
 def _program(value: Any) -> Path | str:
@@ -259,8 +236,23 @@ def _of_fields(of: type) -> Kinds:
     return {name: _OF_TYPES.get(hint, _text) for name, hint in get_type_hints(of).items()}
 
 
+_text = _kind(lambda value: isinstance(value, str), "a text", "write it in quotes")
+_flag = _kind(lambda value: isinstance(value, bool), "true or false", "write one of them")
+_count = _kind(
+    lambda value: type(value) is int and value >= 0, "a number, 0 or more", "such as `8`"
+)
+_bound = _kind(
+    lambda value: isinstance(value, int | float | date) and not isinstance(value, bool),
+    "a number or a date",
+    "such as `0` or `2026-01-01`",
+)
+_kept_as = _kind(
+    lambda value: value in ("log", "table", "append"),
+    "log, table or append",
+    "`table` is the output as of the last tick",
+)
+_names = _listed("a name or a list of names", "such as `user`, or `[user, day]`")
 _TIMES = "such as `2026-01-01`, `2026-01-01 06:00` or `2026-01-01T06:00+01:00`"
-_BOUNDS = "such as `0` or `2026-01-01`"
 _EXAMPLE = (
     "such as `program: totals.hydro`, `ticks: {start: 2026-01-01, every: 1d}` and "
     "`inputs: {payments: {path: payments, column: day}}`"
@@ -282,7 +274,7 @@ _SHARDS: Kinds = {"count": _count, "replicate": _names}
 _SAID: Kinds = {
     "program": _program,
     "description": _text,
-    "owners": _owners,
+    "owners": _listed("a list of texts", "such as `[ann@example.org, team:data]`"),
     "sample_keys": _count,
     "on_error": _on_error,
 }

@@ -18,7 +18,7 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.environment import wrong_master
 from hydro_core.machine.spark_conf import wrong_conf
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
-from hydro_core.project.within import is_within_project
+from hydro_core.project.yaml_text import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns
@@ -77,12 +77,17 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
     )
 
 
-def check_expectations(flow: FlowAsset, outputs: Mapping[str, ItemType]) -> None:
-    """Judges what is expected of the outputs, whose items have these types.
+def check_types(
+    flow: FlowAsset, inputs: Mapping[str, ItemType], outputs: Mapping[str, ItemType]
+) -> None:
+    """Judges what is said of the columns of inputs and outputs, whose items have these types: which
+    ones files may lack, which tell the time of events, and what is expected.
 
     Raises:
         ProgramError: everything that is wrong (code `config`).
     """
+    _raise(list(_optional(flow, inputs)))
+    _raise(list(_events(flow, inputs)))
     _raise(
         [
             problem
@@ -93,30 +98,7 @@ def check_expectations(flow: FlowAsset, outputs: Mapping[str, ItemType]) -> None
     )
 
 
-def check_optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
-    """Judges which columns files may lack, of inputs whose items have these types.
-
-    Raises:
-        ProgramError: everything that is wrong (code `config`).
-    """
-    _raise(
-        [
-            problem
-            for name, landing in flow.landings.items()
-            for column in landing.optional
-            if name in inputs
-            for problem in _optional(flow, f"inputs.{name}", landing, column, inputs[name])
-        ]
-    )
-
-
-def check_events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
-    """Judges which columns tell the time of events, of inputs whose items have these types.
-
-    Raises:
-        ProgramError: everything that is wrong (code `config`).
-    """
-    problems = []
+def _events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> Problems:
     for name, landing in flow.landings.items():
         if landing.event is None or name not in inputs:
             continue
@@ -125,11 +107,10 @@ def check_events(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> None:
         columns = {field.name: field.type for field in fields if field.name not in WRONG}
         if landing.event not in columns:
             message = f"the program declares no column `{landing.event}` of it"
-            problems.append(flow.problem_at(place, message, _choice(landing.event, columns)))
+            yield flow.problem_at(place, message, _choice(landing.event, columns))
         elif columns[landing.event] not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
             message = f"`{landing.event}` is {columns[landing.event]}, which is no time"
-            problems.append(flow.problem_at(place, message, "name a date or a timestamp"))
-    _raise(problems)
+            yield flow.problem_at(place, message, "name a date or a timestamp")
 
 
 def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
@@ -183,15 +164,15 @@ def _sample(flow: FlowAsset) -> Problems:
         yield flow.problem_at("sample_keys", f"{flow.sample_keys} is no number of keys", cure)
 
 
+def _asked(flow: FlowAsset) -> Shards:
+    return flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
+
+
 def _count(flow: FlowAsset) -> Problems:
     count = _asked(flow).count
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SHARDS:
         cure = f"give a number, 1 or more, at most {MOST_SHARDS:,}; 1 does not cut the flow"
         yield flow.problem_at("shards", f"there are no {count} shards", cure)
-
-
-def _asked(flow: FlowAsset) -> Shards:
-    return flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
 
 
 def _shards(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
@@ -246,21 +227,23 @@ def _words(flow: FlowAsset, place: str, of: Landing | FlowOutput | Expect) -> Pr
             yield flow.problem_at(f"{place}.{name}", f"there is no {word!r}", _choice(word, words))
 
 
-def _optional(
-    flow: FlowAsset, place: str, landing: Landing, column: str, item: ItemType
-) -> Problems:
-    place = f"{place}.optional"
-    columns = declared_columns(item) or {}
-    if column not in columns:
-        cure = _choice(column, columns)
-        yield flow.problem_at(place, f"the program declares no column `{column}` of it", cure)
-    elif column == landing.column:
-        cure = "leave it out of `optional`"
-        yield flow.problem_at(place, f"`{column}` tells the ticks, so no file may lack it", cure)
-    elif column in required_columns(item):
-        cure = "leave it out of `optional`, or leave `not null` away in the schema"
-        message = f"`{column}` is null where a file lacks it, and declared `not null`"
-        yield flow.problem_at(place, message, cure)
+def _optional(flow: FlowAsset, inputs: Mapping[str, ItemType]) -> Problems:
+    said = ((n, of, column) for n, of in flow.landings.items() for column in of.optional)
+    for name, landing, column in said:
+        if name not in inputs:
+            continue
+        place, columns = f"inputs.{name}.optional", declared_columns(inputs[name]) or {}
+        if column not in columns:
+            cure = _choice(column, columns)
+            yield flow.problem_at(place, f"the program declares no column `{column}` of it", cure)
+        elif column == landing.column:
+            cure = "leave it out of `optional`"
+            message = f"`{column}` tells the ticks, so no file may lack it"
+            yield flow.problem_at(place, message, cure)
+        elif column in required_columns(inputs[name]):
+            cure = "leave it out of `optional`, or leave `not null` away in the schema"
+            message = f"`{column}` is null where a file lacks it, and declared `not null`"
+            yield flow.problem_at(place, message, cure)
 
 
 def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
@@ -296,18 +279,14 @@ def _expect(flow: FlowAsset, output: str, expect: Expect, item: ItemType) -> Pro
         return
     place, of = f"{place}.{expect.column}", columns[expect.column]
     yield from _words(flow, place, expect)
-    if not _says_something(expect):
+    said = (expect.at_least, expect.at_most, expect.matches)
+    is_said = any(value is not None for value in said)
+    if not (is_said or expect.not_null or expect.unique or expect.one_of):
         yield flow.problem_at(
             place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …"
         )
     yield from _pattern(flow, f"{place}.matches", expect.matches, of)
     yield from _bounds(flow, place, expect, of)
-
-
-def _says_something(expect: Expect) -> bool:
-    told = (expect.at_least, expect.at_most, expect.matches)
-    given = any(value is not None for value in told)
-    return given or bool(expect.not_null or expect.unique or expect.one_of)
 
 
 def _pattern(flow: FlowAsset, place: str, pattern: str | None, of: ItemType) -> Problems:
@@ -328,10 +307,12 @@ def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Proble
     bounds = {name: value for name, value in named.items() if value is not None}
     misfit = False
     for name, value in (*bounds.items(), *(("one_of", value) for value in expect.one_of)):
-        if not _fits(value, of):
+        if not any(is_of(of) and takes(value) for is_of, takes, _ in _FITTING):
             misfit = True
             message = f"{value!r} cannot be compared with a column of type {of}"
-            yield flow.problem_at(f"{place}.{name}", message, _example(of))
+            of_type = [example for is_of, _, example in _FITTING if is_of(of)]
+            cure = f"write {of_type[0]}" if of_type else "columns of this type have no bounds"
+            yield flow.problem_at(f"{place}.{name}", message, cure)
     if not misfit and len(bounds) == 2 and named["at_least"] > named["at_most"]:  # type: ignore[operator]
         yield flow.problem_at(
             f"{place}.at_least",
@@ -365,12 +346,3 @@ _FITTING: tuple[tuple[Callable[[ItemType], bool], Callable[[Any], bool], str], .
     (lambda of: str(of) == "boolean", lambda v: isinstance(v, bool), "True or False"),
 )
 """Of which types a value is compared with which columns, and what to write instead."""
-
-
-def _fits(value: Any, of: ItemType) -> bool:
-    return any(is_of(of) and takes(value) for is_of, takes, _ in _FITTING)
-
-
-def _example(of: ItemType) -> str:
-    found = [example for is_of, _, example in _FITTING if is_of(of)]
-    return f"write {found[0]}" if found else "columns of this type have no bounds"

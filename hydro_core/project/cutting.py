@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hydro_core.artifact.deployment import Sharding
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import FlowAsset, Shards
 
 if TYPE_CHECKING:
@@ -75,9 +75,10 @@ def _cut(flow: FlowAsset, program: Compiled, asked: Sharding) -> Sharded:
     try:
         return sharded(program, asked.count, asked.on or None, asked.replicate, spelling)
     except ProgramError as error:
-        raise ProgramError(*(_of_asset(flow, found) for found in error.diagnostics)) from None
-
-
-def _of_asset(flow: FlowAsset, found: Diagnostic) -> Diagnostic:
-    said = f"flow `{flow.name}`, `shards`: {found.message}"
-    return replace(found, code="config", message=said, span=found.span or flow.places.get("shards"))
+        place, said = flow.places.get("shards"), f"flow `{flow.name}`, `shards`: "
+        raise ProgramError(
+            *(
+                replace(d, code="config", message=f"{said}{d.message}", span=d.span or place)
+                for d in error.diagnostics
+            )
+        ) from None

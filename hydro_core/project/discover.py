@@ -10,7 +10,7 @@ import importlib
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -94,9 +94,17 @@ def found_in(root: Path) -> DiscoveredFlows:
     twice = [flow for flow in flows if of_name[flow.name] > 1]
     for flow in twice:
         others = [other.folder for other in twice if other.name == flow.name]
-        broken.append(Broken(flow.name, flow.folder or root, _twice(flow.name, others)))
+        listed = " and in ".join(map(str, others))
+        says = f"there are {len(others)} flows `{flow.name}`: in {listed}"
+        named = ProgramError.of("config", says, help="give one of them another name")
+        broken.append(Broken(flow.name, flow.folder or root, named))
     once = [flow for flow in flows if of_name[flow.name] == 1]
-    wrong = dict(_wrong_alone(once))
+    wrong: dict[str, ProgramError] = {}
+    for flow in once:
+        try:
+            check_alone(flow)
+        except ProgramError as error:
+            wrong[flow.name] = error
     sound = [flow for flow in once if flow.name not in wrong]
     wrong |= dict(reads_wrong(sound, [*wrong, *(flow.name for flow in broken)]))
     broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
@@ -104,30 +112,11 @@ def found_in(root: Path) -> DiscoveredFlows:
     return DiscoveredFlows(tuple(_fed(flow, right) for flow in right), tuple(broken))
 
 
-def _wrong_alone(flows: Iterable[FlowAsset]) -> Iterator[tuple[str, ProgramError]]:
-    """What is wrong with flows by themselves, whatever their programs and other flows are."""
-    for flow in flows:
-        try:
-            check_alone(flow)
-        except ProgramError as error:
-            yield flow.name, error
-
-
 def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:
     """The flow with the ticks of those that it reads, where they are others."""
     read = {one.flow for one in flow.reads.values()}
     ticks = {one.name: one.ticks for one in flows if one.name in read and one.ticks != flow.ticks}
     return replace(flow, fed_by=ticks) if ticks else flow
-
-
-def module_in(folder: Path, module: str) -> str | None:
-    """The name by which a module that lies in an asset folder is imported; None if none does."""
-    file = folder.joinpath(*module.split("."))
-    there = file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()
-    package = sys.modules.get(PACKAGE)
-    if not there or package is None or [str(folder.parent)] != list(package.__path__):
-        return None
-    return f"{PACKAGE}.{folder.name}.{module}"
 
 
 def place_of(flow: FlowAsset) -> str:
@@ -138,8 +127,11 @@ def place_of(flow: FlowAsset) -> str:
     if isinstance(flow.program, Path) or program.endswith(PROGRAMS):
         return str(flow.folder / program)
     module, _, attribute = program.partition(":")
-    beside = module_in(flow.folder, module)
-    return program if beside is None else f"{beside}:{attribute}"
+    file, package = flow.folder.joinpath(*module.split(".")), sys.modules.get(PACKAGE)
+    there = file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()
+    if not there or package is None or [str(flow.folder.parent)] != list(package.__path__):
+        return program
+    return f"{PACKAGE}.{flow.folder.name}.{module}:{attribute}"
 
 
 def _declarations(root: Path) -> list[Path]:
@@ -163,19 +155,16 @@ def _declared(file: Path) -> Iterator[FlowAsset]:
     if file.suffix == ".yaml":
         yield flow_of_yaml(file)
         return
-    flows = {id(v): v for v in vars(_module(file)).values() if isinstance(v, FlowAsset)}
-    for flow in flows.values():
-        yield replace(flow, folder=file.parent)
-
-
-def _module(file: Path) -> ModuleType:
     try:
-        return importlib.import_module(f"{PACKAGE}.{file.parent.name}.{file.stem}")
+        module = importlib.import_module(f"{PACKAGE}.{file.parent.name}.{file.stem}")
     except HydroError:
         raise
     except (Exception, SystemExit) as problem:
         # A script that ends its process would end that of all flows, without a word.
         raise _does_not_load(file, problem) from problem
+    flows = {id(v): v for v in vars(module).values() if isinstance(v, FlowAsset)}
+    for flow in flows.values():
+        yield replace(flow, folder=file.parent)
 
 
 def _does_not_load(file: Path, problem: BaseException) -> ProgramError:
@@ -192,11 +181,3 @@ def _does_not_load(file: Path, problem: BaseException) -> ProgramError:
         where = Span(str(file), line, 1, line, len(text) + 1, text)
     message = f"{file} cannot be loaded: {type(problem).__name__}: {problem}"
     return ProgramError.of("config", message, where, help="mend it: it is Python")
-
-
-def _twice(name: str, folders: list[Path | None]) -> ProgramError:
-    return ProgramError.of(
-        "config",
-        f"there are {len(folders)} flows `{name}`: in {' and in '.join(map(str, folders))}",
-        help="give one of them another name",
-    )

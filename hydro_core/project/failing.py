@@ -38,7 +38,7 @@ from hydro_core.ir.builder import free_name
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.totality import is_total
 from hydro_core.plan.kinds import Kind, kinds_of
-from hydro_core.types.item import STRING, Field, ItemType, Row
+from hydro_core.types.item import STRING, Field, Row
 from hydro_core.types.quarantine import QUARANTINE
 
 ROWS = Row(tuple(Field(name, STRING) for name in ("source", "place", "reason", "row")))
@@ -95,14 +95,17 @@ class _Rewritten:
         if not found:
             return ()
         item, plain = self.typed.types[node.inputs[0]].item, _use(node) in (Use.ITEM, Use.TEST)
-        doubtful = (fn for fn in found if not (plain and _always_has_a_result(fn, item)))
+        doubtful = (f for f in found if not (plain and f.returns is None and is_total(f, item)))
         return tuple((f"f{number}", fn) for number, fn in enumerate(doubtful, 1))
 
     def _guarded(self, node: Node, calls: tuple[tuple[str, Fn], ...]) -> Node:
         args = (("calls", calls), ("use", str(_use(node))), ("ports", node.args.get("ports", ())))
         reads, span = node.inputs, node.span
         fitting = self._node(FITTING, f"{node.id}_fitting", reads, args)
-        of = [("source", f"{node.op.called}()"), ("schema", ROWS), ("place", _place(node, calls))]
+        # Where the first of the functions stands.
+        at = calls[0][1].span or span
+        place = f"{PurePath(at.file).name}, line {at.line}" if at is not None else ""
+        of = [("source", f"{node.op.called}()"), ("schema", ROWS), ("place", place)]
         described = (*args, *of)
         failing = self._node(FAILING, f"{node.id}_failing", reads, described)
         found = [fitting.with_(span=span), failing.with_(span=span)]
@@ -122,20 +125,10 @@ class _Rewritten:
         return Node(free, op, Args(tuple(args)), tuple(reads))
 
 
-def _place(node: Node, calls: tuple[tuple[str, Fn], ...]) -> str:
-    """Where the first of the functions stands."""
-    at = calls[0][1].span or node.span
-    return "" if at is None else f"{PurePath(at.file).name}, line {at.line}"
-
-
 def _functions(node: Node) -> Iterator[tuple[Fn, Arg]]:
     for arg in node.op.args:
         for fn in functions_of(node.args.get(arg.name)):
             yield fn, arg
-
-
-def _always_has_a_result(fn: Fn, item: ItemType) -> bool:
-    return fn.returns is None and is_total(fn, item)
 
 
 def _is_of_an_item(node: Node, arg: Arg) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.stream_forms import stream_forms
@@ -24,19 +22,16 @@ def refuse_not_growing(flow: FlowAsset, plan: TickPlan) -> None:
     Raises:
         ProgramError: which one, and why (code `config`).
     """
-    problems = list(_problems(flow, plan))
-    if problems:
-        raise ProgramError(*problems)
-
-
-def _problems(flow: FlowAsset, plan: TickPlan) -> Iterator[Diagnostic]:
     whys = {one.stream: one.why for one in stream_forms(plan)}
+    problems = []
     for name, output in flow.tables.items():
         streams = [sink.inputs[0].node for sink in plan.graph.sinks.get(name, ())]
-        if output.as_ != "append" or all(_grows(plan, stream) for stream in streams):
-            continue
-        said = f"`{name}` does not only grow: {whys.get(name, 'rows go')}"
-        yield flow.problem_at(f"outputs.{name}.as", said, _CURE, at=f"outputs.{name}")
+        if output.as_ == "append" and not all(_grows(plan, stream) for stream in streams):
+            said = f"`{name}` does not only grow: {whys.get(name, 'rows go')}"
+            place = f"outputs.{name}"
+            problems.append(flow.problem_at(f"{place}.as", said, _CURE, at=place))
+    if problems:
+        raise ProgramError(*problems)
 
 
 def _grows(plan: TickPlan, stream: NodeId) -> bool:

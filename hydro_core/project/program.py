@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import ProgramError
 from hydro_core.lang.params import Params, params_of
-from hydro_core.project.check import (
-    check_declaration,
-    check_events,
-    check_expectations,
-    check_optional,
-    schemas_of,
-)
+from hydro_core.project.check import check_declaration, check_types, schemas_of
 from hydro_core.project.cutting import check_sharding
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
@@ -22,7 +16,6 @@ from hydro_core.project.quarantine import asks, with_quarantine
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
     from hydro_core.compile import Compiled
-    from hydro_core.ir.graph import Graph
 
 
 def program_of(flow: FlowAsset) -> Compiled:
@@ -33,8 +26,14 @@ def program_of(flow: FlowAsset) -> Compiled:
     """
     # The language is loaded where a program is read: of most commands it was read long ago.
     from hydro_core.compile import compile_graph
+    from hydro_core.lang.load import load
 
-    graph = _loaded(flow)
+    try:
+        graph = load(place_of(flow), params_given(flow))
+    except ProgramError as error:
+        # What is wrong with its file as a whole is said where the asset names it.
+        named = flow.places.get("program")
+        raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
     if asks(flow):
         graph = with_quarantine(flow, graph, schemas_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
@@ -42,17 +41,6 @@ def program_of(flow: FlowAsset) -> Compiled:
     check_columns(flow, program.typed)
     check_sharding(flow, program)
     return program
-
-
-def _loaded(flow: FlowAsset) -> Graph:
-    """The graph; what is wrong with its file as a whole is said where the asset names it."""
-    from hydro_core.lang.load import load
-
-    try:
-        return load(place_of(flow), params_given(flow))
-    except ProgramError as error:
-        named = flow.places.get("program")
-        raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
 
 
 def params_given(flow: FlowAsset) -> Params:
@@ -71,6 +59,5 @@ def check_columns(flow: FlowAsset, typed: Typed) -> None:
     Raises:
         ProgramError: everything that is wrong with it (code `config`).
     """
-    check_optional(flow, typed.schemas)
-    check_events(flow, typed.schemas)
-    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
+    items = {name: stream.item for name, stream in typed.outputs.items()}
+    check_types(flow, typed.schemas, items)

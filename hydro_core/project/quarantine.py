@@ -44,12 +44,8 @@ def quarantined_inputs(flow: FlowAsset) -> Mapping[str, int]:
 
 
 def with_quarantine(flow: FlowAsset, graph: Graph, schemas: Mapping[str, ItemType]) -> Graph:
-    """The program of a flow with its quarantine; the same, if its asset asks for none.
-
-    Args:
-        flow: what the asset says.
-        graph: the program as it is written.
-        schemas: the types of inputs that it does not declare.
+    """The program of a flow, as it is written, with its quarantine; the same, if its asset asks for
+    none. `schemas` types inputs that it does not declare.
 
     Raises:
         ProgramError: an input or output cannot be what is asked (code `config`).
@@ -110,7 +106,8 @@ class _Rewritten:
             rows = self._node(MAP, f"{name}_rows", Endpoint(right.id), f=_fn(f"lambda r: {made}"))
         self.instead[source.id] = [wide, right, rows]
         wrong = self._node(FILTER, f"{name}_wrong", Endpoint(wide.id), f=_is(REASON, "is not None"))
-        told = {"source": repr(name), "place": _at(PLACE), "reason": _at(REASON), "row": _at(ROW)}
+        of = {"place": PLACE, "reason": REASON, "row": ROW}
+        told = {"source": repr(name), **{column: f"r.{said}" for column, said in of.items()}}
         computed = tuple((column, _fn(f"lambda r: {said}")) for column, said in told.items())
         described = self._node(
             *(SELECT, f"{name}_in_quarantine", Endpoint(wrong.id)), columns=(), computed=computed
@@ -149,12 +146,8 @@ def _wrong(flow: FlowAsset, place: str, message: str, cure: str) -> ProgramError
     return ProgramError(flow.problem_at(place, message, cure, at))
 
 
-def _at(column: str) -> str:
-    return f"r.{column}"
-
-
 def _is(column: str, test: str) -> Fn:
-    return _fn(f"lambda r: {_at(column)} {test}")
+    return _fn(f"lambda r: r.{column} {test}")
 
 
 def _fn(text: str) -> Fn:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hydro_core.analysis.cycles import shown
+from hydro_core.analysis.strata import shown
 from hydro_core.catalog.refusals import Refusal, endless_cycle
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
@@ -173,7 +173,9 @@ def _gain(node: Node, streams: _Streams, apply: Evaluate) -> Gain:
     if growth is SemiNaive.FIRST and any(inner[1:]):
         growth = SemiNaive.ANEW
     if node.id not in streams.started or growth is SemiNaive.ANEW:
-        _read_on(read, news)
+        for bag, new in zip(read, news, strict=True):
+            if new:
+                bag.grow(new.bag())
         whole = _counted(apply(node, read))
         return {e: items.without(streams.found.get(e, Multiset())) for e, items in whole.items()}
     match growth:
@@ -208,12 +210,6 @@ def _counted(outputs: PortBags) -> Gain:
         gain[endpoint] = Multiset()
         gain[endpoint].add(bag)
     return gain
-
-
-def _read_on(read: Sequence[Bag], news: Sequence[Multiset]) -> None:
-    for bag, new in zip(read, news, strict=True):
-        if new:
-            bag.grow(new.bag())
 
 
 def in_flow_order(cycle: Collection[Node]) -> list[Node]:
@@ -252,11 +248,8 @@ def _post_order(
 
 
 def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> Endless:
-    limits = {
-        "rounds": ("max_iterations", settings.max_iterations),
-        "items": ("max_cycle_items", settings.max_cycle_items),
-    }
-    name, limit = limits[what]
+    name = {"rounds": "max_iterations", "items": "max_cycle_items"}[what]
+    limit = getattr(settings, name)
     ordered = in_flow_order(cycle)
     path = " -> ".join(shown(node) for node in (*ordered, ordered[0]))
     return Endless(endless_cycle(path, f"{limit:,} {what}", name), ordered[0])

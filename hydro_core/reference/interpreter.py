@@ -23,7 +23,7 @@ from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
-from hydro_core.types.item import UNKNOWN, ItemType
+from hydro_core.types.item import UNKNOWN
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import sort_key
 
@@ -109,7 +109,7 @@ class TickRun:
             self._evaluate(component)
         for node_id, past in self.pasts.items():
             node = self.program.typed.graph[node_id]
-            (entered,) = self._kept(node, [self._stream(node.inputs[0])])
+            (entered,) = self._kept(node, [self.streams[node.inputs[0]]])
             past.end_tick(entered, self.streams[Endpoint(node_id)])
         sinks = self.program.typed.graph.sinks
         outputs = self.program.typed.outputs
@@ -118,11 +118,11 @@ class TickRun:
     def _evaluate(self, component: NodeGroup) -> None:
         if not component.recursive:
             for node in component.nodes:
-                self.streams.update(self._apply(node, [self._stream(e) for e in _now(node)]))
+                self.streams.update(self._apply(node, [self.streams[e] for e in _now(node)]))
             return
         own = {node.id for node in component.nodes}
         entering = {e for node in component.nodes for e in _now(node) if e.node not in own}
-        given = {endpoint: self._stream(endpoint) for endpoint in entering}
+        given = {endpoint: self.streams[endpoint] for endpoint in entering}
         fixpoint, settings = self.program.fixpoint, self.program.settings
         try:
             self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
@@ -131,15 +131,18 @@ class TickRun:
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)
-        function = definition_of(node.op.name).function
+        definition = definition_of(node.op.name)
         inputs = self._kept(node, inputs)
         if past is not None:
             past.now = inputs[0] if inputs else Bag()
-            output = function(site, past, *inputs[1:])
+            output = definition.function(site, past, *inputs[1:])
         else:
-            output = function(site, *inputs)
+            output = definition.function(site, *inputs)
         if isinstance(output, Bag):
-            given = {Endpoint(node.id): _fitted(site, output)}
+            if not (definition.exact or site.output == UNKNOWN):
+                # fields in the order of the node's type, numbers of its kind
+                output = Bag(site.fit(item, site.output) for item in output)
+            given = {Endpoint(node.id): output}
         else:
             given = {Endpoint(node.id, port): bag for port, bag in output.items()}
         if self.program.hooks.watch is not None:
@@ -153,28 +156,16 @@ class TickRun:
         return [keep(node, i, tick, bag) for i, bag in enumerate(inputs)]
 
     def _site(self, node: Node) -> Site:
-        inputs = tuple(map(self.program.typed.types.__getitem__, node.inputs))
-        return Site(node, inputs, self._output_type(node), self.moment)
-
-    def _output_type(self, node: Node) -> ItemType:
-        stream = self.program.typed.types.get(Endpoint(node.id))
-        return UNKNOWN if stream is None else stream.item
-
-    def _stream(self, endpoint: Endpoint) -> Bag:
-        return self.streams[endpoint]
+        types = self.program.typed.types
+        given = types.get(Endpoint(node.id))
+        inputs = tuple(types[e] for e in node.inputs)
+        return Site(node, inputs, UNKNOWN if given is None else given.item, self.moment)
 
     def _collected(self, sinks: Sequence[Node], stream: StreamType) -> Items:
-        items = [x for sink in sinks for x in self._stream(sink.inputs[0])]
+        items = [x for sink in sinks for x in self.streams[sink.inputs[0]]]
         if len(sinks) > 1:
             items = [self._site(sinks[0]).fit(x, stream.item) for x in items]
         return items if stream.order is Order.TOTAL else sorted(items, key=sort_key)
-
-
-def _fitted(site: Site, bag: Bag) -> Bag:
-    """The items as items of the node's type: fields in its order, numbers of its kind."""
-    if definition_of(site.node.op.name).exact or site.output == UNKNOWN:
-        return bag
-    return Bag(site.fit(item, site.output) for item in bag)
 
 
 def _now(node: Node) -> list[Endpoint]:

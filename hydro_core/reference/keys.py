@@ -12,7 +12,7 @@ from typing import Any
 from hydro_core.reference.site import Site
 from hydro_core.types.common import common_type
 from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple
-from hydro_core.types.values import Struct, canonical, conform
+from hydro_core.types.values import RowItem, Struct, canonical, conform
 
 
 def field(item: Any, step: int | str) -> Any:
@@ -90,3 +90,14 @@ def compared_as(a: ItemType, b: ItemType) -> ItemType:
 
 def columns_of(item: ItemType) -> tuple[Field, ...]:
     return item.fields if isinstance(item, Row) else ()
+
+
+def keyed_result(key: Columns, item: Any, acc: Any) -> Any:
+    """`(k, acc)` for the key of `item` and its accumulator, or a row of the columns of both."""
+    if not key.names:
+        return Struct((field(item, 0), acc))
+    columns = {name: field(item, name) for name in key.names}
+    if acc is None:
+        # Whether it would be one column or several: they are null, which the output's type adds.
+        return RowItem(columns)
+    return RowItem({**columns, **(acc if isinstance(acc, dict) else {"value": acc})})

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import DataError, Span
+from hydro_core.errors import DataError
 from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
 from hydro_core.functions.failed_call import cure, kind_of, shown, why
 from hydro_core.functions.fn import Fn
@@ -70,7 +70,7 @@ class Site:
 
     def fail(self, what: str, cure: str, fn: Fn | None = None) -> NoReturn:
         """Fails the tick."""
-        span = _place(fn, self.node)
+        span = (fn.span if fn is not None else None) or self.node.span
         operator = self.node.op.called
         where = f"`{operator}` in tick {self.moment.tick}"
         raise DataError.of("runtime", f"{where}: {what}", span, operator, help=cure)
@@ -82,10 +82,6 @@ class Site:
             given = " and ".join(map(shown, items))
             kind, reason = kind_of(problem), str(problem)
             self.fail(f"{named(fn)} fails on {given}: {why(kind, reason)}", cure(kind, reason), fn)
-
-
-def _place(fn: Fn | None, node: Node) -> Span | None:
-    return fn.span if fn is not None and fn.span is not None else node.span
 
 
 def named(fn: Fn) -> str:

@@ -66,13 +66,8 @@ def exchanged(
     """The program with exchanges, or inputs whole on every shard, of as few bytes as make it one
     that can be cut.
 
-    None where none do.
-
-    Args:
-        typed: the program.
-        replicated: the inputs that somebody has chosen to be whole on every shard.
-        count: how many shards there are.
-        stats: what is known of the inputs; None: each has the same number of rows.
+    None where none do. `replicated` are the inputs that somebody has chosen to be whole on every
+    shard; without `stats` each input has the same number of rows.
     """
     traffic = Traffic(typed, stats)
     best = _exchanges(typed, replicated, traffic)
@@ -143,7 +138,8 @@ def _exchanges(typed: Typed, replicated: frozenset[str], traffic: Traffic) -> _C
 
 def _cost(typed: Typed, edge: ExchangedInput, traffic: Traffic) -> float:
     """The bytes that an exchange sends in a tick; behind an input it is one more routing."""
-    return 1.0 if _is_input(typed, edge) else traffic.of(_read_by(typed, edge))
+    end = _read_by(typed, edge)
+    return 1.0 if typed.graph[end.node].op is SOURCE else traffic.of(end)
 
 
 def _total(costs: Mapping[ExchangedInput, float], cuts: Collection[ExchangedInput]) -> float:
@@ -204,10 +200,6 @@ def _before(typed: Typed, node: NodeId) -> Iterator[list[ExchangedInput]]:
             edges.insert(0, (above.id, 0))
         kinds = [(edge, typed.types.get(_read_by(typed, edge))) for edge in edges]
         yield [e for e, k in kinds if k is not None and k.order is Order.NONE and not k.single]
-
-
-def _is_input(typed: Typed, edge: ExchangedInput) -> bool:
-    return typed.graph[_read_by(typed, edge).node].op is SOURCE
 
 
 def _read_by(typed: Typed, edge: ExchangedInput) -> Endpoint:

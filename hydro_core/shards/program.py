@@ -10,24 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.answer import On, choice_of, judge, partition
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.partitioning import Partitioning, in_words
 from hydro_core.analysis.partition.search import ChoiceSearch
-from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.partition.terms import KeyTerm
+from hydro_core.analysis.partition.steps import InputLeaves, Steps, steps_of
+from hydro_core.analysis.partition.terms import (
+    UNKNOWN,
+    At,
+    KeyTerm,
+    fields_of,
+    text_of_choice,
+    untold,
+)
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled
 from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.fold import children, with_children
+from hydro_core.functions.from_tree import function_of, is_complete
+from hydro_core.functions.tree import Expr, Make, Op, Param, Part
+from hydro_core.functions.views import ITEM
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.lang.similar import no_such_input
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.exchange import exchanged, part_of
-from hydro_core.shards.route import arguments, badness, whole_item
+from hydro_core.types.item import BOOLEAN, ItemType, Tuple, at
 from hydro_core.types.stream import StreamType
 
 
@@ -113,7 +126,10 @@ def sharded(
     if count < 1:
         help_ = "give the number of shards, 1 or more"
         raise ProgramError.of("config", f"there are no {count} shards", help=help_)
-    whole = frozenset(_inputs(program.typed, replicate))
+    for name in replicate:
+        if name not in program.typed.inputs:
+            raise no_such_input(name, program.typed.inputs)
+    whole = frozenset(replicate)
     found = _sharded(program.typed, count, on, whole)
     if found is None and not on:
         # Only what somebody has chosen is to be right as it is.
@@ -160,7 +176,7 @@ class _Cut:
         if choice is None:
             sources = {source.name: source for source in self.steps.sources.values()}
             found = ChoiceSearch(self.steps).choices(self.replicated)
-            ways = sorted(found, key=lambda way: badness(way, sources))
+            ways = sorted(found, key=lambda way: _badness(way, sources))
             return next((way for way in ways if self._routes(way) is not None), None)
         failed = locate(self.steps, choice, self.replicated).failed
         return None if failed or self._routes(choice) is None else choice
@@ -213,17 +229,74 @@ class _Cut:
             for i, reads in enumerate(node.inputs):
                 source = steps.sources.get(reads.node)
                 if source is not None and source.name not in self.replicated:
-                    yield (node.id, i), choice.get(source.name) or whole_item(source)
+                    yield (
+                        (node.id, i),
+                        choice.get(source.name) or untold(UNKNOWN, (source.name,), source.leaves),
+                    )
                 elif node.op.outputs == "none" and reads.node in whole:
                     yield (node.id, i), None
         yield from locate(steps, choice, self.replicated).splits.items()
 
 
-def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
-    for name in names:
-        if name not in typed.inputs:
-            raise no_such_input(name, typed.inputs)
-        yield name
+def arguments(term: KeyTerm | None, item: ItemType, shards: int) -> Args | None:
+    """How items are routed by a term; None where a function in it is known by its name only.
+
+    Without a term all go to the first shard.
+    """
+    parts = [] if term is None else list(_parts(term))
+    by = tuple(part.path for part in parts if isinstance(part, At))
+    function = None
+    if len(by) < len(parts):
+        function = _function(parts, item)
+        if function is None:
+            return None
+        by = ()
+    return Args((("by", by), ("f", function), ("shards", shards), ("shard", 0)))
+
+
+def _badness(choice: RoutingTerms, sources: Mapping[str, InputLeaves]) -> tuple[Any, ...]:
+    """By what choices are put in order: the first is taken, where nothing is said of the data.
+
+    Fields are better than functions of them, which have fewer values and are computed apart; what
+    has two values only is worst.
+    """
+    functions = sum(not isinstance(part, At) for t in choice.values() for part in _parts(t))
+    narrow = sum(
+        at(sources[name].item, path) == BOOLEAN
+        for name, term in choice.items()
+        for path in fields_of(term)
+    )
+    return functions + narrow, narrow, text_of_choice(choice)
+
+
+def _parts(term: KeyTerm) -> Iterator[KeyTerm]:
+    """The values that a term is made of: fields, or functions of them."""
+    match term:
+        case Make("tuple" | "row"):
+            for part in children(term):
+                yield from _parts(part)
+        case Op(name, (_, *fields)) if name == UNKNOWN:
+            yield from fields
+        case _:
+            yield term
+
+
+def _function(parts: list[KeyTerm], item: ItemType) -> Fn | None:
+    """The function that gives the values, if they can be computed."""
+    whole = parts[0] if len(parts) == 1 else Make("tuple", tuple(parts))
+    tree = _over_items(whole, item)
+    return function_of(tree, (ITEM,)) if is_complete(tree) else None
+
+
+def _over_items(term: KeyTerm, item: ItemType) -> Expr:
+    """The term as an expression of the item; it fails where there is nothing to take a field of."""
+    if not isinstance(term, At):
+        return with_children(term, (_over_items(part, item) for part in children(term)))
+    found: Expr = Param(ITEM)
+    for i, step in enumerate(term.path):
+        is_tuple = isinstance(at(item, term.path[:i]), Tuple)
+        found = Part(found, int(step) if is_tuple else step)
+    return found
 
 
 def _refusal(typed: Typed, on: On | None, spelling: Spelling) -> ProgramError:

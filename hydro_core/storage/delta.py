@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from hydro_core.storage.problems import is_of_store, problem
-from hydro_core.storage.remote import DataPlace, Remote, RemoteStat
+from hydro_core.storage.remote import DataPlace, Remote, file_known
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,25 +146,30 @@ def _url(place: Remote) -> str:
     return f"{'s3' if place.kind == 's3' else place.scheme}://{place.bucket}/{place.key}"
 
 
+def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
+    """A row for each data file, with some of what its log says: `path`, `size_bytes`, `max.tick`.
+
+    What the log says of no file is None. Nothing else is read: pyarrow loads pandas for every
+    instant that it makes a Python object of, and before it takes a stream for a table; whoever only
+    looks at a ledger does without.
+    """
+    import pyarrow as pa
+
+    found = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
+    there = [name for name in columns if name in found.column_names]
+    absent = dict.fromkeys(columns)
+    return [{**absent, **row} for row in found.select(there).to_pylist()]
+
+
 def sizes_in(place: DataPlace, table: DeltaTable) -> Mapping[str, int]:
     """The bytes of a table's files by its log, which spares asking a store for each of them; of a
     directory none, since it is asked as fast.
     """
-    if not isinstance(place, Remote):
-        return {}
-    import pyarrow as pa
-
-    found = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
-    paths, sizes = (found[name].to_pylist() for name in ("path", "size_bytes"))
-    known = zip(paths, sizes, strict=True)
-    return {unquote(str(path)): int(size or 0) for path, size in known}
+    rows = data_files(table, "path", "size_bytes") if isinstance(place, Remote) else ()
+    return {unquote(row["path"]): row["size_bytes"] or 0 for row in rows}
 
 
 def table_file(place: DataPlace, path: str, sizes: Mapping[str, int]) -> DataPlace:
-    """A file of a table, whose size is known where the log says it."""
-    file = place / path
+    """A file of a table, whose size is known where the log says it: it never changes."""
     size = sizes.get(path)
-    if size is None or not isinstance(file, Remote):
-        return file
-    # A file of a Delta table never changes.
-    return replace(file, listed=RemoteStat(size, 0))
+    return place / path if size is None else file_known(place, path, size, 0)

@@ -93,7 +93,7 @@ def _case(said: str, bucket: str, doing: str) -> ToldAnswer:
         return "config", "the clock of this machine is not the store's", f"{cure}, {_AGAIN}"
     if answer in ("PermanentRedirect", "AuthorizationHeaderMalformed") or status in (301, 307):
         cure = "write the bucket's `region` in `[storage]` of hydrotick.toml, or set AWS_REGION"
-        return "config", f"the bucket `{bucket}` is in another region", cure
+        return "config", f"the {_named(bucket)} is in another region", cure
     if status in (401, 403) or answer == "AccessDenied" or _REFUSED.search(said):
         cure = f"give whoever runs this the right to {doing} there"
         return "config", f"these credentials have not the right to {doing} it", cure
@@ -119,7 +119,11 @@ def _of_the_way(said: str, status: int | None, answer: str, bucket: str) -> Told
 
 def _no_bucket(bucket: str) -> ToldAnswer:
     cure = "make it, or write the name of one that is there"
-    return "config", f"there is no bucket `{bucket}`", cure
+    return "config", f"there is no {_named(bucket)}", cure
+
+
+def _named(bucket: str) -> str:
+    return f"bucket `{bucket}`" if bucket else "bucket"
 
 
 def _status(said: str) -> int | None:

@@ -6,6 +6,7 @@ times without a zone, are those of the wall clocks of the ticks' own zone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -17,8 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.ticks.calendar import Calendar, zone_of
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Calendar, Feed, zone_of
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.values import ValueProblem
 
@@ -194,6 +194,12 @@ def tick_of_value(
     if isinstance(moment, int) or calendar is None:
         return moment if isinstance(moment, int) else None
     return calendar.tick_of(moment)
+
+
+def count_ticks(numbers: Numbers) -> Counter[int]:
+    """How many rows each tick has."""
+    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
 
 def micros(moment: datetime) -> int:

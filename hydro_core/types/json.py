@@ -11,7 +11,6 @@ and so is an integer beyond 64 bits.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 from collections.abc import Iterable
@@ -39,13 +38,14 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.moments import print_moment
 from hydro_core.types.values import (
-    NOT_NULL,
     RowItem,
     Struct,
     ValueProblem,
     check_long,
     conform,
     describe,
+    unfit,
+    with_parts,
 )
 
 _FLOATS = (DOUBLE, Scalar("float"))
@@ -87,28 +87,18 @@ def from_json(value: Any, to: ItemType) -> Any:
         case _, Decimal():
             return _read_decimal(value, to)
         case str(), Scalar("binary"):
-            return _read_binary(value)
-        case list(), Tuple(fields) if len(value) == len(fields):
-            return Struct(
-                _inside(i, x, t) for i, (x, t) in enumerate(zip(value, fields, strict=True))
-            )
-        case list(), Array(element):
-            return [_inside(i, x, element) for i, x in enumerate(value)]
-        case dict(), Row():
-            extra = next((name for name in value if to.column(name) is None), None)
-            if extra is not None:
-                raise ValueProblem(
-                    f"there is no column {extra!r}; the columns are {', '.join(to.names)}"
-                )
-            return RowItem((f.name, _column(f, value.get(f.name))) for f in to.fields)
+            try:
+                return base64.b64decode(value, validate=True)
+            except ValueError:
+                raise ValueProblem(f"{describe(value)} is not base64") from None
+        case list() | dict(), Tuple() | Row() | Array():
+            return with_parts(value, to, from_json, asks=True)
         case _, Scalar(name) if name not in _MOMENTS or isinstance(value, str):
-            return conform(_number(value) if to in _FLOATS else value, to)
+            if to in _FLOATS and isinstance(value, str):
+                value = _NO_NUMBERS.get(value, value)
+            return conform(value, to)
         case _:
-            raise ValueProblem(f"{describe(value)} is not of type {to}")
-
-
-def _number(value: Any) -> Any:
-    return _NO_NUMBERS.get(value, value) if isinstance(value, str) else value
+            raise unfit(value, to)
 
 
 def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
@@ -227,22 +217,9 @@ def _as_it_is(value: Any) -> Any:
         raise ValueProblem(_TOO_DEEP) from None
 
 
-def _column(field: Field, value: Any) -> Any:
-    if value is None and not field.nullable:
-        raise ValueProblem(f"{NOT_NULL} (at {field.name})")
-    return _inside(field.name, value, field.type)
-
-
-def _inside(step: int | str, value: Any, to: ItemType) -> Any:
-    try:
-        return from_json(value, to)
-    except ValueProblem as problem:
-        raise ValueProblem(f"{problem} (at {step})") from None
-
-
 def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueProblem(f"{describe(value)} is not of type {to}")
+        raise unfit(value, to)
     try:
         number = DecimalValue(value if isinstance(value, str) else repr(value))
     except InvalidOperation:
@@ -253,10 +230,3 @@ def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
     if exact != number:
         raise ValueProblem(f"{describe(value)} has more digits after the point than {to}")
     return exact
-
-
-def _read_binary(value: str) -> bytes:
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueProblem(f"{describe(value)} is not base64") from None

@@ -42,14 +42,11 @@ def literal(value: Any, string: Callable[[str], str] = quoted) -> str:
             return repr(value)
 
 
-def _distance(value: timedelta) -> str:
-    parts = ("days", value.days), ("seconds", value.seconds), ("microseconds", value.microseconds)
-    return f"timedelta({', '.join(f'{name}={n}' for name, n in parts if n)})"
-
-
 def _moment(value: date | timedelta) -> str:
     if isinstance(value, timedelta):
-        return _distance(value)
+        units = ("days", "seconds", "microseconds")
+        given = (f"{unit}={n}" for unit in units if (n := getattr(value, unit)))
+        return f"timedelta({', '.join(given)})"
     if not isinstance(value, datetime):
         return f"date({value.year}, {value.month}, {value.day})"
     parts = [value.year, value.month, value.day, value.hour, value.minute, value.second]

@@ -79,7 +79,11 @@ class Codecs:
         if isinstance(kind, type) and issubclass(kind, Enum):
             return Codec(lambda _, value: value.value, lambda _, found: kind(found))
         if origin in (Union, types.UnionType):
-            return _or_none(self.of(optional(kind)))
+            codec = self.of(optional(kind))
+            return Codec(
+                lambda shared, value: None if value is None else codec.write(shared, value),
+                lambda shared, found: None if found is None else codec.read(shared, found),
+            )
         if origin is tuple and of[1:] != (...,):
             return self._row(of)
         if origin is not None and origin is not Literal:
@@ -95,7 +99,8 @@ class Codecs:
 
         @cache
         def parts() -> list[_FieldCodec]:
-            return [self._field(kind, f) for f in fields(kind) if f.name not in leaving_out]
+            hints = [(f, hints_of(kind)[f.name]) for f in fields(kind) if f.name not in leaving_out]
+            return [_FieldCodec(field, hint, self.of(hint)) for field, hint in hints]
 
         def write(shared: Any, value: Any) -> Any:
             record: dict[str, Any] = {}
@@ -112,10 +117,6 @@ class Codecs:
             return given if leaving_out else kind(**given)
 
         return Codec(write, read)
-
-    def _field(self, kind: type, field: Field[Any]) -> _FieldCodec:
-        hint = hints_of(kind)[field.name]
-        return _FieldCodec(field, hint, self.of(hint))
 
     def _list_of(self, kind: type) -> Codec:
         @cache
@@ -239,7 +240,7 @@ class _FieldCodec:
             if BEFORE in self.field.metadata:
                 given[self.field.name] = self.field.metadata[BEFORE]
             return
-        if found is not None or _may_be_none(self.kind):
+        if found is not None or self.kind is Any or types.NoneType in get_args(self.kind):
             found = json.loads(found) if how == "text" else found
             given[self.field.name] = self.codec.read(shared, found)
 
@@ -276,17 +277,6 @@ def optional(kind: Any) -> Any:
 def hints_of(kind: type) -> Mapping[str, Any]:
     """The types of a dataclass's fields, by their names."""
     return get_type_hints(kind)
-
-
-def _may_be_none(kind: Any) -> bool:
-    return kind is Any or types.NoneType in get_args(kind)
-
-
-def _or_none(codec: Codec) -> Codec:
-    return Codec(
-        lambda shared, value: None if value is None else codec.write(shared, value),
-        lambda shared, found: None if found is None else codec.read(shared, found),
-    )
 
 
 def _time(found: str | datetime) -> datetime:

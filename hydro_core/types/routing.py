@@ -67,7 +67,7 @@ def hashed(value: Any, item: ItemType = UNKNOWN, seed: int = SEED) -> int:
         case float():
             return _of_long(_bits(value), seed)
         case str() | bytes():
-            return _of_bytes(value.encode() if isinstance(value, str) else value, seed)
+            return bytes_hashed(value.encode() if isinstance(value, str) else value, seed)
         case datetime():
             naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
             return _of_long((naive - _EPOCH) // timedelta(microseconds=1), seed)
@@ -108,7 +108,7 @@ def _of_decimal(value: Decimal, item: ItemType, seed: int) -> int:
     if digits <= _LONG_DIGITS:
         return _of_long(unscaled, seed)
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()
-    return _of_bytes(unscaled.to_bytes(bits // 8 + 1, "big", signed=True), seed)
+    return bytes_hashed(unscaled.to_bytes(bits // 8 + 1, "big", signed=True), seed)
 
 
 def _of_long(value: int, seed: int) -> int:
@@ -117,7 +117,8 @@ def _of_long(value: int, seed: int) -> int:
     return _finished((_rotated(state, 27) * _P1 + _P4) & _ALL)
 
 
-def _of_bytes(data: bytes, seed: int) -> int:
+def bytes_hashed(data: bytes, seed: int) -> int:
+    """XXH64 of bytes, not negative."""
     size = len(data)
     state, done = _of_stripes(data, seed) if size >= 32 else (seed + _P5, 0)
     state = (state + size) & _ALL

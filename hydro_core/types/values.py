@@ -16,30 +16,13 @@ from functools import partial
 from types import GeneratorType, UnionType
 from typing import Any, assert_never, cast
 
-from hydro_core.types.containers import RowItem, Struct, ValueProblem, describe
+from hydro_core.types.containers import RowItem as RowItem
+from hydro_core.types.containers import Struct as Struct
+from hydro_core.types.containers import ValueProblem as ValueProblem
+from hydro_core.types.containers import describe as describe
 from hydro_core.types.item import Array, ItemType, Row, Scalar, Tuple, Unknown
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.moments import to_date, to_timestamp
-
-__all__ = [
-    "LONG_MAX",
-    "LONG_MIN",
-    "NOT_NULL",
-    "UNFIT",
-    "RowItem",
-    "Struct",
-    "ValueProblem",
-    "canonical",
-    "check_long",
-    "check_string",
-    "conform",
-    "conform_input",
-    "describe",
-    "is_changeable",
-    "require",
-    "sort_key",
-    "to_item",
-]
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 NOT_NULL = "null, where the schema says `not null`"
@@ -228,16 +211,45 @@ def conform(item: Any, to: ItemType) -> Any:
             return _SCALARS[name](item)
         case DecimalType():
             return _decimal(item, to)
-        case Tuple(fields):
-            return _struct(item, to, fields)
-        case Row():
-            return _row(item, to)
-        case Array(element):
-            if not isinstance(item, list | tuple):
-                raise _unfit(item, to)
-            return [_inside(i, x, element) for i, x in enumerate(item)]
+        case Tuple() | Row() | Array():
+            return with_parts(item, to, conform)
         case _:
             assert_never(to)
+
+
+def with_parts(
+    item: Any, to: Tuple | Row | Array, read: Callable[[Any, ItemType], Any], *, asks: bool = False
+) -> Any:
+    """The item of the type whose parts are what `read` makes of those of `item`.
+
+    With `asks`, a null in a column that is `not null` is refused.
+    """
+
+    def part(step: int | str, value: Any, of: ItemType, required: bool = False) -> Any:
+        if value is None and required:
+            raise ValueProblem(f"{NOT_NULL} (at {step})")
+        try:
+            return read(value, of)
+        except ValueProblem as problem:
+            raise ValueProblem(f"{problem} (at {step})") from None
+
+    match item, to:
+        case list() | tuple(), Tuple(fields) if len(item) == len(fields):
+            return Struct(part(i, x, t) for i, (x, t) in enumerate(zip(item, fields, strict=True)))
+        case list() | tuple(), Array(element):
+            return [part(i, x, element) for i, x in enumerate(item)]
+        case dict(), Row(columns):
+            extra = next((name for name in dict.keys(item) if to.column(name) is None), None)
+            if extra is not None:
+                raise ValueProblem(
+                    f"there is no column {extra!r}; the columns are {', '.join(to.names)}"
+                )
+            return RowItem(
+                (f.name, part(f.name, dict.get(item, f.name), f.type, asks and not f.nullable))
+                for f in columns
+            )
+        case _:
+            raise unfit(item, to)
 
 
 def conform_input(item: Any, to: ItemType) -> Any:
@@ -274,38 +286,14 @@ def require(item: Any, of: ItemType) -> None:
             return
 
 
-def _struct(item: Any, to: ItemType, fields: tuple[ItemType, ...]) -> Struct:
-    if not isinstance(item, list | tuple) or len(item) != len(fields):
-        raise _unfit(item, to)
-    return Struct(_inside(i, x, t) for i, (x, t) in enumerate(zip(item, fields, strict=True)))
-
-
-def _row(item: Any, to: Row) -> RowItem:
-    if not isinstance(item, dict):
-        raise _unfit(item, to)
-    extra = [name for name in dict.keys(item) if to.column(name) is None]
-    if extra:
-        raise ValueProblem(
-            f"there is no column {extra[0]!r}; the columns are {', '.join(to.names)}"
-        )
-    return RowItem((f.name, _inside(f.name, dict.get(item, f.name), f.type)) for f in to.fields)
-
-
-def _inside(step: int | str, item: Any, to: ItemType) -> Any:
-    try:
-        return conform(item, to)
-    except ValueProblem as problem:
-        raise ValueProblem(f"{problem} (at {step})") from None
-
-
-def _unfit(item: Any, to: object) -> ValueProblem:
+def unfit(item: Any, to: object) -> ValueProblem:
     return ValueProblem(f"{describe(item)} is not of type {to}")
 
 
 def _integer(name: str, bits: int) -> Callable[[Any], int]:
     def check(item: Any) -> int:
         if not isinstance(item, int) or isinstance(item, bool):
-            raise _unfit(item, name)
+            raise unfit(item, name)
         if not -(2 ** (bits - 1)) <= item < 2 ** (bits - 1):
             raise ValueProblem(f"{describe(item)} is beyond the {bits} bits of type {name}")
         return int(item)
@@ -315,7 +303,7 @@ def _integer(name: str, bits: int) -> Callable[[Any], int]:
 
 def _double(item: Any) -> float:
     if isinstance(item, bool) or not isinstance(item, int | float | Decimal):
-        raise _unfit(item, "double")
+        raise unfit(item, "double")
     return float(item)
 
 
@@ -327,7 +315,7 @@ def _float(item: Any) -> float:
 
 def _decimal(item: Any, to: DecimalType) -> Decimal:
     if isinstance(item, bool) or not isinstance(item, int | Decimal):
-        raise _unfit(item, to)
+        raise unfit(item, to)
     with localcontext(prec=100, rounding=ROUND_HALF_EVEN):
         value = Decimal(item).quantize(Decimal(1).scaleb(-to.scale))
     if value.adjusted() - (-to.scale) + 1 > to.precision and value:
@@ -345,7 +333,7 @@ def _exactly(
 ) -> Callable[[Any], Any]:
     def checked(item: Any) -> Any:
         if not isinstance(item, kind):
-            raise _unfit(item, name)
+            raise unfit(item, name)
         return check(item)
 
     return checked

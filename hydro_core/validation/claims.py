@@ -187,8 +187,8 @@ def _mismatches(
     ticks: tuple[TickInputs, TickInputs],
 ) -> Iterator[tuple[str, ClaimMismatch]]:
     """The first mismatch of each claim that does not hold."""
-    befores = outputs_before_failure(one, ticks[0])
-    afters = outputs_before_failure(other, ticks[1][: len(befores)])
+    befores, _ = outputs_before_failure(one, ticks[0])
+    afters, _ = outputs_before_failure(other, ticks[1][: len(befores)])
     for name, claim in claims.items():
         ordered = all(p.typed.outputs[name].order is Order.TOTAL for p in (one, other))
         for number, (before, after) in enumerate(zip(befores, afters, strict=False)):

@@ -10,6 +10,7 @@ from typing import Any
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
 from hydro_core.reference.interpreter import run_ticks
+from hydro_core.settings import Settings
 from hydro_core.ticks.tick import Outputs
 from hydro_core.types.stream import Order
 from hydro_core.validation.random_ticks import TickInputs, random_ticks
@@ -39,15 +40,26 @@ def validate(plan: Compiled, program: Compiled, ticks: TickInputs) -> Mismatch |
 
     Where the program fails, the plan only has to agree up to there.
     """
-    wanted = outputs_before_failure(program, ticks)
-    got = outputs_before_failure(plan, ticks[: len(wanted)])
-    for number, expected in enumerate(wanted):
-        given = got[number] if number < len(got) else {}
+    wanted, _ = outputs_before_failure(program, ticks)
+    got, _ = outputs_before_failure(plan, ticks[: len(wanted)])
+    failed: Outputs = {name: ["(the plan failed)"] for name in program.typed.outputs}
+    got += [failed] * (len(wanted) - len(got))
+    found = first_difference(program, wanted, got)
+    if found is None:
+        return None
+    tick, name = found
+    return Mismatch(ticks[: tick + 1], name, tick, wanted[tick][name], got[tick][name])
+
+
+def first_difference(
+    program: Compiled, wanted: Sequence[Outputs], got: Sequence[Outputs]
+) -> tuple[int, str] | None:
+    """The first tick at which two runs differ, as far as both go, and in which output."""
+    for tick, (expected, given) in enumerate(zip(wanted, got, strict=False)):
         for name, items in expected.items():
-            found = given.get(name, ["(the plan failed)"])
             ordered = program.typed.outputs[name].order is Order.TOTAL
-            if not same_items(items, found, ordered):
-                return Mismatch(ticks[: number + 1], name, number, items, found)
+            if not same_items(items, given[name], ordered):
+                return tick, name
     return None
 
 
@@ -63,12 +75,14 @@ def validate_randomly(
     return None
 
 
-def outputs_before_failure(compiled: Compiled, ticks: TickInputs) -> list[Outputs]:
-    """The outputs of the ticks before the first that fails."""
+def outputs_before_failure(
+    compiled: Compiled, ticks: TickInputs, settings: Settings | None = None
+) -> tuple[list[Outputs], DataError | None]:
+    """The outputs of the ticks before the first that fails, and how it does."""
     found: list[Outputs] = []
     try:
-        for tick in run_ticks(compiled.typed, compiled.strata, ticks):
+        for tick in run_ticks(compiled.typed, compiled.strata, ticks, settings):
             found.append(tick)  # noqa: PERF402 - what came before a failure is kept
-    except DataError:
-        return found
-    return found
+    except DataError as error:
+        return found, error
+    return found, None

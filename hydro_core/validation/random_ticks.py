@@ -64,15 +64,11 @@ def random_item(
             return RowItem({c.name: random_item(c.type, rng, constants, nulls) for c in columns})
         case Array(element):
             return [random_item(element, rng, constants, nulls) for _ in range(rng.randint(0, 2))]
+        case _ if rng.random() < nulls:
+            return None
         case _:
-            return _random_scalar(item, rng, constants, nulls)
-
-
-def _random_scalar(item: ItemType, rng: Random, constants: Sequence[Any], nulls: float) -> Any:
-    if rng.random() < nulls:
-        return None
-    fitting = [c for c in constants if _fits(c, item)] if rng.random() < 0.4 else []
-    return conform(rng.choice(fitting), item) if fitting else _scalar(item, rng)
+            fitting = [c for c in constants if _fits(c, item)] if rng.random() < 0.4 else []
+            return conform(rng.choice(fitting), item) if fitting else _scalar(item, rng)
 
 
 def _scalar(item: ItemType, rng: Random) -> Any:

@@ -46,7 +46,8 @@ def shrink(run: SlicedRun, seconds: float) -> Shrunk:
     """
     search = _Search(run, time.monotonic() + seconds)
     everything = list(search.kept)
-    names = sorted({row.input for row in everything}, key=lambda n: bool(_asked(run, n)))
+    # last those inputs whose rows were told apart by values that were asked for
+    names = sorted({row.input for row in everything}, key=lambda n: not run.wanted[n].is_all)
     for name in names:
         search.reduce([row for row in everything if row.input == name])
     while search.stale and search.has_time:
@@ -56,11 +57,6 @@ def shrink(run: SlicedRun, seconds: float) -> Shrunk:
     return Shrunk(
         _rows(run.rows, kept), len(everything) - len(kept), not search.untried, search.runs
     )
-
-
-def _asked(run: SlicedRun, name: str) -> int:
-    """Whether rows of the input were told apart by values that were asked for."""
-    return not run.wanted[name].is_all
 
 
 @dataclass

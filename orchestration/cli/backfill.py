@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TextIO
@@ -12,18 +12,16 @@ from typing import TextIO
 from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow, span
+from hydro_core.ticks.calendar import span
 
 from ..flows.readiness import Ready
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow, telling_computed
 from ..project.logs import are_json, log
-from ..runner.correction import CorrectionPlan, planned
-from ..runner.correction_result import CorrectionResult
-from ..runner.late import correction_due
+from ..quality.changed import CorrectionResult
+from ..runner.correction import CorrectionPlan, correction_due, planned
 from ..runner.runner import TickRunner
 from ..worker.client import worker_answers
-from .ticking import TickDone, correct_ticks, run_ticks
+from .ticking import correct_ticks, run_ticks
 
 
 def backfill(options: Asked) -> int:
@@ -34,9 +32,9 @@ def backfill(options: Asked) -> int:
         window = flow.ticks.calendar.window_of(options.to)
         ready.refuse(window)
         last = window.tick
-    if options.first and not _begun(flow, runner, (options.first, last), console):
+    if options.first and not _begun(flow, runner, options.first, last, console):
         return 1
-    console.give(_backfill(flow, runner, (ready, last), console))
+    console.give(_backfill(flow, runner, ready, last, console))
     return 0
 
 
@@ -47,40 +45,47 @@ def correct(options: Asked) -> int:
     found = _correct(flow, runner, plan, console)
     if found is None:
         return 1
-    console.give(_as_json(flow, plan, found))
+    told = {
+        "flow": flow.name,
+        "first": plan.first.key,
+        "last": plan.last.key,
+        "ticks": plan.ticks,
+        "commit": found.commit,
+        "inputs": {name: asdict(read) for name, read in found.inputs.items()},
+        "outputs": {name: asdict(changed) for name, changed in found.outputs.items()},
+    }
+    console.give(told)
     return 0
 
 
 def _begun(
-    flow: FlowAsset, runner: TickRunner, asked: tuple[str, int | None], console: Console
+    flow: FlowAsset, runner: TickRunner, key: str, last: int | None, console: Console
 ) -> bool:
     """Whether the open ticks may follow: the committed ones from `--from` on are done again."""
     calendar, done = flow.ticks.calendar, runner.next_tick(flow)
-    (key, last), window = asked, calendar.window
-    first = calendar.window_of(key)
+    first, window = calendar.window_of(key), calendar.window
     if first.tick == done:
         return True
     if first.tick > done:
-        raise _misuse(
-            f"tick {first.key} cannot be the first: {window(done).key} before it is open",
-            f"begin with `--from {window(done).key}`, or leave it out",
-        )
+        message = f"tick {first.key} cannot be the first: {window(done).key} before it is open"
+        cure = f"begin with `--from {window(done).key}`, or leave it out"
+        raise DataError.of("config", message, help=cure)
     if last is not None and last < done - 1:
-        raise _misuse(
+        raise DataError.of(
+            "config",
             f"ticks cannot be computed again up to {window(last).key} alone: those after it come "
             "of them",
-            f"leave out `--to`, or name a tick from {window(done - 1).key} on",
+            help=f"leave out `--to`, or name a tick from {window(done - 1).key} on",
         )
     return _correct(flow, runner, planned(runner, flow, key), console) is not None
 
 
 def _backfill(
-    flow: FlowAsset, runner: TickRunner, asked: tuple[Ready, int | None], console: Console
+    flow: FlowAsset, runner: TickRunner, ready: Ready, wanted: int | None, console: Console
 ) -> dict[str, object]:
     """Runs the ticks up to the one that was asked for, else up to the last that may run; gives what
     that did, as JSON has it.
     """
-    ready, wanted = asked
     last = ready.until - 1 if wanted is None else wanted
     begun, window = runner.next_tick(flow), flow.ticks.calendar.window
     if begun > last:
@@ -89,7 +94,15 @@ def _backfill(
         done = f"{begun:,} tick(s) are committed, {committed}"
         console.say(f"{flow.name}: nothing is open: {done}{why}")
         if wanted is None:
-            _correct_due(flow, runner, console)
+            # The next open tick would have them computed again before it runs.
+            tick = correction_due(flow, runner)
+            if tick is not None:
+                _warm_up(runner)
+                plan = planned(runner, flow, window(tick).key)
+                late = span([plan.first.key, plan.last.key])
+                says = f"rows came or changed for {late}, which are computed again"
+                console.say(f"{flow.name}: {says}")
+                console.say(*correct_ticks(flow, runner, plan).lines)
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
     _warm_up(runner)
     began = time.monotonic()
@@ -99,7 +112,9 @@ def _backfill(
     with progress.shown():
         for ran in run_ticks(flow, runner, last, lambda _: None, together=together):
             ticks = ran.window.tick - ran.first.tick + 1
-            read = _rows_read(flow, runner, ran)
+            made = runner.deployments.ledger(flow).commits(since=ran.first.tick)
+            reads = (read for one in made if one.last <= ran.window.tick for read in one.inputs)
+            read = sum(one.rows or 0 for one in reads)
             progress.done(span([ran.first.key, ran.window.key]), ticks, read, ran.seconds)
     spent = time.monotonic() - began
     console.say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s")
@@ -120,26 +135,6 @@ def _warm_up(runner: TickRunner) -> None:
         runner.warm_up()
 
 
-def _correct_due(flow: FlowAsset, runner: TickRunner, console: Console) -> None:
-    """Computes again what the next open tick would have computed again before it runs."""
-    tick = correction_due(flow, runner)
-    if tick is None:
-        return
-    _warm_up(runner)
-    plan = planned(runner, flow, flow.ticks.calendar.window(tick).key)
-    ticks = span([plan.first.key, plan.last.key])
-    console.say(f"{flow.name}: rows came or changed for {ticks}, which are computed again")
-    for line in correct_ticks(flow, runner, plan).lines:
-        console.say(line)
-
-
-def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
-    """The rows that ticks have read, as far as that was counted."""
-    made = runner.deployments.ledger(flow).commits(since=done.first.tick)
-    reads = (read for commit in made if commit.last <= done.window.tick for read in commit.inputs)
-    return sum(read.rows or 0 for read in reads)
-
-
 def _correct(
     flow: FlowAsset, runner: TickRunner, plan: CorrectionPlan, console: Console
 ) -> CorrectionResult | None:
@@ -152,38 +147,12 @@ def _correct(
         return None
     _warm_up(runner)
     began = time.monotonic()
-
-    def computed(windows: Sequence[TickWindow]) -> None:
-        done = windows[-1].tick - plan.first.tick + 1
-        spent = time.monotonic() - began
-        ticks = span(window.key for window in windows)
-        console.say(f"{ticks}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s")
-
-    runner.computed_again = computed
+    runner.computed_again = telling_computed(console.say, plan.ticks, plan.first.tick)
     corrected = correct_ticks(flow, runner, plan)
     spent = time.monotonic() - began
     console.say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})")
-    for line in corrected.lines:
-        console.say(line)
+    console.say(*corrected.lines)
     return corrected
-
-
-def _as_json(
-    flow: FlowAsset, plan: CorrectionPlan, corrected: CorrectionResult
-) -> dict[str, object]:
-    return {
-        "flow": flow.name,
-        "first": plan.first.key,
-        "last": plan.last.key,
-        "ticks": plan.ticks,
-        "commit": corrected.commit,
-        "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
-        "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
-    }
-
-
-def _misuse(message: str, cure: str) -> DataError:
-    return DataError.of("config", message, help=cure)
 
 
 _SECONDS = 0.5

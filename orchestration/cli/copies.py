@@ -16,15 +16,14 @@ from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.storage.delta import is_table
 from hydro_core.storage.remote import DataPlace
 
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans
 from ..copies.copying import copy_project, readers_first
 from ..copies.note import CopyNote, note_in
 from ..copies.restoring import Restorable, read_again
 from ..copies.restoring import restore as put_back
-from ..instance.opening import open_instance
+from ..instance.opening import open_existing
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.console import Console
+from ..project.console import Console, flow_named
 from ..project.logs import open_logs
 from ..project.project import Project
 from ..runner.runner import TickRunner
@@ -45,19 +44,15 @@ def copy(options: Asked) -> int:
         _copy_project(found, to, console)
         return _DONE
     flow = flow_named(options.flow, found)
-    if isinstance(to, Path):
-        _copy_flow(flow, found, to, console)
-    else:
+    if not isinstance(to, Path):
         _copy_project(found, to, console, flow)
-    return _DONE
-
-
-def _copy_flow(flow: FlowAsset, found: Project, to: Path, console: Console) -> None:
+        return _DONE
     done = copy_pipeline(found.settings.pipelines / flow.name, to)
     last = flow.ticks.calendar.window(done.last).key
     said = f"{flow.name}: copied up to tick {last}: {counted(done)}, all read again\n"
     said += f"To go back to it: hydrotick restore {to} {flow.name}"
     console.give({"flow": flow.name, "tick": last, "to": str(to), **asdict(done)}, said)
+    return _DONE
 
 
 def _copy_project(
@@ -101,16 +96,21 @@ def restore(options: Asked) -> int:
         read_again(asked)
         console.give(*_told(asked, runner, done=False))
         return _CHANGES
-    console.say("This restores")
-    for line in _lines(asked, runner):
-        console.say(f"  {line}")
+    console.say("This restores", *(f"  {line}" for line in _lines(asked, runner)))
     console.say("What was committed since is computed again from what has landed.")
     if not console.agreed("Nothing was changed."):
         return _UNCHANGED
     told = _told(asked, runner, done=True)
-    _end_orphans(asked, runner)
+    with open_existing(found.settings.dagster_home) as instance:
+        for flow in asked.flows:
+            if instance is not None:
+                end_orphans(instance, flow)
     put_back(asked, found.settings)
-    _record(asked, found, runner)
+    with open_existing(found.settings.dagster_home) as instance:
+        # The ticks that are committed now, where Dagster has not these.
+        for flow in found.flows if asked.whole else asked.flows:
+            if instance is not None and runner.next_tick(flow):
+                record_committed(flow, runner, instance)
     console.give(*told)
     return _DONE
 
@@ -150,7 +150,8 @@ def _refuse_ahead(
     names = [flow.name for flow in restored]
     for flow in found.flows:
         read = [one.flow for one in flow.reads.values() if one.flow in names]
-        if read and flow.name not in names and Ledger(_directory(found, flow)).last is not None:
+        directory = found.settings.pipelines / flow.name
+        if read and flow.name not in names and Ledger(directory).last is not None:
             cure = f"start it over first: `hydrotick reset {flow.name}`"
             if note is not None and flow.name in note.flows:
                 cure = f"restore both: `hydrotick restore {copy} {' '.join([*names, flow.name])}`"
@@ -199,27 +200,6 @@ def _last(flow: FlowAsset, directory: DataPlace) -> str | None:
     except DataError:
         return None
     return None if last is None or last < 0 else flow.ticks.calendar.window(last).key
-
-
-def _end_orphans(asked: Restorable, runner: TickRunner) -> None:
-    if runner.project.dagster_home.exists():
-        with open_instance(runner.project.dagster_home) as instance:
-            for flow in asked.flows:
-                end_orphans(instance, flow)
-
-
-def _record(asked: Restorable, found: Project, runner: TickRunner) -> None:
-    """Records the ticks that are committed now, where Dagster has not these."""
-    if not runner.project.dagster_home.exists():
-        return
-    with open_instance(runner.project.dagster_home) as instance:
-        for flow in found.flows if asked.whole else asked.flows:
-            if runner.next_tick(flow):
-                record_committed(flow, runner, instance)
-
-
-def _directory(found: Project, flow: FlowAsset) -> DataPlace:
-    return found.settings.pipelines / flow.name
 
 
 def _wrong(message: str, cure: str) -> DataError:

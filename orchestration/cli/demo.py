@@ -5,10 +5,8 @@ seeing in them. The flow is that of hydrotick's repository.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
@@ -19,9 +17,6 @@ from hydro_core.ticks.calendar import TickWindow
 
 from ..project import project
 from ..runner.runner import TickRunner
-
-if TYPE_CHECKING:
-    from .ticking import TickDone
 
 _FLOW = "flights"
 _DAYS = 7
@@ -34,7 +29,11 @@ def demo(options: Asked) -> int:
     found = project.current()
     flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)
     if flow is None or flow.land is None:
-        raise _not_here()
+        raise DataError.of(
+            "config",
+            f"the demo is that of hydrotick's repository: this project has no flow `{_FLOW}`",
+            help="run it there; `hydrotick init DIR` makes a project that runs",
+        )
     calendar = flow.ticks.calendar
     if not 1 <= days <= (calendar.count or days):
         raise MisuseError(f"--days takes 1 to 365, not {days}")
@@ -49,14 +48,6 @@ def demo(options: Asked) -> int:
     return 0
 
 
-def _not_here() -> DataError:
-    return DataError.of(
-        "config",
-        f"the demo is that of hydrotick's repository: this project has no flow `{_FLOW}`",
-        help="run it there; `hydrotick init DIR` makes a project that runs",
-    )
-
-
 def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
     done = runner.next_tick(flow)
     if done:
@@ -69,19 +60,16 @@ def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
 
     _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
     for tick in run_ticks(flow, runner, days - 1, _started):
-        _say(("\r" if sys.stdout.isatty() else "") + _line(tick))
+        rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
+        counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
+        held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
+        line = _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
+        _say(("\r" if sys.stdout.isatty() else "") + line)
 
 
 def _started(window: TickWindow) -> None:
     if sys.stdout.isatty():
         _say(f"  {window.key:<12}…", end="")
-
-
-def _line(tick: TickDone) -> str:
-    rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
-    held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
-    counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
-    return _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
 
 
 def _results(runner: TickRunner, flow: FlowAsset) -> None:
@@ -98,15 +86,11 @@ def _results(runner: TickRunner, flow: FlowAsset) -> None:
     _say("carriers and airports, by their share of departures more than 15 minutes late.\n")
     _say(f"  {'carrier':<9}{'from':<6}{'flights':>8}{'late':>7}{'share':>8}{'longest delay':>16}")
     for row in worst.to_dict("records"):
-        _say(_delay(row))
-
-
-def _delay(row: Mapping[Hashable, Any]) -> str:
-    longest = divmod(int(row["longest_delay"]), 60)
-    return (
-        f"  {row['carrier']:<9}{row['origin']:<6}{row['flights']:>8,}{row['late']:>7,}"
-        f"{row['late share']:>8.0%}{f'{longest[0]} h {longest[1]:02} min':>16}"
-    )
+        hours, minutes = divmod(int(row["longest_delay"]), 60)
+        _say(
+            f"  {row['carrier']:<9}{row['origin']:<6}{row['flights']:>8,}{row['late']:>7,}"
+            f"{row['late share']:>8.0%}{f'{hours} h {minutes:02} min':>16}"
+        )
 
 
 def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
@@ -123,9 +107,7 @@ def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
 
 def _shown(path: DataPlace) -> str:
     """A directory as a person writes it."""
-    if isinstance(path, Remote):
-        return f"{path}/"
-    return f"{shown_file(path)}/"
+    return f"{path if isinstance(path, Remote) else shown_file(path)}/"
 
 
 def _say(text: str, end: str = "\n") -> None:

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import dagster as dg
 
@@ -29,10 +28,10 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.machine.processes import host_of
 
 from ..code_location.next_run import in_words
-from ..code_location.run_process import end_orphans
+from ..code_location.records import end_orphans
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
+from ..instance.event_log import KEPT_DAYS, forget_old_logs
 from ..instance.opening import open_instance
-from ..instance.retention import KEPT_DAYS, forget_old_logs
 from ..instance.run_tags import PROCESS_TAG
 from ..project import project
 from ..project.logs import are_json, log, open_logs
@@ -45,7 +44,9 @@ from .ticking import record_committed
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END = 40
 _SUPERSEDED = "ignore:Function `dev_command` is superseded"
-"""The warning that Dagster's own command line gives of the command that is called here."""
+"""The warning that Dagster's own command line gives of the command that is called here, about which
+who calls `hydrotick dev` can do nothing.
+"""
 _SECONDS_A_DAY = 24 * 3600
 _SECONDS_TO_LOOK = 5
 _SECONDS_TO_STAY = 20
@@ -67,7 +68,9 @@ def dev(options: Asked) -> int:
         if has_own_settings(home):
             _say(f"{home / 'dagster.yaml'} was changed; this version's is {home / SHIPPED_BESIDE}")
         try:
-            with _signals_end():
+            # Those that are ignored (by nohup) stay so.
+            heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+            with _handled(heeded, _end):
                 with open_instance(home) as instance:
                     _put_right(found, instance)
                 _say(f"The UI: {url}  (end it with Ctrl-C)")
@@ -85,21 +88,16 @@ def _alone(home: Path, url: str) -> Iterator[None]:
     """
     lock = dev_lock(home)
     if not lock.take(url=url):
-        raise _another(home, lock.holder())
+        holder = lock.holder()
+        who = f": process {holder['process']}, since {holder['since']}" if holder else ""
+        where = f"open its UI at {holder['url']}, or " if holder else ""
+        message = f"another `hydrotick dev` is at work on {home}{who}"
+        cure = f"{where}end it first, or set HYDROTICK_HOME to another directory"
+        raise DataError.of("state", message, help=cure)
     try:
         yield
     finally:
         lock.release()
-
-
-def _another(home: Path, holder: Mapping[str, Any]) -> DataError:
-    who = f": process {holder['process']}, since {holder['since']}" if holder else ""
-    where = f"open its UI at {holder['url']}, or " if holder else ""
-    return DataError.of(
-        "state",
-        f"another `hydrotick dev` is at work on {home}{who}",
-        help=f"{where}end it first, or set HYDROTICK_HOME to another directory",
-    )
 
 
 def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
@@ -134,7 +132,9 @@ def _serve(found: Project, port: int) -> int:
     command += ["--log-format", "json"] if are_json() else []
     # The project's `assets` must not hide the package of that name: nothing of the current folder
     # is imported.
-    safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1", "PYTHONWARNINGS": _warnings()}
+    safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1"}
+    warnings = filter(None, [os.environ.get("PYTHONWARNINGS"), _SUPERSEDED])
+    safe["PYTHONWARNINGS"] = ",".join(warnings)
     environment = {**os.environ, **environment_of(found.settings), **safe}
     ui = _Kept("Dagster", command, environment)
     words = [sys.executable, "-m", "hydro_core.cli.main", "worker"]
@@ -143,14 +143,17 @@ def _serve(found: Project, port: int) -> int:
     try:
         return _wait(ui, worker, home)
     finally:
-        with _undisturbed():
+        # Signals do not interrupt the orderly end.
+        with _handled(_SIGNALS, signal.SIG_IGN):
             ui.end()
             if worker is not None:
                 worker.end()
 
 
 class _Kept:
-    """A process that is there while the UI is: where it has ended, another one is started."""
+    """A process that is there while the UI is: where it has ended, another one is started. It is a
+    session of its own, and ends with this process.
+    """
 
     def __init__(self, what: str, words: Sequence[str], environment: Mapping[str, str]) -> None:
         self._what, self._words, self._environment = what, words, environment
@@ -184,28 +187,18 @@ class _Kept:
 
     def _start(self) -> None:
         self._since = time.monotonic()
-        self._process = _started(self._words, self._environment)
+        self._process = subprocess.Popen(
+            self._words,
+            env=self._environment,
+            start_new_session=True,
+            preexec_fn=_ends_with(os.getpid()),  # noqa: PLW1509 - it calls the system alone
+        )
 
     def _kill(self) -> None:
         """Kills what is left of it: one that is killed leaves its processes behind."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """A process of a session of its own, which ends with this one."""
-    return subprocess.Popen(
-        command,
-        env=environment,
-        start_new_session=True,
-        preexec_fn=_ends_with(os.getpid()),  # noqa: PLW1509 - it calls the system alone
-    )
-
-
-def _warnings() -> str:
-    """What Python is told of warnings: who calls `hydrotick dev` can do nothing about that one."""
-    return ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _SUPERSEDED]))
 
 
 def _wait(ui: _Kept, worker: _Kept | None, home: Path) -> int:
@@ -237,26 +230,16 @@ def _ends_with(parent: int) -> Callable[[], None]:
     return ask
 
 
-@contextmanager
-def _signals_end() -> Iterator[None]:
-    """Within it, signals to end raise `_Ended`; those that are ignored (by nohup) stay so."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise _Ended
-
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, end) for number in heeded}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise _Ended
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Within it, signals do not interrupt the orderly end."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
+def _handled(
+    numbers: Sequence[signal.Signals], by: Callable[[int, FrameType | None], None] | signal.Handlers
+) -> Iterator[None]:
+    """Within it, the signals are handled so."""
+    before = {number: signal.signal(number, by) for number in numbers}
     try:
         yield
     finally:

@@ -11,20 +11,17 @@ from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.storage.remote import Remote
-from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
-from ..code_location.mentions import runs_with
-from ..instance.opening import open_instance
+from ..code_location.records import runs_with
+from ..instance.opening import open_existing
 from ..project import project
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow, value_in, wrong_where
 from ..runner.forgetting import forget as forget_rows
 from ..runner.forgetting import refuse_files
 from ..runner.runner import TickRunner
 from ..runner.to_forget import ToForget, WhoseRows, to_forget
 from .ticking import record_deployed
-from .where import value_in, wrong_where
 
 _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5
@@ -42,18 +39,20 @@ def forget(options: Asked) -> int:
             {**told, "commit": None, "runs": []}, "\n".join(_lines(found, options.where, readers))
         )
         return _NOTHING if found.is_nothing else _THERE
-    refuse_files(runner, found)
-    for line in _lines(found, options.where, readers):
-        console.say(line)
+    refuse_files(found)
+    console.say(*_lines(found, options.where, readers))
     console.say("There is no way back: earlier versions of its tables go, and what rollback needs.")
     if not console.agreed():
         return _REFUSED
     began = time.monotonic()
-    commit = forget_rows(runner, found, console.say, project.current().flows)
+    commit = forget_rows(found, console.say, project.current().flows)
     if commit is not None:
         record_deployed(flow, runner)
     console.say(f"{flow.name}: forgotten in {time.monotonic() - began:.1f} s")
-    runs = _runs_with(flow, runner, values)
+    # Numbers are in the records of all runs.
+    texts = {value for _, value in values.values() if isinstance(value, str) and value}
+    with open_existing(settings.dagster_home) as instance:
+        runs = runs_with(flow, instance, texts) if texts and instance is not None else []
     if runs:
         listed = f"{', '.join(runs[:_NAMED])}{', …' if len(runs) > _NAMED else ''}"
         console.say(f"Dagster's records of {len(runs):,} run(s) have the value: {listed}")
@@ -85,17 +84,14 @@ def _values(flow: FlowAsset, runner: TickRunner, texts: Sequence[str]) -> WhoseR
         for one, name in there:
             if one in found:
                 raise _misuse(text, f"`{one}` has a value already", inputs)
+            item = inputs[one][name]
             try:
-                found[one] = name, _value(value, inputs[one][name])
+                if not is_exact(item):
+                    raise ValueProblem(f"rows cannot be told by a {item}")
+                found[one] = name, value_in(value, item)
             except ValueProblem as problem:
                 raise _misuse(text, str(problem), inputs) from problem
     return found
-
-
-def _value(text: str, item: ItemType) -> Any:
-    if not is_exact(item):
-        raise ValueProblem(f"rows cannot be told by a {item}")
-    return value_in(text, item)
 
 
 def _readers(flow: FlowAsset) -> Iterator[str]:
@@ -107,16 +103,6 @@ def _readers(flow: FlowAsset) -> Iterator[str]:
             if read and other.name != flow.name:
                 yield other.name
                 break
-
-
-def _runs_with(flow: FlowAsset, runner: TickRunner, values: WhoseRows) -> list[str]:
-    """The runs whose records have one of the values; numbers are in all of them."""
-    texts = {value for _, value in values.values() if isinstance(value, str) and value}
-    home = runner.project.dagster_home
-    if not texts or not home.exists():
-        return []
-    with open_instance(home) as instance:
-        return runs_with(flow, instance, texts)
 
 
 def _lines(found: ToForget, where: Sequence[str], readers: Sequence[str]) -> Iterator[str]:

@@ -46,9 +46,13 @@ def say_nothing_more(flow: FlowAsset, flows: Flows) -> bool:
         if not (home / _RUNS).exists():
             return not done
         with _opened(home / _RUNS) as runs, _opened(home / _EVENTS) as events:
-            return not _has_runs(runs, flow, flows, done) and (
-                _has_all_ticks(events, flow, flows, done) if done else not _has_ticks(events, flow)
-            )
+            if _has_runs(runs, flow, flows, done):
+                return False
+            if done:
+                return _has_all_ticks(events, flow, flows, done)
+            # Records of the flow's assets are of what is landed or was once computed.
+            keys = events.execute("SELECT asset_key FROM asset_keys").fetchall()
+            return all(json.loads(key)[0] != flow.name for (key,) in keys)
     except (OSError, HydroError, sqlite3.Error, yaml.YAMLError, _UnknownFormError):
         return False
 
@@ -97,12 +101,6 @@ def _has_runs(runs: sqlite3.Connection, flow: FlowAsset, flows: Flows, tick: int
     """  # noqa: S608 - marks alone are put in
     values = (*IN_FLIGHT, *UNDONE, after, FLOW_TAG, flow.name)
     return runs.execute(query, values).fetchone() is not None
-
-
-def _has_ticks(events: sqlite3.Connection, flow: FlowAsset) -> bool:
-    """Whether there are records of the flow's assets: of what is landed or was once computed."""
-    keys = events.execute("SELECT asset_key FROM asset_keys").fetchall()
-    return any(json.loads(key)[0] == flow.name for (key,) in keys)
 
 
 def _has_all_ticks(events: sqlite3.Connection, flow: FlowAsset, flows: Flows, done: int) -> bool:

@@ -1,4 +1,4 @@
-"""`hydrotick init DIR`: a project that runs."""
+"""`hydrotick init DIR`: a project that runs; `hydrotick land`: the data that a flow brings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..project.known_settings import wrong_place
 from ..project.settings import leading_elsewhere
 
@@ -61,7 +61,12 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
     Raises:
         DataError: something is in the way (code `config`).
     """
-    _refuse_unless_empty(directory)
+    if directory.exists():
+        if not directory.is_dir():
+            raise _in_the_way(f"{directory} is a file")
+        there = sorted(directory.iterdir())
+        if there:
+            raise _in_the_way(f"{directory} is not empty: `{there[0].name}` is in it")
     found = dict(_contents(flow))
     landed: list[str] = []
     if store is not None:
@@ -112,17 +117,6 @@ def _contents(flow: str) -> Mapping[str, str]:
     return {**read, ".gitignore": _IGNORED}
 
 
-def _refuse_unless_empty(directory: Path) -> None:
-    """Raises a `DataError` where something is in the way (code `config`)."""
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise _in_the_way(f"{directory} is a file")
-    first = next(iter(sorted(directory.iterdir())), None)
-    if first is not None:
-        raise _in_the_way(f"{directory} is not empty: `{first.name}` is in it")
-
-
 def _in_the_way(message: str) -> DataError:
     return DataError.of("config", message, help="name a folder that is new or empty")
 
@@ -137,3 +131,19 @@ def _says(directory: Path, flow: str, made: Sequence[str]) -> str:
         for name in leading_elsewhere()
     ]
     return "".join(lines)
+
+
+def land(options: Asked) -> int:
+    flow, settings = asked_flow(options)
+    if flow.land is None:
+        message = f"`{flow.name}` brings no data with it"
+        cure = f"what its inputs read is to land below {settings.landing_store or settings.landing}"
+        raise DataError.of("config", message, help=cure)
+    if settings.landing_store is not None:
+        message = f"the data of `{flow.name}` cannot be landed in {settings.landing_store}"
+        cure = "a store is only read: put the data there, or take `landing` out of `[paths]`"
+        raise DataError.of("config", message, help=cure)
+    flow.land(settings.landing)
+    told = {"flow": flow.name, "landing": str(settings.landing)}
+    Console(options).give(told, f"{flow.name}: landed below {settings.landing}")
+    return 0

@@ -10,10 +10,9 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
+from ..flows.landed_past import look, missing, to_decide
 from ..flows.late_arrivals import UNCHANGED, ChangedTicks, LateArrivals, noticed
-from ..flows.looking import look, missing, to_decide
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 
 _THEN = {
     "next": "they arrive with the next tick",
@@ -76,7 +75,7 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
 
 def accept(options: Asked) -> int:
     flow, settings = asked_flow(options)
-    from ..runner.late import accept as accept_late
+    from ..runner.correction import accept as accept_late
     from ..runner.runner import TickRunner
 
     runner = TickRunner(settings)

@@ -1,4 +1,4 @@
-"""The commands that look after stored pipelines: compact, reset, and `status --verify`."""
+"""What looks after stored pipelines: `hydrotick compact`, and `status --verify`."""
 
 from __future__ import annotations
 
@@ -10,52 +10,29 @@ from typing import TYPE_CHECKING
 from hydro_core.cli.command import Asked
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.arguments import asked_flow
-from ..project.console import Console
-from ..project.settings import ProjectSettings
+from ..project.console import Console, asked_flow
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.verify import Verified
 
     from ..flows.flows import Flows
-    from ..runner.runner import TickRunner
 
 
 def compact(options: Asked) -> int:
+    from ..runner.runner import TickRunner
+
     flow, settings = asked_flow(options)
-    console, runner = Console(options), _runner(settings)
+    console, runner = Console(options), TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         console.give({"flow": flow.name, "compacted": False}, f"{flow.name}: nothing to do")
         return 0
     runner.pipeline(flow).compact(options.keep_hours)
-    keep = timedelta(hours=options.keep_hours)
-    gone = runner.deployments.forget(flow, keep, runner.now())
+    gone = runner.deployments.forget(flow, timedelta(hours=options.keep_hours), runner.now())
     said = f"{flow.name}: compacted"
     if gone:
         listed = ", ".join(map(str, gone))
         said += f"\n  deployments that were given up before are removed: {listed}"
     console.give({"flow": flow.name, "compacted": True, "removed_deployments": list(gone)}, said)
-    return 0
-
-
-def reset(options: Asked) -> int:
-    flow, settings = asked_flow(options)
-    from .start_over import start_over, what_there_is
-
-    console, runner = Console(options), _runner(settings)
-    there = what_there_is(flow, runner)
-    told = {"flow": flow.name, "removed": there}
-    if not there:
-        console.give(told, f"{flow.name}: there is nothing to remove")
-        return 0
-    console.say(f"{flow.name}: this removes")
-    for line in there:
-        console.say(f"  {line}")
-    console.say("What has landed stays. There is no way back but a copy (`hydrotick copy`).")
-    if not console.named(flow.name, "Nothing was removed."):
-        return 1
-    start_over(flow, runner)
-    console.give(told, f"{flow.name}: starts over with its first tick")
     return 0
 
 
@@ -68,17 +45,12 @@ def verified(asked: Iterable[FlowAsset], flows: Flows, console: Console) -> bool
     found = {flow.name: verify(flows.directory(flow), measure) for flow in asked}
     lines = []
     for name, one in found.items():
-        lines.append(f"{name}: {_in_words(one)}")
+        whole = f"whole: {counted(one)}" if one.last >= 0 else "nothing is committed"
+        lines.append(f"{name}: {f'{len(one.problems)} problem(s)' if one.problems else whole}")
         lines += [f"  {line}" for line in (*one.problems, *one.notes)]
     told = {"flows": [{"flow": name, **asdict(one)} for name, one in found.items()]}
     console.give(told, "\n".join(lines))
     return not any(one.problems for one in found.values())
-
-
-def _in_words(found: Verified) -> str:
-    if found.problems:
-        return f"{len(found.problems)} problem(s)"
-    return f"whole: {counted(found)}" if found.last >= 0 else "nothing is committed"
 
 
 def counted(found: Verified) -> str:
@@ -87,9 +59,3 @@ def counted(found: Verified) -> str:
         f"{found.tables:,} tables, {found.files:,} files, {found.rows:,} rows, "
         f"{found.bytes / 1e6:,.1f} MB"
     )
-
-
-def _runner(settings: ProjectSettings) -> TickRunner:
-    from ..runner.runner import TickRunner
-
-    return TickRunner(settings)

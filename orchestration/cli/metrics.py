@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,11 +24,9 @@ from ..project.project import Project
 from ..runner.report import asset_of
 from ..worker.wire import ask, place_in, place_of
 from .glance import say_nothing_more
-from .status import status_of
+from .status import records_of, status_of
 
 if TYPE_CHECKING:
-    import dagster as dg
-
     from ..code_location.records import Attempt
 
 
@@ -117,12 +115,17 @@ def _of_flows(found: Project) -> Iterator[MetricFamily]:
     # Opened anew each time: it costs little, and deployments change.
     flows = Flows(found.settings)
     with ExitStack() as opened:
-        records = cache(lambda: opened.enter_context(_records(flows)))
+        records = cache(lambda: opened.enter_context(records_of(flows)))
         for flow in found.flows:
             # Dagster is loaded, and asked, where it has something to say.
             instance = None if say_nothing_more(flow, flows) else records()
             status = status_of(flow, flows, instance)
-            tries = _tries(flow, flows, instance)
+            # The runs that tried the next tick in vain.
+            tries: Sequence[Attempt] = ()
+            if instance is not None:
+                from ..code_location.records import attempts_at
+
+                tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
             for name, value in {
                 "ticks_committed": status.committed,
                 "ticks_behind": status.open,
@@ -138,21 +141,6 @@ def _of_flows(found: Project) -> Iterator[MetricFamily]:
     for broken in found.broken:
         families["broken"].add(1, flow=broken.name)
     yield from families.values()
-
-
-def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
-    from ..instance.opening import read_instance
-
-    return read_instance(flows.project.dagster_home)
-
-
-def _tries(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> Sequence[Attempt]:
-    """The runs that tried the next tick in vain."""
-    if instance is None:
-        return ()
-    from ..code_location.records import attempts_at
-
-    return attempts_at(flow, flows, instance, flows.next_tick(flow))
 
 
 def _add_last_commit(families: Mapping[str, MetricFamily], flow: FlowAsset, flows: Flows) -> None:
@@ -180,24 +168,21 @@ def _add_last_commit(families: Mapping[str, MetricFamily], flow: FlowAsset, flow
 
 
 def _of_worker(status: Mapping[str, Any]) -> Iterator[MetricFamily]:
-    up = MetricFamily("hydrotick_worker_up", "Whether the worker takes work.")
-    up.add(bool(status.get("takes")))
-    yield up
+    takes = bool(status.get("takes"))
+    yield MetricFamily("hydrotick_worker_up", "Whether the worker takes work.").add(takes)
     if not status:
         return
     for name, says in {"running": "Work that goes on.", "waiting": "Work that waits."}.items():
-        family = MetricFamily(f"hydrotick_worker_{name}", says)
         flows = [job["flow"] for job in status[name]]
-        family.add(len(flows))
-        yield family
+        yield MetricFamily(f"hydrotick_worker_{name}", says).add(len(flows))
         of_flow = MetricFamily(f"hydrotick_worker_flow_{name}", says)
         for flow in dict.fromkeys(flows):
             of_flow.add(flows.count(flow), flow=flow)
         yield of_flow
-    processes = MetricFamily("hydrotick_worker_processes", "Processes, each with a Spark.")
-    processes.add(len(status["processes"]))
-    memory = MetricFamily("hydrotick_worker_memory_bytes", "What these hold.")
-    memory.add(sum(one["memory_mb"] for one in status["processes"]) * MEBIBYTE)
+    processes, held = status["processes"], sum(one["memory_mb"] for one in status["processes"])
+    says = "Processes, each with a Spark."
+    yield MetricFamily("hydrotick_worker_processes", says).add(len(processes))
+    yield MetricFamily("hydrotick_worker_memory_bytes", "What these hold.").add(held * MEBIBYTE)
     ends = MetricFamily("hydrotick_worker_work_total", "Work, by how it ended.", "counter")
     for flow, end, number in status["counts"]["ends"]:
         ends.add(number, flow=flow, end=end)
@@ -207,7 +192,7 @@ def _of_worker(status: Mapping[str, Any]) -> Iterator[MetricFamily]:
     checks = MetricFamily("hydrotick_worker_checks_failed_total", "Failed checks.", "counter")
     for flow, check, severity, number in status["counts"]["checks"]:
         checks.add(number, flow=flow, check=check, severity=severity)
-    yield from (processes, memory, ends, seconds, checks)
+    yield from (ends, seconds, checks)
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -222,8 +207,9 @@ class MetricFamily:
     kind: Literal["gauge", "counter"] = "gauge"
     samples: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
 
-    def add(self, value: float, **labels: str) -> None:
+    def add(self, value: float, **labels: str) -> MetricFamily:
         self.samples.append((labels, value))
+        return self
 
 
 def as_text(families: Iterable[MetricFamily]) -> str:
@@ -242,16 +228,11 @@ def as_text(families: Iterable[MetricFamily]) -> str:
             said = family.help.replace("\\", "\\\\").replace("\n", "\\n")
             lines.append(f"# HELP {family.name} {said}")
             lines.append(f"# TYPE {family.name} {family.kind}")
-            lines += [
-                f"{family.name}{_labels(labels)} {_number(value)}"
-                for labels, value in family.samples
-            ]
+            for labels, value in family.samples:
+                told = ",".join(f'{name}="{_escaped(label)}"' for name, label in labels.items())
+                told = f"{{{told}}}" if told else ""
+                lines.append(f"{family.name}{told} {_number(value)}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    said = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return f"{{{said}}}" if said else ""
 
 
 def _escaped(value: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.cli.program_arguments import given_params, schemas_of
 from hydro_core.cli.run import read_ticks_file
@@ -29,7 +29,7 @@ from hydro_core.validation.simulation.schedules.facts import (
 from hydro_core.validation.simulation.schedules.machine import RuleMachine
 from hydro_core.validation.simulation.schedules.smaller import Story, smallest
 
-from .progress_line import ProgressLine
+from ..project.console import Console, ProgressLine
 
 
 def simulate_schedules(options: Asked) -> int:
@@ -63,25 +63,17 @@ def simulate_schedules(options: Asked) -> int:
     if options.out is not None and story is not None:
         text = json.dumps(told.ticks(), ensure_ascii=False)
         options.out.write_text(f"{text}\n", encoding="utf-8")
-    if options.format == "json":
-        output.print_json(told.as_json(options.seed))
-    else:
-        for line in told.lines(options.seed):
-            output.print_text(line)
+    Console(options).give(told.as_json(options.seed), "\n".join(told.lines(options.seed)))
     return 0 if story is None else 1
 
 
+@dataclass(frozen=True, slots=True)
 class _Told:
-    def __init__(
-        self,
-        machine: RuleMachine,
-        typed: Typed,
-        name: str,
-        done: Explored,
-        story: Story | None,
-    ) -> None:
-        self.machine, self.typed, self.name = machine, typed, name
-        self.done, self.story = done, story
+    machine: RuleMachine
+    typed: Typed
+    name: str
+    done: Explored
+    story: Story | None
 
     def ticks(self) -> Mapping[str, Any]:
         """The counterexample as `hydrotick run --deliver given` takes it."""

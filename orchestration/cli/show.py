@@ -7,11 +7,10 @@ from hydro_core.cli.command import Asked
 from hydro_core.errors import DataError, HydroError
 from hydro_core.printing.table import table_lines
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
+from hydro_core.spark.pipeline.rows import rows_at
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..runner.runner import TickRunner
 
 WIDEST = 60
@@ -27,7 +26,8 @@ def show(options: Asked) -> int:
         output.print_json_rows({"tick": window.key}, "rows", found.rows)
     else:
         output.print_lines(table_lines(found.columns, found, WIDEST))
-        output.print_text(f"{_counted(found)} as of tick {window.key}")
+        all_of_them = "" if len(found) == found.total else f"{len(found):,} of "
+        output.print_text(f"{all_of_them}{found.total:,} row(s) as of tick {window.key}")
     return 0
 
 
@@ -60,8 +60,3 @@ def committed_window(
 
 def _not_there(message: str, cure: str) -> DataError:
     return DataError.of("state", message, help=cure)
-
-
-def _counted(found: RowsAsOf) -> str:
-    all_of_them = "" if len(found) == found.total else f"{len(found):,} of "
-    return f"{all_of_them}{found.total:,} row(s)"

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hydro_core.cli import output
 from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.cli.program_arguments import (
     given_params,
@@ -36,8 +35,7 @@ from hydro_core.validation.simulation.simulate import (
 )
 
 from ..project import project
-from ..project.arguments import flow_named
-from .progress_line import ProgressLine
+from ..project.console import Console, ProgressLine, flow_named
 from .schedules import simulate_schedules
 
 _RUNS = {"reference": 200, "spark": 20}
@@ -50,12 +48,6 @@ _WAYS = {
 
 
 def simulate(options: Asked) -> int:
-    """Runs a program on random ticks in ways that must not matter, and shows the least that does.
-
-    What the program gives tick by tick, as it is written, is compared with its optimized plan, with
-    the rows of each tick in another order, and with pipelines on Spark whose ticks are cut into
-    ranges and whose process ends in the middle of a commit.
-    """
     if options.schedules is not None:
         return simulate_schedules(options)
     subject, name = _subject(options)
@@ -67,19 +59,16 @@ def simulate(options: Asked) -> int:
     runs = options.runs or _RUNS[options.engine]
     progress = ProgressLine()
 
-    def told(done: Simulated) -> None:
+    def ran(done: Simulated) -> None:
         progress.say(f"{done.runs} of {runs} runs, {done.ticks} ticks")
 
-    done = Simulation(subject, on_spark).run(runs, options.seed, options.seconds, told)
+    done = Simulation(subject, on_spark).run(runs, options.seed, options.seconds, ran)
     progress.end()
     if options.out is not None and done.failed is not None:
         given = _as_ticks(subject.program, done.failed.case)
         options.out.write_text(json.dumps(given, ensure_ascii=False) + "\n", encoding="utf-8")
-    if options.format == "json":
-        output.print_json(_as_json(subject.program, done, name, options.seed))
-    else:
-        for line in _as_text(subject.program, done, name, options):
-            output.print_text(line)
+    told = _as_json(subject.program, done, name, options.seed)
+    Console(options).give(told, "\n".join(_as_text(subject.program, done, name, options)))
     return 0 if done.failed is None else 1
 
 
@@ -130,7 +119,11 @@ def _failed(program: Compiled, failed: Failed, name: str, seed: int) -> Iterator
             for source, rows in batches.items():
                 yield f"    tick {tick}, {source}  {json.dumps(rows, ensure_ascii=False)}"
     if found.way == "pipeline":
-        yield f"  in ranges of {' + '.join(map(str, case.ranges))} ticks{_crash(case)}"
+        crash = ""
+        if case.crash is not None:
+            at = f"step {case.crash.step} of the commit of range {case.crash.range + 1}"
+            crash = f", with a crash at {at}"
+        yield f"  in ranges of {' + '.join(map(str, case.ranges))} ticks{crash}"
     yield ""
     if found.error is not None:
         yield from str(found.error).splitlines()
@@ -139,12 +132,6 @@ def _failed(program: Compiled, failed: Failed, name: str, seed: int) -> Iterator
     expected, given = _differing(program, found)
     yield from (f"  - {json.dumps(row, ensure_ascii=False)}" for row in expected)
     yield from (f"  + {json.dumps(row, ensure_ascii=False)}" for row in given)
-
-
-def _crash(case: Case) -> str:
-    if case.crash is None:
-        return ""
-    return f", with a crash at step {case.crash.step} of the commit of range {case.crash.range + 1}"
 
 
 def _as_json(program: Compiled, done: Simulated, name: str, seed: int) -> Mapping[str, Any]:

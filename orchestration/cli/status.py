@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hydro_core.artifact.files import WrittenDeployment
 from hydro_core.cli import output
 from hydro_core.cli.command import Asked
 from hydro_core.errors import HydroError, shown_file
@@ -22,14 +21,12 @@ from hydro_core.ticks.calendar import span
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..code_location.next_run import next_run
-from ..flows.events import LateEvents, kept_events
-from ..flows.flows import Flows
-from ..flows.quarantined import Quarantined, quarantined
+from ..flows.flows import Flows, Quarantined, quarantined
+from ..flows.late_arrivals import LateEvents, kept_events
 from ..instance.run_tags import IN_FLIGHT, PROCESS_TAG, keys_of
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.began import started_empty
-from ..project.console import Console
+from ..project.console import Console, flow_named
+from ..project.programs import started_empty
 from ..project.serving import Undeployed
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
@@ -42,6 +39,8 @@ if TYPE_CHECKING:
 
 # Dagster is loaded where its records have something to say, and not before: it takes seconds.
 
+_ORPHANED = ": its process has ended, and the sensor or `hydrotick backfill` has it fail"
+T = TypeVar("T")
 _UNITS = (("d", 86400, 2), ("h", 3600, 1))
 """Units of time, their seconds, and from how many of them on they are used."""
 
@@ -96,7 +95,7 @@ class FlowStatus:
     reruns: tuple[RanAgain, ...]
     """The functions for which ranges of ticks ran again in Python."""
     spark_conf: Mapping[str, str]
-    """The settings of Spark's own that its ticks run with."""
+    """The settings of Spark's own that its ticks run with, and where if not on this machine."""
     quarantine: Quarantined | None = None
     """How many rows are in quarantine; None: the flow has no such output."""
     events: Mapping[str, LateEvents] = field(default_factory=dict)
@@ -118,7 +117,7 @@ def status(options: Asked) -> int:
     if options.verify:
         return 0 if verified(asked, flows, Console(options)) else 1
     with ExitStack() as opened:
-        instance = cache(lambda: opened.enter_context(_records(flows)))
+        instance = cache(lambda: opened.enter_context(records_of(flows)))
         found = [
             status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
             for flow in asked
@@ -142,11 +141,13 @@ def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) ->
 def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:
     """How a flow is now, by its ledger and Dagster's records; None: these say nothing more."""
     calendar, done = flow.ticks.calendar, flows.next_tick(flow)
-    waiting = max(0, _until(flow, flows) - done)
+    waiting = max(0, _known(lambda: flows.ready(flow).until, 0) - done)
     lag = int((flows.now() - calendar.window(done).end).total_seconds()) if waiting else 0
     following = next_run(flow, flows, instance)
     running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
-    serving = _serving(flow, flows)
+    serving = _known(lambda: flows.deployments.serving(flow), None)
+    spark = flows.settings_for(flow).spark
+    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
     undeployed = Undeployed() if serving is None else flows.deployments.undeployed(flow)
     return FlowStatus(
         flow=flow.name,
@@ -170,16 +171,9 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         deployable=undeployed.deployable,
         started_empty=() if serving is None else started_empty(serving.deployment),
         reruns=_reruns(flow, flows),
-        spark_conf=_spark_of(flow, flows),
+        spark_conf={**where, **dict(spark.extra)},
         behind=flows.behind(flow),
     )
-
-
-def _spark_of(flow: FlowAsset, flows: Flows) -> dict[str, str]:
-    """The settings of Spark that a flow runs with, and where that is if not on this machine."""
-    spark = flows.settings_for(flow).spark
-    where = {} if spark.master.startswith("local") else {"spark.master": spark.master}
-    return {**where, **dict(spark.extra)}
 
 
 def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
@@ -197,7 +191,7 @@ def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
     )
 
 
-def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
+def records_of(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
     from ..instance.opening import read_instance
 
     return read_instance(flows.project.dagster_home)
@@ -216,20 +210,12 @@ def _recorded(
     return running, failed_run(instance, tries[0].run) if failed else None
 
 
-def _serving(flow: FlowAsset, flows: Flows) -> WrittenDeployment | None:
-    """The deployment that serves; where it cannot be read, `next` says why."""
+def _known(ask: Callable[[], T], otherwise: T) -> T:
+    """What is asked for; where it cannot be told, `next` says why."""
     try:
-        return flows.deployments.serving(flow)
+        return ask()
     except HydroError:
-        return None
-
-
-def _until(flow: FlowAsset, flows: Flows) -> int:
-    """The first tick that may not run; where that cannot be told, `next` says why."""
-    try:
-        return flows.ready(flow).until
-    except HydroError:
-        return 0
+        return otherwise
 
 
 def _running(record: dg.RunRecord) -> RunInFlight:
@@ -256,7 +242,8 @@ def _table(found: Sequence[FlowStatus]) -> str:
 
 def _details(flow: FlowStatus) -> list[str]:
     lines = [
-        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run}){_orphaned(run)}"
+        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run})"
+        f"{_ORPHANED if run.process is not None and has_ended(run.process) else ''}"
         for run in flow.running
     ]
     if flow.failed is not None:
@@ -292,13 +279,6 @@ def _details(flow: FlowStatus) -> list[str]:
         says = flow.next.replace("\n", "\n  ")
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {says}{_how(flow)}")
     return lines
-
-
-def _orphaned(run: RunInFlight) -> str:
-    """What is said of a run whose process is gone; nothing where that is not known."""
-    if run.process is None or not has_ended(run.process):
-        return ""
-    return ": its process has ended, and the sensor or `hydrotick backfill` has it fail"
 
 
 def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:

@@ -16,10 +16,9 @@ from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.stored_format import FORMAT, format_of, migrate, migrations_of
 from hydro_core.storage.remote import DataPlace
 
-from ..instance.opening import open_instance
+from ..instance.opening import open_existing
 from ..project import project
-from ..project.arguments import flow_named
-from ..project.console import Console
+from ..project.console import Console, flow_named
 from ..project.settings import ProjectSettings
 
 _NOTHING, _WRONG, _CHANGES = 0, 1, 3
@@ -86,11 +85,11 @@ def _deployments(directory: DataPlace) -> list[str]:
 
 def _of_instance(settings: ProjectSettings, *, dry: bool) -> Upgraded:
     """Dagster's own records: their tables have revisions, which follow Dagster's releases."""
-    home, name = settings.dagster_home, "Dagster's records"
-    if not home.exists():
-        return Upgraded(name)
+    name = "Dagster's records"
     try:
-        with open_instance(home) as instance:
+        with open_existing(settings.dagster_home) as instance:
+            if instance is None:
+                return Upgraded(name)
             steps = tuple(_behind(instance))
             if steps and not dry:
                 instance.upgrade()

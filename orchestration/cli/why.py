@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.analysis.slice_wording import column_of
+from hydro_core.analysis.slice_wording import column_of, in_words
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.cli.command import Asked
+from hydro_core.compile import planned
+from hydro_core.printing.table import table_lines
+from hydro_core.spark.functions.reruns import Rerun, says
+from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
 from hydro_core.types.item import FLOATS, FieldPath, ItemType, at
+from hydro_core.types.json import to_json
+from hydro_core.types.quarantine import WRONG
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation.same_items import same_items
-from hydro_core.validation.shrink import shrink
+from hydro_core.validation.shrink import Shrunk, shrink
+from hydro_core.validation.sliced import SlicedRun
 
-from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
-from ..project.arguments import asked_flow
-from ..project.console import Console
+from ..flows.slices import FlowSlices, Where, rows_where
+from ..project.console import Console, asked_flow, value_in, wrong_where
 from ..runner.runner import TickRunner
-from .show import committed_window
-from .where import value_in, wrong_where
-from .why_text import Why, as_json, as_text
+from .show import WIDEST, committed_window
 
 _FEW = 3
 """So many ticks are named at which there was such a row."""
@@ -34,10 +39,14 @@ def why(options: Asked) -> int:
     window = committed_window(flow, done, options.tick, next_too=True)
     ledger, most = runner.pipeline(flow).ledger, ReadLimits(runner.project.why_rows)
     program = runner.deployments.naive(flow)
-    inputs = inputs_of(flow, program, runner.inputs)
+    # The plan that runs may leave inputs out.
+    inputs = runner.inputs(flow, planned(program))
     slices = FlowSlices(flow, program, inputs, ledger, most)
     where = _where(slices, options.output, options.where)
-    stored = _stored(runner, slices, options.output, where, window) if window.tick < done else None
+    stored = None
+    if window.tick < done:
+        table = runner.pipeline(flow).output(options.output, window.tick)
+        stored = rows_where(table, program.typed.outputs[options.output].item, where)
     found = explain(slices, (options.output, where), window, stored, options.seconds)
     Console(options).give(as_json(found), as_text(found, options.limit))
     return 0 if found.agrees else 1
@@ -115,19 +124,203 @@ def _where(slices: FlowSlices, output: str, texts: Sequence[str]) -> Where:
         try:
             if not equals:
                 raise ValueProblem("there is no `=`")
-            found[path] = Known.of(column, [_value(value, item)])
+            found[path] = Known.of(column, [None if value == "null" else value_in(value, item)])
         except ValueProblem as problem:
             cure = f"write `--where {column}=VALUE`; the column is {item}"
             raise wrong_where(text, str(problem), cure) from problem
     return found
 
 
-def _value(text: str, item: ItemType) -> Any:
-    return None if text == "null" else value_in(text, item)
+@dataclass(frozen=True)
+class Why:
+    """Where rows of an output come from."""
+
+    slices: FlowSlices
+    where: Where
+    """Which of the output's rows were asked about."""
+    run: SlicedRun
+    window: TickWindow
+    stored: Sequence[Any] | None
+    """The rows as the table holds them; None: the tick is not committed."""
+    rows: Sequence[Any] | None
+    """The rows as the program gives them; None: there are too many landed rows to tell."""
+    shrunk: Shrunk | None
+    """The landed rows that matter; None: there is nothing to explain."""
+    there: Sequence[TickWindow]
+    """If there is no such row: the ticks before at which there is one."""
+    ran_again: Sequence[Rerun]
+    """The functions for which the range of the tick ran again in Python."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the table holds what the program gives, as far as that is known."""
+        return (
+            self.stored is None
+            or self.rows is None
+            or same_items(self.stored, self.rows, ordered=False)
+        )
 
 
-def _stored(
-    runner: TickRunner, slices: FlowSlices, output: str, where: Where, window: TickWindow
-) -> Sequence[Any]:
-    table = runner.pipeline(slices.flow).output(output, window.tick)
-    return rows_where(table, slices.program.typed.outputs[output].item, where)
+def as_json(found: Why) -> dict[str, Any]:
+    run, shrunk, inputs = found.run, found.shrunk, found.slices.program.typed.inputs
+    return {
+        "flow": found.slices.flow.name,
+        "output": run.slice.output,
+        "tick": found.window.key,
+        "rows": None if found.rows is None else _rows_as_json(found, found.rows),
+        "stored": None if found.stored is None else _rows_as_json(found, found.stored),
+        "agrees": found.agrees,
+        "least": None if shrunk is None else shrunk.is_least,
+        "inputs": {
+            name: {
+                "rows": [
+                    {"tick": found.slices.window(tick).key, "row": to_json(row, inputs[name].item)}
+                    for tick, row in _landed(found, name)
+                ],
+                "can_matter": None if name in run.too_many else _count(run.rows.get(name, {})),
+                "which": in_words(run.slice, name),
+            }
+            for name in run.slice.inputs
+        },
+        "there": [window.key for window in found.there],
+        "ran_again": [str(one.function) for one in found.ran_again],
+    }
+
+
+def as_text(found: Why, limit: int) -> str:
+    """What is printed for people: the rows, then of each input the rows that they come from."""
+    parts = [*_answer(found, limit), *_inputs(found, limit)]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _answer(found: Why, limit: int) -> Iterator[str]:
+    output, key = f"`{found.run.slice.output}`", found.window.key
+    with_ = " and ".join(f"`{k.column}` = {_shown(k.values[0])}" for k in found.where.values())
+    shown = found.stored if found.rows is None else found.rows
+    if shown:
+        head = f"As of {key} {output} has {_number(len(shown))} with {with_}:"
+        if found.stored is None:
+            head = f"{key} is not committed. {head.replace(' has ', ' will have ')}"
+        yield f"{head}\n\n{_rows_as_text(found, shown, limit)}"
+    else:
+        elsewhere = "No tick before had one."
+        if found.there:
+            keys = ", ".join(window.key for window in found.there)
+            elsewhere = f"The last ticks that had one: {keys}. Ask about one of them with `--tick`."
+        said = "" if found.run.too_many else elsewhere
+        yield f"As of {key} {output} has no row with {with_}. {said}"
+    if not found.agrees:
+        yield (
+            "This is what the program gives, run over all that is landed. The table holds "
+            f"{_number(len(found.stored or ()))}:\n\n"
+            f"{_rows_as_text(found, found.stored or (), limit)}\n"
+            "Rows may have landed, or been changed, after their tick was committed: then "
+            f"`hydrotick correct {found.slices.flow.name} --from KEY` computes the ticks from "
+            "theirs on again. Else the plan is wrong."
+        )
+    yield from _verdict(found)
+
+
+def _verdict(found: Why) -> Iterator[str]:
+    for name in sorted(found.run.too_many):
+        yield (
+            f"What it comes from is not computed: more rows of `{name}` can matter than the "
+            f"{found.slices.most.rows:,} that are looked at (HYDROTICK_WHY_ROWS)."
+        )
+    if found.ran_again:
+        yield f"The range of this tick ran twice. {says(found.ran_again)}."
+    shrunk = found.shrunk
+    if shrunk is None:
+        return
+    left = sum(map(_count, shrunk.rows.values()))
+    many = f"{left:,} of the {left + shrunk.left_out:,} landed rows that can matter"
+    if not shrunk.left_out:
+        many = "one landed row" if left == 1 else f"{left:,} landed rows"
+    if shrunk.is_least and left == 1:
+        yield f"It comes from {many}."
+    elif shrunk.is_least:
+        yield f"It comes from {many}: without any one of them it would be another."
+    else:
+        yield (
+            f"It comes from {many}, or from some of those: there was no time to try without each "
+            "of them (`--seconds`)."
+        )
+
+
+def _inputs(found: Why, limit: int) -> Iterator[str]:
+    nothing = []
+    for name in found.run.slice.inputs:
+        words = in_words(found.run.slice, name)
+        rows = _landed(found, name)
+        if name in found.run.too_many:
+            yield f"{name}: {words}"
+        elif rows:
+            yield f"{name}: {words}\n\n{_landed_as_text(found, name, rows, limit)}"
+        else:
+            nothing.append(f"`{name}`")
+    if nothing:
+        listed = ", ".join(nothing)
+        yield (
+            f"It comes from no row of {listed}."
+            if found.rows
+            else f"No row of {listed} can matter."
+        )
+
+
+def _landed(found: Why, name: str) -> list[tuple[int, Any]]:
+    """The rows of an input that matter, or that can where there is no answer to try it on."""
+    of = found.run.rows if found.shrunk is None else found.shrunk.rows
+    return [(tick, row) for tick, rows in sorted(of.get(name, {}).items()) for row in rows]
+
+
+def _landed_as_text(found: Why, name: str, rows: Sequence[tuple[int, Any]], limit: int) -> str:
+    item = found.slices.program.typed.inputs[name].item
+    columns, values = _columns(item, [row for _, row in rows[:limit]])
+    keys = [found.slices.window(tick).key for tick, _ in rows[:limit]]
+    head = "tick" if "tick" not in columns else "(tick)"
+    lines = [[key, *row] for key, row in zip(keys, values, strict=True)]
+    return _table((head, *columns), lines, len(rows) - limit)
+
+
+def _rows_as_text(found: Why, rows: Sequence[Any], limit: int) -> str:
+    item = found.slices.program.typed.outputs[found.run.slice.output].item
+    return _table(*_columns(item, rows[:limit]), len(rows) - limit)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], more: int) -> str:
+    lines = [*table_lines(columns, rows, WIDEST), *([f"… and {more:,} more"] if more > 0 else [])]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(item: ItemType, rows: Sequence[Any]) -> tuple[list[str], list[list[Any]]]:
+    """The rows under the columns in which tables hold them."""
+    names = [name for name, _ in flattened(item)]
+    found = [dict(zip(names, _parts(to_json(row, item), row), strict=True)) for row in rows]
+    # What says that a row is wrong is no column of rows that fit.
+    there = any(row[name] is not None for row in found for name in names if name in WRONG)
+    shown = names if there else [name for name in names if name not in WRONG]
+    return shown, [[row[name] for name in shown] for row in found]
+
+
+def _parts(value: Any, row: Any) -> Iterable[Any]:
+    if isinstance(row, dict):
+        parts: Iterable[Any] = value.values()
+        return parts
+    return value if isinstance(row, tuple) else [value]
+
+
+def _rows_as_json(found: Why, rows: Sequence[Any]) -> list[Any]:
+    item = found.slices.program.typed.outputs[found.run.slice.output].item
+    return [to_json(row, item) for row in rows]
+
+
+def _count(rows: Mapping[int, Sequence[Any]]) -> int:
+    return sum(map(len, rows.values()))
+
+
+def _number(count: int) -> str:
+    return "one row" if count == 1 else f"{count:,} rows" if count else "no row"
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)

@@ -14,17 +14,17 @@ from hydro_core.machine.locks import FileLock
 from hydro_core.types.json import json_text
 
 from ..project import project
-from ..project.logs import log, open_logs
-from ..project.settings import ProjectSettings
-from ..project.worker_settings import (
+from ..project.known_settings import (
     NONE,
     TOKEN,
     host_and_port,
     wrong_address,
     wrong_listening,
 )
+from ..project.logs import log, open_logs
+from ..project.settings import ProjectSettings
 from ..worker.process import NAME
-from ..worker.service import WorkerService, home_of
+from ..worker.service import WorkerService
 from ..worker.wire import WorkerPlace, ask, listen, place_in, place_of
 from .metrics import serve_metrics
 
@@ -32,8 +32,11 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 
 def worker(options: Asked) -> int:
-    if wrong := _misuse(options):
-        raise MisuseError(wrong)
+    listen_at, metrics = options.listen, options.metrics
+    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
+        raise MisuseError(f"argument --listen: {listen_at!r} is no HOST:PORT")
+    if metrics is not None and wrong_listening(metrics):
+        raise MisuseError(f"argument --metrics: {metrics!r} is no [HOST:]PORT")
     settings = project.current().settings
     if options.status or options.drain:
         return _asked(settings, "drain" if options.drain else "status", options.format)
@@ -41,33 +44,44 @@ def worker(options: Asked) -> int:
     changed = replace(
         of_worker,
         flows=options.flows or of_worker.flows,
-        metrics=options.metrics or of_worker.metrics,
+        metrics=metrics or of_worker.metrics,
     )
-    return _serve(replace(settings, worker=changed), options.listen)
-
-
-def _misuse(options: Asked) -> str | None:
-    listen_at, metrics = options.listen, options.metrics
-    if listen_at is not None and (listen_at == NONE or wrong_address(listen_at)):
-        return f"argument --listen: {listen_at!r} is no HOST:PORT"
-    if metrics is not None and wrong_listening(metrics):
-        return f"argument --metrics: {metrics!r} is no [HOST:]PORT"
-    return None
+    return _serve(replace(settings, worker=changed), listen_at)
 
 
 def _serve(settings: ProjectSettings, listen_at: str | None) -> int:
     """Takes work until a signal comes: the first SIGTERM drains, whatever comes then stops."""
     open_logs(settings.log_format, NAME)
     places = [place_in(settings.home), *_network(settings, listen_at)]
-    lock = FileLock(home_of(settings) / "worker.lock")
+    lock = FileLock(settings.home / "worker" / "worker.lock")
     if not lock.take():
-        raise _another(settings, str(lock.holder().get("process", "")))
+        process = lock.holder().get("process", "")
+        who = f": process {process}" if process else ""
+        raise DataError.of(
+            "state",
+            f"another worker is at work on {settings.home}{who}",
+            help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
+        )
     service = WorkerService(settings, _say)
     for place in places:
-        service.serve(_listening(place), place.token)
+        try:
+            service.serve(listen(place), place.token)
+        except OSError as problem:
+            message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
+            cure = "end what is there, or name another address: `--listen HOST:PORT`"
+            raise DataError.of("config", message, help=cure) from problem
         _say(f"asked at {place}")
-    if settings.worker.metrics is not None:
-        _tell_metrics(settings.worker.metrics, service)
+    metrics = settings.worker.metrics
+    if metrics is not None:
+        host, port = host_and_port(metrics)
+        host = host or _HERE[0]
+        try:
+            serve_metrics((host, port), service.status)
+        except OSError as problem:
+            message = f"metrics cannot be told at {metrics}: {problem.strerror or problem}"
+            cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
+            raise DataError.of("config", message, help=cure) from problem
+        _say(f"tells metrics at http://{host}:{port}/metrics")
     _heed_signals(service)
     _say(f"runs {settings.worker.flows} flow(s) at a time of {settings.root}")
     service.work()
@@ -81,7 +95,7 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
     Raises:
         DataError: others could ask it without a token (code `config`).
     """
-    # Where runs ask it may be another name, or the port of something between.
+    # Where runs ask it may have another name, or the port of something between.
     if listen_at is None:
         return []
     host, port = host_and_port(listen_at)
@@ -91,26 +105,6 @@ def _network(settings: ProjectSettings, listen_at: str | None) -> list[WorkerPla
         cure = f"give it and those who ask it a token: {TOKEN}, or `token_file` of `[worker]`"
         raise DataError.of("config", message, help=cure)
     return [WorkerPlace(None, (host, port), token)]
-
-
-def _listening(place: WorkerPlace) -> Any:
-    try:
-        return listen(place)
-    except OSError as problem:
-        message = f"the worker cannot be asked at {place}: {problem.strerror or problem}"
-        cure = "end what is there, or name another address: `--listen HOST:PORT`"
-        raise DataError.of("config", message, help=cure) from problem
-
-
-def _tell_metrics(where: str, service: WorkerService) -> None:
-    host, port = host_and_port(where)
-    try:
-        serve_metrics((host or _HERE[0], port), service.status)
-    except OSError as problem:
-        message = f"metrics cannot be told at {where}: {problem.strerror or problem}"
-        cure = "end what is there, or name another address: `--metrics [HOST:]PORT`"
-        raise DataError.of("config", message, help=cure) from problem
-    _say(f"tells metrics at http://{host or _HERE[0]}:{port}/metrics")
 
 
 def _heed_signals(service: WorkerService) -> None:
@@ -161,15 +155,6 @@ def _shown(found: dict[str, Any]) -> str:
             last = f", {one['flow']} was its last flow" if one["flow"] else ""
             lines.append(f"  idle   process {one['process']}, {one['memory_mb']:,} MiB{last}")
     return "\n".join(lines)
-
-
-def _another(settings: ProjectSettings, process: str) -> DataError:
-    who = f": process {process}" if process else ""
-    return DataError.of(
-        "state",
-        f"another worker is at work on {settings.home}{who}",
-        help="end it first (`hydrotick worker --drain`), or let it have more flows at a time",
-    )
 
 
 def _say(text: str) -> None:

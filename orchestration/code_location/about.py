@@ -63,13 +63,14 @@ class About:
             none = "none yet: the first tick deploys the program"
             return {**program, **self._where, "deployment": none}
         made = self.written.deployment
+        notes = {"not incremental": dg.MetadataValue.md(_code("\n\n".join(made.notes)))}
         return {
             **program,
             **self._where,
             "deployment": self.written.number,
             **({"in shards": made.sharding.says} if made.sharding else {}),
             **({"not deployed": self.undeployed} if self.undeployed else {}),
-            **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
+            **(notes if made.notes else {}),
         }
 
     @property
@@ -118,10 +119,6 @@ class About:
 def _code(text: str) -> str:
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… and so on"
     return f"```text\n{shown}\n```"
-
-
-def _listed(notes: tuple[str, ...]) -> str:
-    return _code("\n\n".join(notes))
 
 
 def code_versions(written: WrittenDeployment) -> Mapping[str, str]:

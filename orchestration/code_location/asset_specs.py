@@ -23,9 +23,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.quarantine import QUARANTINE_COLUMNS
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
-from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.feed import Feed
-from hydro_core.ticks.schedule import cron_of
+from hydro_core.ticks.calendar import Calendar, Feed, cron_of
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..project.shape import FlowShape, OutputShape, StateShape
@@ -41,7 +39,6 @@ _STATE_COLUMNS = {
     "item": "what the operator keeps",
     "ord": "its place in the order of the tick",
 }
-
 
 _KINDS = {
     ".csv": "csv",
@@ -144,6 +141,7 @@ def _output(
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
+    table = about.tables.get(output.name)
     lineage = {
         column: [
             dg.TableColumnDep(asset_key(flow, f"landing/{name}"), field) for name, field in sources
@@ -162,19 +160,12 @@ def _output(
                 output.columns, _sources(output, about.columns.outputs[output.name])
             ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
-            **_table(about, output.name),
+            **({"table": dg.MetadataValue.path(str(table))} if table is not None else {}),
             **shown,
             **about.link(output.place),
         },
         **common,
     )
-
-
-def _table(about: About, output: str) -> Mapping[str, Any]:
-    """Where the output is as a table of its own, if it is one."""
-    if output not in about.tables:
-        return {}
-    return {"table": dg.MetadataValue.path(str(about.tables[output]))}
 
 
 def input_specs(
@@ -190,6 +181,7 @@ def input_specs(
         # A program that begins without an empty line says there what it is about.
         said = "" if said == about.comments.head else f"{said}\n\n"
         landed = place_at(landing.path, StorageSettings())
+        cut = {landing.column: "tells the tick that a row is of"} if landing.column else {}
         kind = kind_of(landed if isinstance(landed, Remote) else root / landed)
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
@@ -199,17 +191,11 @@ def input_specs(
             kinds={kind} if kind else set(),
             tags={"role": "input"},
             metadata={
-                "dagster/column_schema": _schema(
-                    columns, {**_cut_by(landing.column), **about.columns.inputs[name]}
-                ),
+                "dagster/column_schema": _schema(columns, {**cut, **about.columns.inputs[name]}),
                 "program": dg.MetadataValue.md(about.drawing),
                 **about.link(place),
             },
         )
-
-
-def _cut_by(column: str | None) -> Mapping[str, str]:
-    return {column: "tells the tick that a row is of"} if column else {}
 
 
 def kind_of(landed: DataPlace) -> str | None:

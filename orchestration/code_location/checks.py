@@ -19,10 +19,8 @@ from hydro_core.types.quarantine import QUARANTINE
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
-from ..quality.declared import checks_of
-from ..quality.landed import landed_checks, landed_verdicts
-from ..quality.quarantine import WARNS, quarantine_verdicts
-from ..quality.validate import CURE, ROWS, Verdict
+from ..quality.declared import WARNS, checks_of, landed_checks, landed_verdicts, quarantine_verdicts
+from ..quality.suites import CURE, ROWS, Verdict
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from .as_loaded import as_when_launched
@@ -142,13 +140,10 @@ def _evaluation(
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
     """What a check saw, as metadata: the UI plots numbers over the ticks."""
-    return {
-        name: value if isinstance(value, int | float | str) else _table_or_json(name, value)
-        for name, value in seen.items()
-    }
-
-
-def _table_or_json(name: str, value: Any) -> dg.MetadataValue[Any]:
-    if name == ROWS:
-        return dg.MetadataValue.table([dg.TableRecord(row) for row in value])
-    return dg.MetadataValue.json(value)
+    shown = dict(seen)
+    for name, value in seen.items():
+        if name == ROWS:
+            shown[name] = dg.MetadataValue.table([dg.TableRecord(row) for row in value])
+        elif not isinstance(value, int | float | str):
+            shown[name] = dg.MetadataValue.json(value)
+    return shown

@@ -19,8 +19,7 @@ import dagster as dg
 
 from hydro_core.analysis.descriptions import described
 from hydro_core.errors import HydroError, Span
-from hydro_core.ir.render import Picture, picture_of, svg
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.ir.render import picture_of, svg
 from hydro_core.project.check import check_alone
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
@@ -35,7 +34,6 @@ from ..runner.runner import TickRunner
 from .about import About
 from .as_loaded import deployment_shown
 from .asset_specs import (
-    asset_key,
     broken_spec,
     broken_specs,
     flow_specs,
@@ -43,11 +41,8 @@ from .asset_specs import (
 )
 from .checks import flow_checks
 from .failures import failure_sensor
-from .sensors import next_tick_sensor
+from .sensors import next_tick_sensor, upkeep_of
 from .tick_asset import tick_asset
-from .upkeep import upkeep_of
-
-__all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "project_definitions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,12 @@ def project_definitions(
         executor: of runs that are launched from assets; a flow's own job runs in one process, since
             a step in a process of its own starts another Spark.
     """
-    made = {flow.name: _whole_or_broken(flow, runner) for flow in flows}
+    made: dict[str, FlowDefinitions] = {}
+    for flow in flows:
+        try:
+            made[flow.name] = flow_definitions(flow, runner)
+        except HydroError as error:
+            made[flow.name] = FlowDefinitions(tuple(broken_specs(flow, error)))
     built = [_fed(flow, made) for flow in flows]
     # Two folders may declare a flow of one name, which is wrong, and shown once.
     wrong = {broken_spec(flow).key: broken_spec(flow) for flow in broken}
@@ -102,10 +102,14 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     plan = plan_as_written(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
-    drawn, comments = picture(plan), comments_of(flow, shown)
+    drawn = picture_of(plan.graph, plan.strata.of, plan.typed.types)
+    # An image in markdown: the UI shows no inline SVG and no mermaid.
+    image = base64.b64encode(svg(drawn).encode()).decode()
+    drawing = f"![{drawn.name}](data:image/svg+xml;base64,{image})"
+    comments = comments_of(flow, shown)
     columns = described(plan.typed if shown is None else shown.deployment.program.typed, comments)
     about = About(
-        markdown(drawn),
+        drawing,
         comments,
         columns,
         drawn.does,
@@ -134,7 +138,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         checks=flow_checks(flow, shape, runner),
         jobs=(job,) if upkeep is None else (job, upkeep.job),
         sensors=(next_tick_sensor(flow, job, runner),),
-        schedules=() if upkeep is None else (upkeep.schedule,),
+        schedules=() if upkeep is None else (upkeep,),
     )
 
 
@@ -157,13 +161,6 @@ def _fed(flow: FlowAsset, made: Mapping[str, FlowDefinitions]) -> FlowDefinition
     return made[flow.name]
 
 
-def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
-    try:
-        return flow_definitions(flow, runner)
-    except HydroError as error:
-        return FlowDefinitions(tuple(broken_specs(flow, error)))
-
-
 def code_link(place: Span | None, project: ProjectSettings) -> Mapping[str, Any]:
     """What an asset shows of a place; nothing where its file is not there.
 
@@ -173,29 +170,16 @@ def code_link(place: Span | None, project: ProjectSettings) -> Mapping[str, Any]
     if place is None or not Path(place.file).is_file():
         return {}
     file = Path(place.file).absolute()
+    label, url = f"{file.name}:{place.line}", project.url_of(file)
+    where: dg.LocalFileCodeReference | dg.UrlCodeReference
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
-        where = _reference(file, place.line, project.url_of(file))
+        if url is None:
+            where = dg.LocalFileCodeReference(
+                file_path=str(file), line_number=place.line, label=label
+            )
+        else:
+            # So GitHub and GitLab name a line.
+            where = dg.UrlCodeReference(url=f"{url}#L{place.line}", label=label)
         shown = dg.CodeReferencesMetadataValue(code_references=[where])
     return {"dagster/code_references": shown}
-
-
-def _reference(
-    file: Path, line: int, url: str | None
-) -> dg.LocalFileCodeReference | dg.UrlCodeReference:
-    label = f"{file.name}:{line}"
-    if url is None:
-        return dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=label)
-    # So GitHub and GitLab name a line.
-    return dg.UrlCodeReference(url=f"{url}#L{line}", label=label)
-
-
-def picture(plan: TickPlan) -> Picture:
-    """What is drawn of a plan."""
-    return picture_of(plan.graph, plan.strata.of, plan.typed.types)
-
-
-def markdown(drawn: Picture) -> str:
-    """Markdown with the drawing as an image; the UI shows no inline SVG and no mermaid."""
-    data = base64.b64encode(svg(drawn).encode()).decode()
-    return f"![{drawn.name}](data:image/svg+xml;base64,{data})"

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.lock import long_work
-from hydro_core.ticks.calendar import Calendar, TickWindow, span
+from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.flows import Flows
-from ..flows.readiness import Ready
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
-from ..runner.late import correction_due
+from ..runner.correction import correction_due
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -86,7 +85,10 @@ def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> 
 
     busy = runs_of(flow, instance, IN_FLIGHT)
     if busy:
-        return NextRun(None, _busy(busy[-1]), busy=True)
+        run, since = busy[-1].dagster_run, moment(busy[-1].create_timestamp)
+        state = "waits in the queue" if run.status.value in WAITING else "is running"
+        says = f"{span(keys_of(run.tags))} {state} since {since} (run {run.run_id})"
+        return NextRun(None, says, busy=True)
     try:
         refuse_lost_pipeline(instance, flow, flows)
     except DataError as error:
@@ -120,7 +122,11 @@ def _next_open(
         return NextRun(None, f"which ticks may run is not known: {error}")
     if tick >= ready.until:
         due = None if ready.held else _due(flow, flows, again)
-        return due or NextRun(None, _up_to_date(calendar, ready, tick))
+        state = "held" if ready.held else "up to date"
+        says = "complete: every tick of the flow is committed"
+        if not ready.has_ended:
+            says = f"{state}; tick {calendar.window(tick).key} is next: {ready.why}"
+        return due or NextRun(None, says)
     waits = _unless_failed(flow, tries, flows.now(), calendar.window(tick))
     if waits:
         return waits
@@ -178,16 +184,3 @@ def _unless_failed(
 def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:
     """The latest tries that failed for a reason that may pass."""
     return list(takewhile(lambda attempt: not (attempt.judged or attempt.terminated), tries))
-
-
-def _busy(record: dg.RunRecord) -> str:
-    run, keys = record.dagster_run, keys_of(record.dagster_run.tags)
-    state = "waits in the queue" if run.status.value in WAITING else "is running"
-    return f"{span(keys)} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
-
-
-def _up_to_date(calendar: Calendar, ready: Ready, tick: int) -> str:
-    if ready.has_ended:
-        return "complete: every tick of the flow is committed"
-    state = "held" if ready.held else "up to date"
-    return f"{state}; tick {calendar.window(tick).key} is next: {ready.why}"

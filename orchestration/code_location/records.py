@@ -1,20 +1,40 @@
-"""What Dagster's records have of a flow: its runs, and which committed ticks they lack."""
+"""What Dagster's records have of a flow: its runs, which process executes each, and which committed
+ticks they lack.
+
+Dagster's default launcher starts the process of a run below that of the code server, and nobody
+asks after it again: where both are ended, by a machine or with a service, the run's record says for
+ever that it goes on. So a run names its process. What the launcher of Kubernetes or Docker starts
+these look after themselves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import multiprocessing
+import os
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import dagster as dg
+from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from hydro_core.errors import DataError, HydroError
+from hydro_core.machine.processes import has_ended, host_of, process_named, this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar, TickWindow
 
 from ..flows.flows import Flows
-from ..instance.run_tags import CORRECT, CORRECT_TAG, UNDONE, flow_of, is_judged, keys_of
+from ..instance.run_tags import (
+    CORRECT,
+    CORRECT_TAG,
+    PROCESS_TAG,
+    UNDONE,
+    flow_of,
+    is_judged,
+    keys_of,
+)
 from .asset_paths import last_path
 
 _MOST_RUNS = 200
@@ -196,3 +216,72 @@ def _ranges(windows: Iterable[TickWindow]) -> list[tuple[TickWindow, TickWindow]
         else:
             found.append((window, window))
     return found
+
+
+_PAGE = 200
+
+
+def runs_with(flow: FlowAsset, instance: dg.DagsterInstance, texts: Collection[str]) -> list[str]:
+    """The ids of a flow's runs that have recorded one of some texts as a word, the latest first.
+
+    All that they have recorded is read.
+    """
+    words = "|".join(map(re.escape, texts))
+    wanted = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
+    found: list[str] = []
+    page, cursor = instance.get_runs(limit=_PAGE), None
+    while page:
+        mine = (run.run_id for run in page if flow_of(run) == flow.name)
+        found += [run for run in mine if _has(instance, run, wanted)]
+        cursor = page[-1].run_id
+        page = instance.get_runs(limit=_PAGE, cursor=cursor)
+    return found
+
+
+def _has(instance: dg.DagsterInstance, run: str, wanted: re.Pattern[str]) -> bool:
+    return any(wanted.search(dg.serialize_value(entry)) for entry in instance.all_logs(run))
+
+
+_BEGUN = ("NOT_STARTED", "STARTED", "CANCELING")
+"""The states of a run in which the process that its tag names executes it."""
+
+
+def note_process(run: dg.DagsterRun, instance: dg.DagsterInstance) -> None:
+    """Names the process that executes a run, from within it, where nobody else has.
+
+    With the executor of several processes a step is not in the process of its run, but right below.
+    """
+    if GRPC_INFO_TAG not in run.tags or PROCESS_TAG in run.tags:
+        return
+    number = _number_told(run, instance)
+    parent = multiprocessing.parent_process()
+    near = {os.getpid(), os.getppid(), *(() if parent is None else (parent.pid,))}
+    if number is not None and number in near:
+        instance.add_run_tags(run.run_id, {PROCESS_TAG: process_named(number)})
+
+
+def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.DagsterRun]:
+    """Runs whose process is gone (killed, say) are shown as failed, not as running for ever.
+
+    Gives the runs of which that cannot be told: their processes are on other hosts.
+    """
+    elsewhere = []
+    for record in runs_of(flow, instance, _BEGUN):
+        process = record.dagster_run.tags.get(PROCESS_TAG)
+        if process is not None and has_ended(process):
+            message = "Its process ended before the tick did."
+            instance.report_run_failed(record.dagster_run, message)
+        elif process is not None and host_of(process) != host_of(this_process()):
+            elsewhere.append(record.dagster_run)
+    return elsewhere
+
+
+def _number_told(run: dg.DagsterRun, instance: dg.DagsterInstance) -> int | None:
+    """The number of a run's process, as Dagster has recorded it when that began."""
+    of_type = dg.DagsterEventType.ENGINE_EVENT
+    for log in instance.all_logs(run.run_id, of_type=of_type):
+        event = log.get_dagster_event()
+        told = event.engine_event_data.metadata.get("pid")
+        if told is not None and str(told.value).isdigit():
+            return int(str(told.value))
+    return None

@@ -1,16 +1,21 @@
-"""The sensor of a flow: it asks for the next tick, or says why none may run.
+"""What runs by itself: the sensor of a flow asks for the next tick, or says why none may run.
 
 A code location has the assets and partitions of the flow that it was loaded with, until somebody
 reloads it. What else the flow's folder declares, such as when ticks may run, counts as soon as it
 is written; of the rest it is said that it does not count yet.
+
+The upkeep of stored tables is a schedule: small files are joined, what was replaced is removed. It
+takes the flow's place in its pool, so it is done between two runs of the flow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
@@ -24,7 +29,7 @@ from ..instance.run_tags import CORRECT, CORRECT_TAG, FLOW_TAG, range_tags
 from ..project.serving import Deployments
 from ..runner.runner import TickRunner
 from .next_run import next_run
-from .run_process import end_orphans
+from .records import end_orphans
 
 
 def next_tick_sensor(flow: FlowAsset, job: Any, runner: TickRunner) -> dg.SensorDefinition:
@@ -157,3 +162,47 @@ class SinceLoaded:
 def _axis(flow: FlowAsset) -> tuple[object, ...]:
     """What the partitions of a flow are made of."""
     return flow.ticks.start, flow.ticks.every, flow.ticks.end, flow.ticks.zone
+
+
+KEPT = timedelta(days=7)
+"""Going back to earlier ticks stays possible for so long."""
+
+CRON: Mapping[str, str] = MappingProxyType(
+    {"daily": "0 3 * * *", "weekly": "0 3 * * 0", "monthly": "0 3 1 * *"}
+)
+"""When it is done, by the words of the settings: at night."""
+
+
+def upkeep_of(flow: FlowAsset, runner: TickRunner) -> dg.ScheduleDefinition | None:
+    """The schedule of the job that compacts a flow's tables; None: the project asks for none."""
+    often = runner.project.compact
+    if often is None:
+        return None
+
+    @dg.op(
+        name=f"{flow.name}__compact",
+        pool=runner.project.pool or flow.name,
+        description=f"Joins the small files of {flow.name}'s tables.",
+    )
+    def compact(context: dg.OpExecutionContext) -> None:
+        if runner.deployments.serving(flow) is None:
+            context.log.info("nothing is committed yet")
+            return
+        runner.wait_for_work(flow, context.log.info)
+        runner.pipeline(flow).compact(KEPT // timedelta(hours=1))
+        gone = runner.deployments.forget(flow, KEPT, runner.now())
+        context.log.info(f"compacted; {len(gone)} deployments that were given up are removed")
+
+    graph = dg.GraphDefinition(name=f"{flow.name}_compact", node_defs=[compact])
+    job = graph.to_job(
+        executor_def=dg.in_process_executor,
+        description=f"Joins the small files of {flow.name}'s tables, and removes what was "
+        "replaced more than a week ago.",
+    )
+    status = dg.DefaultScheduleStatus
+    return dg.ScheduleDefinition(
+        job=job,
+        cron_schedule=CRON[often],
+        execution_timezone=flow.ticks.zone,
+        default_status=status.RUNNING if runner.project.sensors_run else status.STOPPED,
+    )

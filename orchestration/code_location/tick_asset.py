@@ -28,7 +28,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
 from ..openlineage.events import Parent
-from ..project.shape import FlowShape, shape_of
+from ..project.shape import shape_of
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from ..runner.tick_request import TickRequest
@@ -36,22 +36,22 @@ from ..worker.client import TicksOfRun
 from .about import SHOWN, code_versions
 from .asset_specs import asset_key, tick_step
 from .checks import RunEvaluations
-from .records import refuse_lost_pipeline, unrecorded
-from .run_process import note_process
+from .records import note_process, refuse_lost_pipeline, unrecorded
 
 
 class Versions:
     """The versions that the partitions of a flow's assets get from a deployment."""
 
-    def __init__(self, flow: FlowAsset, written: WrittenDeployment, shape: FlowShape) -> None:
-        self._flow, self._written, self._code = flow, written, code_versions(written)
+    def __init__(self, flow: FlowAsset, written: WrittenDeployment) -> None:
+        self.of, self._flow, self._code = written, flow, code_versions(written)
+        shape = shape_of(written.deployment.plan)
         tables = ((f"state/{s.name}", s.parents) for s in shape.states)
         outputs = ((o.name, o.parents) for o in shape.outputs)
         self._parents: Mapping[str, Iterable[str]] = {**dict(tables), **dict(outputs)}
 
     def tags(self, asset: str, commit: int | None) -> dict[str, str]:
         """The tags of a tick on an asset of the flow, by the number of the commit that made it."""
-        version = f"{self._written.name[:SHOWN]}.{commit}"
+        version = f"{self.of.name[:SHOWN]}.{commit}"
         found = {
             CODE_VERSION_TAG: self._code.get(asset, ""),
             DATA_VERSION_TAG: version,
@@ -67,11 +67,6 @@ class Versions:
             found[f"{INPUT_DATA_VERSION_TAG_PREFIX}/{key}"] = of
             found[f"{INPUT_EVENT_POINTER_TAG_PREFIX}/{key}"] = NULL_EVENT_POINTER
         return found
-
-    @property
-    def metadata(self) -> Mapping[str, dg.MetadataValue]:
-        """What every partition shows."""
-        return {"deployment": dg.MetadataValue.int(self._written.number)}
 
 
 def tick_asset(
@@ -99,7 +94,7 @@ def tick_asset(
         # What a killed process had committed, but not recorded, is recorded by whatever runs next.
         for first, last in unrecorded(flow, runner, context.instance):
             windows |= {calendar.window(number) for number in range(first.tick, last.tick + 1)}
-        found, versions = RunEvaluations(flow, context), _Versions(flow)
+        found, versions = RunEvaluations(flow, context), None
         parent = Parent(context.run.run_id, context.run.job_name)
         corrected = _is_correction(context.run)
         ticks = TicksOfRun(runner, flow, context.log.info)
@@ -117,12 +112,15 @@ def tick_asset(
             if report.again:
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
+            serving = runner.deployments.prepared(flow)
+            if versions is None or versions.of.name != serving.name:
+                versions = Versions(flow, serving)
             known = {
-                **versions.of(runner).metadata,
+                "deployment": dg.MetadataValue.int(serving.number),
                 **_run_before(flow, context, report),
                 **({"worker": ticks.worker} if ticks.worker else {}),
             }
-            yield from _materializations(flow, versions.of(runner), report, known)
+            yield from _materializations(flow, versions, report, known)
             yield from _without_table(flow, context.selected_asset_keys, report)
         yield from found.of_run(None)
         yield from _outputs(context)
@@ -232,21 +230,6 @@ def _without_table(
             "location to see them",
             partition=report.window.key,
         )
-
-
-class _Versions:
-    """The versions of the deployment that serves, worked out once for each."""
-
-    def __init__(self, flow: FlowAsset) -> None:
-        self._flow = flow
-        self._found: tuple[str, Versions] | None = None
-
-    def of(self, runner: TickRunner) -> Versions:
-        deployed = runner.deployments.prepared(self._flow)
-        if self._found is None or self._found[0] != deployed.name:
-            shape = shape_of(deployed.deployment.plan)
-            self._found = deployed.name, Versions(self._flow, deployed, shape)
-        return self._found[1]
 
 
 def _arrivals(flow: FlowAsset, report: TickReport) -> Iterator[dg.AssetObservation]:

@@ -8,7 +8,7 @@ pause of its own. No tick waits meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -86,8 +86,11 @@ def copy_project(
     """
     to = to.absolute()
     before = _refuse_place(found, to)
-    names = _names(found) if only is None else [only.name]
-    flows = [name for name in names if _is_committed(found.settings, name)]
+    # What a flow reads whose asset is wrong is not known, and it comes before the others.
+    of_all = [*(one.name for one in found.broken), *(f.name for f in readers_first(found.flows))]
+    names = list(dict.fromkeys(of_all)) if only is None else [only.name]
+    pipelines = found.settings.pipelines
+    flows = [name for name in names if Ledger(pipelines / name).last is not None]
     if not flows:
         raise state_error("no flow has committed a tick", "run some ticks first")
     to.mkdir(parents=True, exist_ok=True)
@@ -150,23 +153,20 @@ def _refuse_place(found: Project, to: DataPlace) -> CopyNote | None:
     """The copy that is there, if any; refused is what is something else."""
     refuse_path(to)
     note, problem = note_in(to), None
-    within = [home for home in _copied_from(found.settings) if _is_within(to, home)]
+    settings = found.settings
+    sources = (settings.home.absolute(), settings.pipelines, settings.landed("."))
+    within = [home for home in sources if _is_within(to, home)]
     if within:
         problem = f"{to} is within {within[0]}, which is to be copied"
     elif note is None and to.exists() and not _is_free(to):
         problem = f"{to} is there already, and no copy of a project"
     elif note is not None and not set(note.flows) & set(found.names):
-        problem = f"{to} has the copy of another project, with the flows {_listed(note.flows)}"
+        listed = ", ".join(f"`{name}`" for name in note.flows)
+        problem = f"{to} has the copy of another project, with the flows {listed}"
     if problem is not None:
         cure = "name a directory that is not there, or one with a copy of this project"
         raise DataError.of("config", problem, help=cure)
     return note
-
-
-def _copied_from(settings: ProjectSettings) -> Iterator[DataPlace]:
-    yield settings.home.absolute()
-    yield settings.pipelines
-    yield settings.landed(".")
 
 
 def _is_within(to: DataPlace, home: DataPlace) -> bool:
@@ -203,18 +203,6 @@ def _fed_first(
     ordered.setdefault(flow.name, flow)
 
 
-def _names(found: Project) -> list[str]:
-    """The names of all flows, readers first; what a flow reads whose asset is wrong is not known,
-    and it comes before the others.
-    """
-    of_all = [one.name for one in found.broken]
-    return list(dict.fromkeys([*of_all, *(flow.name for flow in readers_first(found.flows))]))
-
-
-def _is_committed(settings: ProjectSettings, name: str) -> bool:
-    return Ledger(settings.pipelines / name).last is not None
-
-
 def _records(settings: ProjectSettings, transfer: Transfer) -> Iterator[str]:
     """Copies Dagster's records, or says why not."""
     home = settings.dagster_home
@@ -249,7 +237,3 @@ def _landed(found: Project) -> list[PurePosixPath]:
     within = (path for path in paths if not path.is_absolute() and ".." not in path.parts)
     landed = found.settings.landed
     return sorted(path for path in within if (landed(str(path)) / _LOG).is_dir())
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -6,7 +6,8 @@ does not load it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,21 +19,18 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
 from hydro_core.storage.remote import DataPlace
-from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
-from hydro_core.types.quarantine import WRONG, is_widened
+from hydro_core.types.quarantine import QUARANTINE, WRONG, is_widened
 
 from ..project.serving import Deployments, fitted
 from ..project.settings import ProjectSettings
-from .held import held_by
-from .readiness import HeldTick, Ready, ready
+from .readiness import HeldTick, Ready, held_by, ready
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
-    from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.store.ledger.input_reads import InputRead
     from hydro_core.types.item import ItemType
 
 
@@ -115,7 +113,10 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now(), partial(self._held, flow))
+        serving = self.deployments.serving(flow)
+        # The asset may be ahead: what the program that serves does not read keeps no tick waiting.
+        read = flow if serving is None else fitted(flow, serving.deployment.plan)
+        return ready(read, latest, committed, self.now(), partial(self._held, flow))
 
     def _held(self, flow: FlowAsset) -> HeldTick | None:
         """What the next tick waits for while rows are gone; None: for nothing."""
@@ -127,6 +128,10 @@ class Flows:
             # What is wrong with a landing is told by what runs next.
             return None
         return held_by(flow, seen, tick)
+
+    def reads(self, flow: FlowAsset) -> Mapping[str, InputRead]:
+        """What the last ticks that are committed have read of the inputs."""
+        return {read.name: read for read in self.deployments.ledger(flow).last_reads()}
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""
@@ -169,13 +174,6 @@ class Flows:
             landings, items, spark, small, flow.ticks.calendar, self.directory(flow)
         )
 
-    def landed(
-        self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, LandingView]
-    ) -> Mapping[str, Batch]:
-        """What had landed for ticks when the inputs were looked at, by the inputs' names."""
-        first, last = windows[0].tick, windows[-1].tick
-        return self.inputs(flow).read(first, last, seen)
-
     def _where(
         self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None
     ) -> tuple[dict[str, LandingTable], dict[str, ItemType]]:
@@ -210,3 +208,34 @@ def _is_at(pipeline: Pipeline, places: Mapping[str, str]) -> bool:
     """Whether the tables of the state are where the ledger says."""
     tables = pipeline.state_tables
     return all(tables[slot].name == name for slot, name in places.items() if slot in tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """The rows in quarantine: those that the `last` commit put there, and `all` that are there."""
+
+    last: int
+    all: int
+    tick: str | None = None
+    """The key of the last tick that has some."""
+
+
+def quarantined(flow: FlowAsset, flows: Flows) -> Quarantined | None:
+    """How many rows a flow has in quarantine; None: what serves has none, or nothing serves."""
+    try:
+        if not flows.next_tick(flow) or QUARANTINE not in flows.plan(flow).graph.sinks:
+            return None
+        pipeline = flows.pipeline(flow)
+        table = pipeline.output_tables[QUARANTINE].name
+        run = flows.deployments.ledger(flow).last_run
+        last = 0 if run is None else run.rows.get(table, 0)
+        found = pipeline.store.row_count(table)
+        from hydro_core.spark.store.delta.table_rows import last_tick
+
+        tick = last_tick(pipeline.store.tables[table], flows.next_tick(flow) - 1)
+        if tick is None:
+            return Quarantined(last, found)
+        return Quarantined(last, found, flow.ticks.calendar.window(tick).key)
+    except (HydroError, OSError):
+        # What is wrong with a pipeline is told by what runs next.
+        return None

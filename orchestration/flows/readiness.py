@@ -4,14 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import Calendar, TickWindow
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Calendar, Feed, TickWindow
+
+from .late_arrivals import LateArrivals, noticed
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
+
 
 CommittedTicks = Callable[[str], int]
 """How many ticks of a flow are committed, by its name."""
@@ -68,17 +74,12 @@ class HeldTick:
     why: str
 
 
-def _nothing_held() -> HeldTick | None:
-    """Nothing that was read is gone."""
-    return None
-
-
 def ready(
     flow: FlowAsset,
     latest: Latest,
     committed: CommittedTicks,
     now: datetime,
-    held: Callable[[], HeldTick | None] = _nothing_held,
+    held: Callable[[], HeldTick | None] = lambda: None,
 ) -> Ready:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
@@ -105,7 +106,9 @@ def ready(
         if landing.wait != "landed":
             continue
         found = latest(name)
-        landed = _landed(calendar, found)
+        # So many ticks have a row at or after their window's end.
+        landed = calendar.tick_of(found) if isinstance(found, datetime) else found or 0
+        landed = max(0, landed)
         if landed < until:
             until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
     waits = held() if any(one.removed == "hold" for one in flow.landings.values()) else None
@@ -114,15 +117,11 @@ def ready(
     return Ready(calendar, until, why)
 
 
-def _until_closed(calendar: Calendar, window: TickWindow) -> str:
-    late = f", and the tick may run {calendar.delay} later" if calendar.delay else ""
-    return f"its window ends at {calendar.shown(window.end)}{late}"
-
-
 def _why_open(calendar: Calendar, tick: int) -> str:
     if calendar.count is not None and tick >= calendar.count:
         return f"the flow ends with tick {calendar.window(calendar.count - 1).key}"
-    return _until_closed(calendar, calendar.window(tick))
+    late = f", and the tick may run {calendar.delay} later" if calendar.delay else ""
+    return f"its window ends at {calendar.shown(calendar.window(tick).end)}{late}"
 
 
 def _why_missing(
@@ -139,10 +138,35 @@ def _why_missing(
     return f"it waits for a row of `{name}` of a later tick than {tick}; the last one is of {found}"
 
 
-def _landed(calendar: Calendar, found: int | datetime | None) -> int:
-    """How many ticks have a row at or after their window's end."""
-    if found is None:
-        return 0
-    if isinstance(found, datetime):
-        return max(0, calendar.tick_of(found))
-    return max(0, found)
+def held_by(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> HeldTick | None:
+    """What a tick waits for, by what was seen in the landings."""
+    holding = {name for name, landing in flow.landings.items() if landing.removed == "hold"}
+    gone = {
+        name: found
+        for name, one in seen.items()
+        if name in holding and (found := noticed(flow.ticks.calendar, {}, one.changed)).changed
+    }
+    return HeldTick(tick, _why(flow, gone)) if gone else None
+
+
+def refuse_held(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> None:
+    """Refuses a tick while rows are gone.
+
+    Raises:
+        TransientError: it goes on once they are back (code `state`).
+    """
+    waits = held_by(flow, seen, tick)
+    if waits is not None:
+        window = flow.ticks.calendar.window(tick)
+        raise may_not_run(window, waits.why, "land them again, or decide")
+
+
+def _why(flow: FlowAsset, gone: Mapping[str, LateArrivals]) -> str:
+    listed = "; ".join(f"`{name}`: {one.says_changed}" for name, one in gone.items())
+    first = min(one.first for one in gone.values())
+    return (
+        f"it waits for rows that committed ticks have read and that are gone: {listed}; it goes "
+        f"on when they are back, or after `hydrotick accept {flow.name}` (these ticks stay as they "
+        f"were read) or `hydrotick correct {flow.name} --from {first}` (they are computed again "
+        "without them)"
+    )

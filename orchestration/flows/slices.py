@@ -8,14 +8,14 @@ as they were when it was committed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slices import Known, slice_of
-from hydro_core.compile import Compiled, planned
+from hydro_core.compile import Compiled
 from hydro_core.errors import DataError, HydroError, InfrastructureError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
@@ -42,11 +42,6 @@ Where = Mapping[FieldPath, Known]
 
 SlicedInputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
 """Gives what a flow reads by a plan."""
-
-
-def inputs_of(flow: FlowAsset, program: Compiled, inputs: SlicedInputs) -> SlicedBatches:
-    """What a flow's program reads: the plan that runs may leave inputs out."""
-    return inputs(flow, planned(program))
 
 
 @dataclass
@@ -111,12 +106,11 @@ class FlowSlices:
             for wanted in run.first_wanted().values():
                 if not wanted.is_all:
                     together.setdefault((wanted.name, wanted.first), []).append(wanted)
-        for (name, first), several in together.items():
+        for (name, _), several in together.items():
             if len(several) > 1:
-                part = _Part(first, runs[0].last, self._versions.get(name))
                 most = replace(self.most, rows=len(several) * self.most.rows)
                 try:
-                    self.inputs.gather(several, part.last, most, part.version)
+                    self.inputs.gather(several, runs[0].last, most, self._versions.get(name))
                 except (DataError, FileNotFoundError):
                     # Each is told of it where it asks for its own.
                     continue
@@ -125,7 +119,7 @@ class FlowSlices:
         """Some of the rows of an input, up to a tick: the same for all who ask for so many."""
         key = wanted.name, wanted.first, last, wanted.some
         if key not in self._some:
-            found = self._read(wanted, self._at_once(last, wanted))
+            found = self._read_at_once(last, wanted)
             self._some[key] = [row for _, rows in sorted(found.items()) for row in rows]
         return self._some[key]
 
@@ -135,13 +129,13 @@ class FlowSlices:
         """How many of the rows of an input have which values in some fields, by their forms; for
         each who asks, all from the same tick on. Nothing where that takes more than to count.
         """
-        (part,) = self._at_once(last, asked[0][0])
+        version = self._versions.get(asked[0][0].name)
         for wanted, _ in asked:
             if self.most.size is not None:
-                size = self.inputs.size(wanted, last, part.version)
+                size = self.inputs.size(wanted, last, version)
                 if size > self.most.size:
                     return [Counter() for _ in asked]
-        return self.inputs.counts(asked, last, part.version)
+        return self.inputs.counts(asked, last, version)
 
     def has_lost(self, name: str) -> bool:
         """Whether rows of an input are not landed any more that ticks have read."""
@@ -169,7 +163,7 @@ class FlowSlices:
         window = self.window(number)
         return TickInput(batches, window.start, window.end)
 
-    def _read(self, wanted: WantedRows, parts: Iterator[_Part]) -> Mapping[int, list[Any]]:
+    def _read(self, wanted: WantedRows, parts: Iterable[_Part]) -> Mapping[int, list[Any]]:
         found: dict[int, list[Any]] = {}
         left = self.most.rows
         for part in parts:
@@ -191,11 +185,8 @@ class FlowSlices:
             self.not_as_read.add(wanted.name)
             return self.inputs.wanted(wanted, part.last, most)
 
-    def _at_once(self, last: int, wanted: WantedRows) -> Iterator[_Part]:
-        yield _Part(wanted.first, last, self._versions.get(wanted.name))
-
     def _read_at_once(self, last: int, wanted: WantedRows) -> Mapping[int, list[Any]]:
-        return self._read(wanted, self._at_once(last, wanted))
+        return self._read(wanted, [_Part(wanted.first, last, self._versions.get(wanted.name))])
 
     def _read_as_read(self, last: int, wanted: WantedRows) -> Mapping[int, list[Any]]:
         """The rows as the ticks have read them, those of earlier ticks that came late, too."""
@@ -206,7 +197,7 @@ class FlowSlices:
                 continue
             late = replace(wanted, first=of)
             at = (self._version_at(wanted.name, of), *versions)
-            own, before, now = (self._read(late, iter([_Part(of, of, v)])).get(of, ()) for v in at)
+            own, before, now = (self._read(late, [_Part(of, of, v)]).get(of, ()) for v in at)
             read = known.setdefault(of, [*own])
             # What had been read, and was away before it came, is back and not late.
             rows = without(without(now, before), without(read, before))

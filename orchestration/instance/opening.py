@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,8 +21,9 @@ from dagster_shared.check import CheckError
 from sqlalchemy.exc import SQLAlchemyError
 
 from hydro_core.errors import DataError, HydroError, TransientError
+from hydro_core.machine.locks import FileLock
 
-from . import SETTINGS, opening_lock, prepare_instance
+from . import SETTINGS, prepare_instance
 
 _SECONDS_TO_OPEN = 120
 """Another process makes the tables of a fresh instance meanwhile, in seconds."""
@@ -43,6 +44,20 @@ def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
         with _alone(directory):
             opened.enter_context(_at_home(directory))
             instance = _opened(directory, opened)
+        yield instance
+
+
+@contextmanager
+def open_existing(directory: Path) -> Iterator[dg.DagsterInstance | None]:
+    """The project's Dagster instance, if there is one: to look makes none.
+
+    Raises:
+        HydroError: it cannot be opened.
+    """
+    if not directory.exists():
+        yield None
+        return
+    with open_instance(directory) as instance:
         yield instance
 
 
@@ -87,19 +102,16 @@ def storages_of(directory: Path) -> list[str]:
 _WITHOUT_LOGS = shutil.ignore_patterns("storage", "workers", "*.lock", "*.sock")
 
 
-def _alone(directory: Path) -> AbstractContextManager[None]:
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
     """Makes the instance's directory ready, with nobody else at it meanwhile.
 
     Where nothing may be written, as in a container whose settings are mounted, nothing is.
     """
     if directory.exists() and not os.access(directory, os.W_OK):
-        return nullcontext()
-    return _prepared(directory)
-
-
-@contextmanager
-def _prepared(directory: Path) -> Iterator[None]:
-    with opening_lock(directory).waited_for(_SECONDS_TO_OPEN):
+        yield
+        return
+    with FileLock(directory / "opening.lock").waited_for(_SECONDS_TO_OPEN):
         prepare_instance(directory)
         yield
 
@@ -113,7 +125,9 @@ def _opened(directory: Path, opened: ExitStack) -> dg.DagsterInstance:
     except (ImportError, yaml.YAMLError, dg.DagsterError, CheckError) as error:
         raise _wrong(directory, error) from error
     except silent as error:
-        raise _silent(directory, error) from error
+        message = f"Dagster's records do not answer: {_first_line(error.__cause__ or error)}"
+        cure = f"see that what {directory / SETTINGS} names is running and lets this machine in"
+        raise TransientError.of("state", message, help=cure) from error
     return instance
 
 
@@ -125,15 +139,10 @@ def _wrong(directory: Path, error: Exception) -> HydroError:
             "`postgresql://` for psycopg, and dagster-postgres comes with psycopg2"
         )
     wrong = getattr(error, "errors", None)
-    says = wrong[0].message if wrong else _first_line(error)
+    # Dagster adds the stack of its own code to what is wrong with a value.
+    says = wrong[0].message.partition("\n\nStack Trace:")[0] if wrong else _first_line(error)
     message = f"Dagster's instance in {directory} cannot be opened: {says}"
     return DataError.of("config", message, help=cure)
-
-
-def _silent(directory: Path, error: Exception) -> HydroError:
-    message = f"Dagster's records do not answer: {_first_line(error.__cause__ or error)}"
-    cure = f"see that what {directory / SETTINGS} names is running and lets this machine in"
-    return TransientError.of("state", message, help=cure)
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,21 +1,36 @@
-"""The events of a run: that it starts, and how it ended, with columns and where they come from."""
+"""The events of a run: that it starts, and how it ended, with columns and where they come from.
+
+They are told where the project's settings ask for it: a line of a file each, or a POST each. What
+does not work is a warning.
+"""
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from http.client import HTTPException
 from importlib.metadata import version
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from hydro_core.analysis.descriptions import Described
+from hydro_core.analysis.descriptions import Described, described
+from hydro_core.errors import HydroError
+from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
-from ..project.shape import ColumnTypes, FlowShape, OutputShape
+from ..project.programs import comments_of
+from ..project.shape import ColumnTypes, FlowShape, OutputShape, shape_of
 from ..runner.report import TickReport
+
+if TYPE_CHECKING:
+    from ..flows.flows import Flows
+
 
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]
 
@@ -66,6 +81,11 @@ class LineageRun:
         rows = Counter[str]()
         for report in reports:
             rows.update(report.rows if report.committed else {})
+        engine = {
+            "name": "Spark",
+            "version": version("pyspark"),
+            "openlineageAdapterVersion": version("hydrotick"),
+        }
         times = {
             "nominalStartTime": _time(self.windows[0].start),
             "nominalEndTime": _time(self.windows[-1].end),
@@ -79,7 +99,7 @@ class LineageRun:
                 "runId": self.id,
                 "facets": {
                     "nominalTime": _facet("1-0-1/NominalTimeRunFacet", times),
-                    "processing_engine": _facet("1-1-1/ProcessingEngineRunFacet", _engine()),
+                    "processing_engine": _facet("1-1-1/ProcessingEngineRunFacet", engine),
                     **self._parent(),
                     **more,
                 },
@@ -153,14 +173,6 @@ class LineageRun:
             }
 
 
-def _engine() -> dict[str, Any]:
-    return {
-        "name": "Spark",
-        "version": version("pyspark"),
-        "openlineageAdapterVersion": version("hydrotick"),
-    }
-
-
 def _schema(columns: ColumnTypes, said: Mapping[str, str]) -> dict[str, Any]:
     fields = [
         {"name": name, "type": kind} | ({"description": said[name]} if name in said else {})
@@ -182,3 +194,104 @@ def _producer() -> str:
 
 def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _lineage_run(
+    flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
+) -> LineageRun:
+    """Ticks that are about to run, as they are told of."""
+    pipeline, where = flows.pipeline(flow), flows.landings(flow).sources
+    inputs = {name: str(source.file.place.absolute()) for name, source in where.items()}
+    tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
+    outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
+    deployed = flows.deployments.prepared(flow)
+    comments = comments_of(flow, deployed)
+    asset = flows.asset(flow)
+    return LineageRun(
+        replace(asset, description=asset.description or comments.head),
+        shape_of(flows.plan(flow)),
+        described(deployed.deployment.program.typed, comments),
+        inputs,
+        outputs,
+        windows,
+        flows.project.openlineage_namespace,
+        parent,
+        flows.project.url_of(Path(place_of(flow))),
+    )
+
+
+def with_lineage(
+    reports: Iterable[TickReport],
+    windows: Sequence[TickWindow],
+    flows: Flows,
+    flow: FlowAsset,
+    parent: Parent | None,
+    log: Callable[[str], None],
+) -> Iterator[TickReport]:
+    """The reports of ticks that are run together as they come; what becomes of them is told, where
+    the project's settings ask for that.
+
+    Args:
+        reports: of the ticks; they run as these are asked for.
+        windows: the ticks.
+        flows: knows what they read and write.
+        flow: whose ticks they are.
+        parent: what has started them.
+        log: told of events that nobody takes.
+    """
+    to, key = flows.project.openlineage, flows.project.openlineage_key
+    try:
+        run = None if to is None else _lineage_run(flows, flow, parent, windows)
+    except HydroError:
+        # What is wrong with it the ticks say.
+        run = None
+    if to is None or run is None:
+        yield from reports
+        return
+    seen: list[TickReport] = []
+    send(run.started(), to, key, log)
+    try:
+        for report in reports:
+            seen.append(report)
+            yield report
+    finally:
+        # Whatever stops the ticks, a signal say, the run has an end.
+        failed = any(not report.committed for report in seen)
+        how: Ended = "FAIL" if failed else "COMPLETE" if seen else "ABORT"
+        send(run.ended(how, seen), to, key, log)
+
+
+_SECONDS = 5
+_ENDPOINT = "/api/v1/lineage"
+"""Where servers take events, below the URL that is configured."""
+
+
+def send(event: Mapping[str, Any], to: str, key: str | None, warn: Callable[[str], None]) -> None:
+    """Gives an event to a file (`file:PATH`) or to a server (its URL); `warn` is told if it fails.
+
+    Args:
+        key: what a server knows this client by.
+    """
+    body = json.dumps(event, ensure_ascii=False)
+    try:
+        if to.startswith("file:"):
+            file = Path(to.removeprefix("file:"))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a", encoding="utf-8") as opened:
+                opened.write(body + "\n")
+        else:
+            _post(to, body.encode(), key)
+    except (OSError, HTTPException, ValueError) as problem:
+        warn(f"OpenLineage: {to} did not take an event, and the tick goes on: {problem}")
+
+
+def _post(url: str, body: bytes, key: str | None) -> None:
+    given = {"Content-Type": "application/json"}
+    if key:
+        given["Authorization"] = f"Bearer {key}"
+    place = url.rstrip("/")
+    place = place if place.endswith(_ENDPOINT) else place + _ENDPOINT
+    # Settings have judged the scheme.
+    request = urllib.request.Request(place, body, given)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=_SECONDS):  # noqa: S310
+        pass

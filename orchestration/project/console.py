@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hydro_core.cli import output
-from hydro_core.cli.command import Asked
+from hydro_core.cli.command import Asked, MisuseError
 from hydro_core.errors import DataError
-from hydro_core.types.json import json_text
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow, span
+from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
+from hydro_core.types.json import from_json, json_text
 
-from .logs import are_json, as_it_is, log
+from . import project
+from .logs import are_json, as_it_is, log, open_logs
+from .project import Project
+from .settings import ProjectSettings
 
 
 class Console:
@@ -24,12 +34,13 @@ class Console:
         self.to = as_it_is(sys.stderr if self.gives_json else sys.stdout)
         self._yes = bool(getattr(options, "yes", False))
 
-    def say(self, line: str) -> None:
-        """Tells people a line; where this process logs JSON, whoever collects that."""
-        if are_json():
-            log("progress", line.strip())
-            return
-        output.write(f"{line}\n", self.to)
+    def say(self, *lines: str) -> None:
+        """Tells people lines; where this process logs JSON, whoever collects that."""
+        for line in lines:
+            if are_json():
+                log("progress", line.strip())
+            else:
+                output.write(f"{line}\n", self.to)
 
     def give(self, result: Any, text: str = "") -> None:
         """Prints what was asked for: as JSON, or as text where there is one."""
@@ -66,3 +77,93 @@ class Console:
         if not agreed:
             self.say(unchanged)
         return agreed
+
+
+def asked_flow(asked: Asked) -> tuple[FlowAsset, ProjectSettings]:
+    """The flow that a command is about, and the project's settings, by which it logs.
+
+    Raises:
+        HydroError: there is no project, or what it says of the flow is wrong.
+        MisuseError: the project has no such flow.
+    """
+    found = project.current()
+    open_logs(found.settings.log_format)
+    return flow_named(asked.flow, found), found.settings
+
+
+def flow_named(name: str, found: Project) -> FlowAsset:
+    """The flow of that name.
+
+    Raises:
+        HydroError: what the project says of the flow is wrong.
+        MisuseError: there is none.
+    """
+    flow = next((flow for flow in found.flows if flow.name == name), None)
+    if flow is not None:
+        return flow
+    for broken in found.broken:
+        if broken.name == name:
+            raise broken.error
+    there = ", ".join(found.names) or f"none in {found.settings.root}/assets"
+    near = did_you_mean(name, found.names)
+    near = f": {near}" if near else ""
+    raise MisuseError(f"there is no flow `{name}`{near} (flows: {there})")
+
+
+def telling_computed(
+    say: Callable[[str], None], total: int, first: int = 0
+) -> Callable[[Sequence[TickWindow]], None]:
+    """What is called with ticks that have been computed: says how many of all that is, and after
+    which time. The ticks begin with `first`.
+    """
+    began = time.monotonic()
+
+    def computed(windows: Sequence[TickWindow]) -> None:
+        done, spent = windows[-1].tick + 1 - first, time.monotonic() - began
+        ticks = span(window.key for window in windows)
+        say(f"{ticks}: computed; {done:,} of {total:,} after {spent:.1f} s")
+
+    return computed
+
+
+class ProgressLine:
+    """Says nothing where standard error is no terminal."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Shows a text in the place of what is there."""
+        self._write(f"\r  {text} ")
+
+    def end(self) -> None:
+        """Takes the line away."""
+        self._write("\r\033[K")
+
+    def _write(self, text: str) -> None:
+        if self._shown:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def value_in(text: str, item: ItemType) -> Any:
+    """The value of a type that a text names: itself, between double quotes or not, or as in JSON.
+
+    Raises:
+        ValueProblem: it is none of that type.
+    """
+    if item == STRING:
+        return _read(text) if len(text) > 1 and text[:1] == text[-1:] == '"' else text
+    return from_json(_read(text) if is_numeric(item) or item == BOOLEAN else text, item)
+
+
+def wrong_where(text: str, problem: str, cure: str) -> DataError:
+    """The error of a `--where` that names no rows."""
+    return DataError.of("config", f"`--where {text}`: {problem}", help=cure)
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

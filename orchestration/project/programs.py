@@ -10,9 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.artifact.deployment import PACKAGE, Costs, Deployment, Validated
+from hydro_core.artifact.deployment import FORMAT, PACKAGE, Costs, Deployment, Validated
 from hydro_core.artifact.files import WrittenDeployment
-from hydro_core.artifact.records import FORMAT
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.params import written
 from hydro_core.lang.suffixes import PROGRAMS
@@ -30,12 +29,11 @@ from hydro_core.storage.remote import DataPlace
 from hydro_core.types.quarantine import QUARANTINE
 
 if TYPE_CHECKING:
-    from hydro_core.artifact.make import DeploymentMetadata
     from hydro_core.compile import Compiled
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
     from hydro_core.optimize.statistics import Statistics
-    from hydro_core.storage.remote import DataPlace
+
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
@@ -161,28 +159,22 @@ def untried_deployment(flow: FlowAsset, known: KnownData | None = None) -> Deplo
 def _deployment(
     flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
 ) -> Deployment:
-    """What is deployed of a program, each part of which is planned so."""
-    from hydro_core.artifact.make import deployment_of
+    """What is deployed of a program, each part of which is planned so: the whole, or the shards
+    that the asset asks for.
+    """
+    from hydro_core.artifact.make import DeploymentMetadata, deployment_of
 
-    best, about = _planned(flow, program, plan)
+    about = DeploymentMetadata(texts_of(flow), params=written(params_given(flow)))
+    cut = in_shards(flow, program, plan)
+    if cut is None:
+        best = plan(program)
+    else:
+        sharding, shards = cut
+        best, known = shards.optimized(), shards.hashes(program_hashes(program.typed))
+        about = replace(about, sharding=sharding, hashes=known)
     made = deployment_of(flow.name, program.typed, best, about)
     warned = (_in_a_line(warning) for warning in program.graph.warnings)
     return replace(made, notes=tuple(_within(flow, note) for note in (*warned, *made.notes)))
-
-
-def _planned(
-    flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
-) -> tuple[Optimized, DeploymentMetadata]:
-    """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
-    from hydro_core.artifact.make import DeploymentMetadata
-
-    cut = in_shards(flow, program, plan)
-    said = DeploymentMetadata(texts_of(flow), params=written(params_given(flow)))
-    if cut is None:
-        return plan(program), said
-    sharding, shards = cut
-    known = shards.hashes(program_hashes(program.typed))
-    return shards.optimized(), replace(said, sharding=sharding, hashes=known)
 
 
 def _within(flow: FlowAsset, note: str) -> str:
@@ -213,3 +205,11 @@ def texts_of(flow: FlowAsset) -> Mapping[str, str]:
             return {}
         place = Path(found.origin)
     return {place.name: place.read_text(encoding="utf-8")} if place.is_file() else {}
+
+
+STARTED_EMPTY = " started empty with tick "
+
+
+def started_empty(deployment: Deployment) -> tuple[str, ...]:
+    """What a deployment began without a past, in words."""
+    return tuple(note for note in deployment.notes if STARTED_EMPTY in note)

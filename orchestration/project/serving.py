@@ -118,7 +118,13 @@ class Deployments:
             directory = self._pipelines / flow.name
             known = newest(directory, commit.plan)
             if known is None:
-                raise _lost(flow, directory)
+                raise DataError.of(
+                    "state",
+                    f"the deployment of `{flow.name}` that serves is not in "
+                    f"{directory / 'deployments'}",
+                    help="restore the directory from a copy; or start the flow over: "
+                    f"`hydrotick reset {flow.name}`",
+                )
             self._serving[flow.name] = known
         return known
 
@@ -300,12 +306,3 @@ def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:
 def _named(flow: FlowAsset) -> str:
     program = str(flow.program)
     return Path(program).name if program.endswith(PROGRAMS) else program
-
-
-def _lost(flow: FlowAsset, directory: DataPlace) -> DataError:
-    return DataError.of(
-        "state",
-        f"the deployment of `{flow.name}` that serves is not in {directory / 'deployments'}",
-        help="restore the directory from a copy; or start the flow over: "
-        f"`hydrotick reset {flow.name}`",
-    )

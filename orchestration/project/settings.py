@@ -18,10 +18,17 @@ from hydro_core.settings import Settings, size_in_bytes
 from hydro_core.storage.remote import DataPlace, Remote, is_remote, remote_at
 from hydro_core.storage.settings import PATIENCE, StorageSettings
 
-from .known_settings import OPENLINEAGE, FileSettings, settings_of_environment, wrong_directory
+from .known_settings import (
+    FLOWS,
+    OPENLINEAGE,
+    FileSettings,
+    WorkerSettings,
+    settings_of_environment,
+    worker_token,
+    wrong_directory,
+)
 from .logs import TEXT
 from .settings_file import settings_in
-from .worker_settings import FLOWS, WorkerSettings, worker_token
 
 HOME = "HYDROTICK_HOME"
 DAGSTER_HOME = "DAGSTER_HOME"
@@ -176,17 +183,25 @@ def project_settings(
     of_environment = settings_of_environment(
         {**environ, OPENLINEAGE: ""} if unreported else environ
     )
-    root = project_root(environ) if at is None else _project_at(at)
+    if at is not None and not (at / ASSETS).is_dir():
+        message = f"{at} is no project: there is no folder `{ASSETS}` in it"
+        cure = "name the folder of one, or make one with `hydrotick init DIR`"
+        raise DataError.of("config", message, help=cure)
+    root = project_root(environ) if at is None else at.absolute()
     file = FileSettings() if root is None else settings_in(root / SETTINGS)
     said = of_environment.over(file if given is None else given.over(file))
     ticks = environ.get(_RANGE_TICKS)
     base = root or Path.cwd()
     home = _directory(environ, HOME) or base / (said.home or "data")
     in_store = said.landing is not None and is_remote(said.landing)
+    landing_store = said.landing if in_store else None
+    if said.landing is None and said.storage_data is not None:
+        # Data lands in the store of all data, if no more is said.
+        landing_store = f"{said.storage_data.rstrip('/')}/{_LANDING}"
     return ProjectSettings(
         home=home,
         landing_at=None if in_store else _below(base, said.landing),
-        landing_store=said.landing if in_store else _landing_in(said),
+        landing_store=landing_store,
         data_store=said.storage_data,
         dagster_at=_directory(environ, DAGSTER_HOME) or _below(base, said.dagster),
         pool=said.pool,
@@ -211,7 +226,14 @@ def project_settings(
         openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         log_format=said.log_format or TEXT,
         root=root,
-        storage=_storage(said, home).where(environ),
+        storage=StorageSettings(
+            endpoint=said.storage_endpoint,
+            region=said.storage_region,
+            profile=said.storage_profile,
+            anonymous=said.storage_anonymous or False,
+            derived=str(home.absolute() / _DERIVED) if said.storage_data else None,
+            patience=said.storage_patience or PATIENCE,
+        ).where(environ),
         worker=WorkerSettings(
             said.worker_address,
             worker_token(environ, _below(base, said.worker_token_file)),
@@ -220,25 +242,6 @@ def project_settings(
             said.worker_metrics,
         ),
     )
-
-
-def _storage(said: FileSettings, home: Path) -> StorageSettings:
-    """How stores are reached, as far as the file says."""
-    return StorageSettings(
-        endpoint=said.storage_endpoint,
-        region=said.storage_region,
-        profile=said.storage_profile,
-        anonymous=said.storage_anonymous or False,
-        derived=str(home.absolute() / _DERIVED) if said.storage_data else None,
-        patience=said.storage_patience or PATIENCE,
-    )
-
-
-def _landing_in(said: FileSettings) -> str | None:
-    """Where data lands if only the store of all data is said."""
-    if said.storage_data is None or said.landing is not None:
-        return None
-    return f"{said.storage_data.rstrip('/')}/{_LANDING}"
 
 
 def _below(base: Path, path: str | None) -> Path | None:
@@ -279,14 +282,6 @@ def environment_of(settings: ProjectSettings) -> dict[str, str]:
 def leading_elsewhere() -> list[str]:
     """The variables that are set, and by which commands are not about the folder at hand."""
     return [name for name in (PROJECT, HOME, DAGSTER_HOME) if os.environ.get(name)]
-
-
-def _project_at(at: Path) -> Path:
-    if not (at / ASSETS).is_dir():
-        message = f"{at} is no project: there is no folder `{ASSETS}` in it"
-        cure = "name the folder of one, or make one with `hydrotick init DIR`"
-        raise DataError.of("config", message, help=cure)
-    return at.absolute()
 
 
 def _number(name: str, value: str, of: str, *, least: int = 1) -> int:

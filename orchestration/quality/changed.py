@@ -6,9 +6,11 @@ for each of its rows. Of more, executors tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,12 +53,7 @@ def changed(
 ) -> Changed:
     """How the rows of a table differ between two stores, over consecutive ranges of ticks.
 
-    Args:
-        before: the one store.
-        after: the other.
-        spec: the table.
-        parts: the ranges.
-        session: gives the Spark that is asked of more rows than the stores hold.
+    `session` gives the Spark that is asked of more rows than the stores hold.
     """
     found = list(parts)
     first, last = found[0].start, found[-1].stop - 1
@@ -103,8 +100,6 @@ def sum_of(found: Iterable[Changed]) -> Changed:
 
 
 def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
-    import numpy as np
-
     pieces = store.pieces(spec.name, ticks.start, ticks.stop - 1)
     return np.concatenate([_hashed(piece, spec.place) for piece in pieces])
 
@@ -117,8 +112,6 @@ def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
 
 
 def _difference(before: Numbers, after: Numbers) -> Changed:
-    import numpy as np
-
     _, ids = np.unique(np.concatenate([before, after]), return_inverse=True)
     counts = np.bincount(ids[len(before) :], minlength=ids.max(initial=-1) + 1)
     counts -= np.bincount(ids[: len(before)], minlength=len(counts))
@@ -129,8 +122,6 @@ def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -
     """Of each item the changes are added up from tick to tick: what is left holds until the next
     change.
     """
-    import numpy as np
-
     read = [
         _changes(store, spec, ticks, sign) for store, sign in ((before, -1), (after, 1))
         for ticks in parts
@@ -151,8 +142,6 @@ def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -
 def _changes(
     store: Store, spec: TableSpec, ticks: range, sign: int
 ) -> tuple[Numbers, Numbers, Numbers]:
-    import numpy as np
-
     found = []
     for rows in store.pieces(spec.name, ticks.start, ticks.stop - 1):
         counts = rows[spec.count_column].to_numpy() * sign
@@ -160,3 +149,43 @@ def _changes(
         found.append((items, rows[spec.tick].to_numpy(), counts))
     items, at, counts = (np.concatenate(each) for each in zip(*found, strict=True))
     return items, at, counts
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """How many rows of an input were read, and how many before; None: that is not known."""
+
+    rows: int
+    before: int | None
+
+    def __str__(self) -> str:
+        before = "" if self.before is None else f", {self.before:,} before"
+        return f"{self.rows:,} row(s) read{before}"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionResult:
+    """Ticks that were computed again by one commit."""
+
+    ticks: str
+    """The ticks, in words."""
+    commit: int
+    """The commit's number in the ledger."""
+    inputs: Mapping[str, RowsRead]
+    outputs: Mapping[str, Changed]
+    """How the rows of all these ticks differ from those that had been published."""
+
+    def __str__(self) -> str:
+        return f"commit {self.commit} computed {self.ticks} again from what was landed by then"
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each input and output."""
+        told = (*self.inputs.items(), *self.outputs.items())
+        width = max((len(name) for name, _ in told), default=0)
+        return [f"  {name:<{width}}  {what}" for name, what in told]
+
+    def metadata_of(self, asset: str) -> dict[str, Any]:
+        """What the UI shows of it on an asset."""
+        changed = self.outputs.get(asset)
+        return {"correction": str(self), **(changed.metadata if changed else {})}

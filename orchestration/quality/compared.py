@@ -18,10 +18,10 @@ from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where, rows_where, without
 from .declared import EQUALS, SAYS
-from .validate import Verdict
+from .suites import Verdict
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
 
 class ComputedOutput(NamedTuple):
@@ -29,7 +29,7 @@ class ComputedOutput(NamedTuple):
 
     output: str
     ticks: tuple[int, int]
-    rows: ShownRows
+    rows: WrittenRows
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class ComparedKeys:
             broken = self._differing(run)
             if broken:
                 # Rows that landed after their ticks were committed are none of the plan's.
-                broken = self._differing(self._as_read(run))
+                output, ticks = self.asked.output, (run.first, run.last)
+                as_read = self.slices.run(output, self.where, ticks, as_read=True)
+                broken = self._differing(as_read)
         except HydroError as error:
             # A plan computes less than the program, so it need not fail where that does.
             return told({**seen, "note": f"the program fails there: {error}"})
@@ -69,10 +71,6 @@ class ComparedKeys:
             return told({"note": note})
         note = f"what is landed of {listed} may not be what its ticks have read"
         return replace(verdict, says=f"{verdict.says}; {note}", severity="warn")
-
-    def _as_read(self, run: SlicedRun) -> SlicedRun:
-        ticks = run.first, run.last
-        return self.slices.run(self.asked.output, self.where, ticks, as_read=True)
 
     def _differing(self, run: SlicedRun) -> dict[str, Any]:
         """The first key of which the two give different rows; nothing if there is none."""

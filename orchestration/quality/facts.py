@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.outputs.shown_rows import shown_of
 
 from .suites import TableFacts
 
@@ -31,8 +31,6 @@ def key_sum(rows: pa.Table, count: str | None = None) -> int:
     """The sum of the hashes of all rows, modulo 2**64: their order does not count; each as often as
     the column `count` says.
     """
-    import numpy as np
-
     if count is None:
         return int(row_hashes(rows).sum(dtype=np.uint64)) % _MODULUS
     hashes = row_hashes(rows.drop_columns([count])) * rows[count].to_numpy().astype(np.uint64)
@@ -76,7 +74,7 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
             before_rows, before_keys = known["rows"], int(known["keys"])
         else:
             before_rows, before_keys, _ = measure_all(prepared.read_before(spec.name), spec)
-        batch_rows, batch_keys, _ = measure_all(shown_of(written).pieces(), spec)
+        batch_rows, batch_keys, _ = measure_all(written.pieces(), spec)
         written_rows, written_keys, back = measure_all(prepared.read_back(spec.name), spec)
         facts.append(
             TableFacts(

@@ -16,9 +16,12 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slice_wording import path_name
-from hydro_core.analysis.slices import Known
+from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.compile import Compiled, planned
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
@@ -32,15 +35,13 @@ from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where
 from .compared import ComparedKeys, ComputedOutput, told
-from .drivers import Driver, Drivers, drivers_of
-from .validate import Verdict
+from .suites import Verdict
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
     from hydro_core.spark.store.ledger.input_reads import InputRead
+
 
 _MOST_ROWS = 2_000
 """So many landed rows of an input are loaded for the keys of an output; of more, fewer keys are."""
@@ -82,7 +83,9 @@ class Sample:
     @cached_property
     def drivers(self) -> Drivers:
         """What gives keys; an output that nothing gives them for cannot be judged."""
-        return drivers_of(self.program.typed, self._steps)
+        typed = self.program.typed
+        found = {name: tuple(_drivers(typed, name, self._steps)) for name in typed.outputs}
+        return {name: drivers for name, drivers in found.items() if drivers}
 
     def judge(self, pipeline: Pipeline, prepared: Prepared) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on ticks that are written, by the outputs' names."""
@@ -128,8 +131,9 @@ class Sample:
         trials = dict[str, SampledOutput | None]()
         for one in asked:
             chosen = self._chosen(slices, one)
-            ticks = _from(one.ticks, adds_up=one.output in adding)
-            trials[one.output] = chosen and self._trial(slices, one, chosen, ticks)
+            # The tick before, too, if the table holds what each adds to it.
+            begin = max(0, first - 1) if one.output in adding else first
+            trials[one.output] = chosen and self._trial(slices, one, chosen, (begin, last))
         trials |= self._with_few_rows(slices, [trial for trial in trials.values() if trial], last)
         slices.gather([t.run for t in trials.values() if t and not t.run.too_many])
         for output, trial in trials.items():
@@ -249,8 +253,6 @@ class Sample:
 
 def taken(pieces: Iterable[pa.Table], places: Sequence[int]) -> pa.Table:
     """The rows at some places of a table that comes in pieces, in the order of the places."""
-    import pyarrow as pa
-
     begin, parts, there = 0, list[pa.Table](), list[int]()
     for piece in pieces:
         own = [place for place in places if begin <= place < begin + piece.num_rows]
@@ -293,12 +295,30 @@ def _size(counts: ValueCounts, keys: Sequence[tuple[Any, ...]]) -> int:
     )
 
 
-def _from(ticks: tuple[int, int], *, adds_up: bool) -> tuple[int, int]:
-    """The ticks to run: the one before as well, if the table holds what each adds to it."""
-    first, last = ticks
-    return (max(0, first - 1) if adds_up else first), last
-
-
 def _too_many(run: SlicedRun) -> str:
     listed = " and of ".join(f"`{name}`" for name in sorted(run.too_many))
     return f"not compared: more than {_MOST_ROWS:,} rows of {listed} can matter for any of the keys"
+
+
+class Driver(NamedTuple):
+    """An input whose rows give keys: fields of the output by the input's that they come from."""
+
+    input: str
+    fields: Mapping[FieldPath, FieldPath]
+
+
+Drivers = Mapping[str, Sequence[Driver]]
+"""Of each output the inputs that give keys; one that has none cannot be judged by a sample."""
+
+
+def _drivers(program: Typed, output: str, steps: Steps) -> Iterator[Driver]:
+    """Inputs of which a value that an output's row has tells what can matter, on all ways."""
+    columns = all_columns(program, output)
+    known = {of: path for path, of in columns.items()}
+    for name, needs in slice_of(program, output, columns, steps).inputs.items():
+        ways = [
+            {known[of]: path for path, of in sorted(need.conditions, key=repr) if of in known}
+            for need in sorted(needs, key=repr)
+        ]
+        if ways and all(ways):
+            yield from (Driver(name, fields) for fields in ways)

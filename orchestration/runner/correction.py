@@ -8,25 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, HydroError
-from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..flows.landed_past import rows_read
-from ..flows.looking import LandingReads, look
-from ..quality.changed import changed
-from .again import with_another_jvm
-from .correction_result import CorrectionResult, RowsRead
-from .late import first_to_correct
-from .ranges import Log, Ranges, is_of_the_tick
+from ..flows.landed_past import After, LandingReads, look, rows_read
+from ..flows.late_arrivals import noticed
+from ..quality.changed import CorrectionResult, RowsRead, changed
+from .ranges import (
+    Log,
+    Ranges,
+    faults_of,
+    is_of_the_tick,
+    kept_for_checks,
+    overtaken,
+    parts,
+    run_staged,
+    with_another_jvm,
+)
 from .report import TickReport, report_of_error, tables_of
-from .staging import kept_for_checks, parts, run_staged
 
 if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.pipeline.rework import Rework
 
     from ..flows.flows import Flows
@@ -63,7 +68,14 @@ def planned(flows: Flows, flow: FlowAsset, key: str) -> CorrectionPlan:
     asked = calendar.window_of(key)
     done = flows.next_tick(flow)
     if asked.tick >= done:
-        raise _not_committed(flow, asked, done)
+        window = calendar.window
+        raise DataError.of(
+            "state",
+            f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
+            help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
+            if done
+            else f"run it: `hydrotick backfill {flow.name}`",
+        )
     begin = first_to_correct(flows.asset(flow), look(flows, flow).seen, asked.tick)
     wanted = calendar.window(asked.tick if begin is None else begin)
     first = calendar.window(first_again(flows.pipeline(flow), wanted.tick))
@@ -86,10 +98,27 @@ def correct(
     read what `reading` has seen, or what is landed now: the ledger has one state of the landings
     for all of them. `computed_again` is called with the ticks that have been computed.
     """
+    from hydro_core.spark.inputs.arrivals.landings import look_again
+    from hydro_core.spark.pipeline.start_rework import correction
+
+    def corrected() -> list[TickReport]:
+        pipeline = flows.pipeline(flow)
+        seen = (reading or look(flows, flow)).seen
+        begin = first_to_correct(flows.asset(flow), seen, first.tick)
+        begin = first.tick if begin is None else begin
+        with faults_of(pipeline), correction(pipeline, begin) as rework:
+            before = look_again(seen, rework.first)
+            again = LandingReads(flows, flow, before)
+            ranges = Ranges(flows.asset(flow), rework.staging, again, log)
+            reports = run_staged(rework, ranges, flows.project.range_ticks, computed_again)
+            if reports[-1].committed:
+                gains = {name: one.gain for name, one in before.items()}
+                reports = _replaced(flows, rework, reports, gains)
+                log(str(reports[-1].corrected))
+            return reports
+
     try:
-        reports = with_another_jvm(
-            partial(_corrected, flows, flow, first, log, reading, computed_again), log
-        )
+        reports = with_another_jvm(corrected, log)
     except HydroError as error:
         reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
     if not reports[-1].committed:
@@ -99,47 +128,16 @@ def correct(
     yield from reports
 
 
-def _corrected(
-    flows: Flows,
-    flow: FlowAsset,
-    first: TickWindow,
-    log: Log,
-    reading: LandingReads | None,
-    computed_again: Callable[[Sequence[TickWindow]], None],
-) -> list[TickReport]:
-    from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.inputs.arrivals.landings import look_again
-    from hydro_core.spark.pipeline.start_rework import correction
-
-    pipeline = flows.pipeline(flow)
-    seen = (reading or look(flows, flow)).seen
-    begin = first_to_correct(flows.asset(flow), seen, first.tick)
-    with (
-        faults_as_errors(f"the pipeline in {pipeline.directory}"),
-        failures_as_errors(directory=pipeline.directory),
-        correction(pipeline, first.tick if begin is None else begin) as rework,
-    ):
-        before = look_again(seen, rework.first)
-        ranges = Ranges(flows.asset(flow), rework.staging, LandingReads(flows, flow, before), log)
-        reports = run_staged(rework, ranges, flows.project.range_ticks, computed_again)
-        if reports[-1].committed:
-            gains = {name: one.gain for name, one in before.items()}
-            reports = _replaced(flows, flow, rework, (reports, gains))
-            log(str(reports[-1].corrected))
-        return reports
-
-
 def _replaced(
     flows: Flows,
-    flow: FlowAsset,
     rework: Rework,
-    made: tuple[Sequence[TickReport], Mapping[str, int | None]],
+    reports: Sequence[TickReport],
+    gains: Mapping[str, int | None],
 ) -> list[TickReport]:
-    """The reports as they are once the ticks have taken the place of those before; beside them, by
-    how many rows each input has more.
+    """The reports as they are once the ticks have taken the place of those before; each input has
+    so many rows more, as `gains` says.
     """
     pipeline, staging = rework.serving, rework.staging
-    reports, gains = made
     ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
         name: changed(pipeline.store, staging.store, spec, ranges, lambda: pipeline.spark)
@@ -160,12 +158,107 @@ def _replaced(
     ]
 
 
-def _not_committed(flow: FlowAsset, asked: TickWindow, done: int) -> DataError:
-    window = flow.ticks.calendar.window
-    return DataError.of(
-        "state",
-        f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
-        help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
-        if done
-        else f"run it: `hydrotick backfill {flow.name}`",
+def forget_lists(flows: Flows, flow: FlowAsset) -> None:
+    """Removes old lists of files, where they take much; those that are read next stay."""
+    from hydro_core.spark.inputs.arrivals.listing import clear_listings
+
+    needed = {name for read in flows.reads(flow).values() for name in read.lists}
+    if needed:
+        clear_listings(flows.directory(flow), needed)
+
+
+def first_to_correct(
+    flow: FlowAsset, seen: Mapping[str, LandingView], first: int | None = None
+) -> int | None:
+    """The first tick that has to be computed again; None: none has to be.
+
+    Args:
+        flow: whose inputs say what becomes of late rows.
+        first: the tick that is the first anyway, if one is.
+
+    Raises:
+        DataError: there is something to decide first (code `input`).
+    """
+    _refuse_undecided(flow, seen, first)
+    found = [] if first is None else [first]
+    for name, one in seen.items():
+        if flow.inputs[name].late == "correct":
+            changed = (change.first for change in one.changed)
+            found += [tick for tick in (one.arrivals.earliest, *changed) if tick is not None]
+    return min(found, default=None)
+
+
+def correction_due(flow: FlowAsset, flows: Flows) -> int | None:
+    """The first committed tick that is to be computed again with what has landed; None: none is.
+
+    Raises:
+        HydroError: there is something to decide first, or a landing cannot be read.
+    """
+    decisive = [name for name, where in flow.inputs.items() if where.late != "next"]
+    if not flows.next_tick(flow) or all(flow.inputs[n].late != "correct" for n in decisive):
+        return None
+    return first_to_correct(flow, look(flows, flow, to_tell=True, names=decisive).seen)
+
+
+def seen_again(flows: Flows, flow: FlowAsset, reading: LandingReads) -> LandingReads:
+    """The same landings, as they were seen, after committed ticks were computed again with them."""
+    ledger = flows.deployments.ledger(flow)
+    last = ledger.last
+    if last is None:
+        raise AssertionError("only what is committed is computed again")
+    seen = flows.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
+    return LandingReads(flows, flow, seen, After(last.sequence))
+
+
+def accept(flows: Flows, flow: FlowAsset, reading: LandingReads) -> None:
+    """Accepts what came or changed for committed ticks, as it was seen: late rows arrive with the
+    next tick, and changed ticks stay as they were read. The ledger says so.
+
+    Raises:
+        HydroError: another process is at work, or has committed since.
+    """
+    pipeline, directory = flows.pipeline(flow), flows.directory(flow)
+    last = pipeline.ledger.refresh()
+    if last is None or reading.after != After(last.sequence):
+        raise overtaken(flow.name)
+    reads = pipeline.ledger.last_reads()
+    pipeline.decide([reading.seen[read.name].accepted(read, directory) for read in reads])
+
+
+def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, LandingView], before: int | None) -> None:
+    """Raises where something came or changed that somebody has to decide on."""
+    calendar = flow.ticks.calendar
+    undecided = {
+        name: one
+        for name, one in seen.items()
+        if flow.inputs[name].late == "refuse"
+        and one.undecided.earliest is not None
+        and (before is None or one.undecided.earliest < before)
+    }
+    if not undecided:
+        return
+    lines = []
+    for name, one in undecided.items():
+        found = noticed(calendar, one.undecided.late, one.undecided.changed)
+        files = "".join(f"\n    in {file}" for file in one.undecided.files)
+        lines += [f"  {name}: late: {found.says_late}{files}"] if found.late else []
+        lines += [f"  {name}: changed: {found.says_changed}"] if found.changed else []
+    earliest = min(e for one in undecided.values() if (e := one.undecided.earliest) is not None)
+    raise DataError.of(
+        "input",
+        "rows came or changed for committed ticks, and the input refuses them until somebody "
+        "decides:\n" + "\n".join(lines),
+        help=f"`hydrotick correct {flow.name} --from {calendar.window(earliest).key}` computes "
+        f"these ticks again with them; `hydrotick accept {flow.name}` lets late rows arrive "
+        "with the next tick, and leaves changed ticks as they were read",
     )
+
+
+def says(flow: FlowAsset, seen: Mapping[str, LandingView]) -> Iterator[str]:
+    """What came or changed for committed ticks, a line for each input."""
+    for name, one in seen.items():
+        found = noticed(flow.ticks.calendar, one.arrivals.late, one.changed)
+        if found.late:
+            yield f"`{name}`: late: {found.says_late}"
+        if found.changed:
+            yield f"`{name}`: changed: {found.says_changed}"

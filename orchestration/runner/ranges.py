@@ -7,9 +7,10 @@ committed, and it is the one that is named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hydro_core.errors import (
     Code,
@@ -25,16 +26,33 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
 
-from ..flows.events import KEPT, as_kept, late_events
-from ..flows.looking import After
-from .again import with_another_jvm
+from ..flows.landed_past import After
+from ..flows.late_arrivals import KEPT, as_kept, late_events
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.rework import Rework
 
     from ..quality.sample import Sample
+
+
+T = TypeVar("T")
+AGAIN = "Spark's JVM ended in the middle of the work: it begins again, with another one"
+
+
+def with_another_jvm(work: Callable[[], T], say: Callable[[str], None]) -> T:
+    """What the work gives; it is tried a second time, where the process that computes has ended.
+
+    One that ends again is not given a third: it is too small for the work.
+    """
+    try:
+        return work()
+    except EngineEndedError:
+        say(AGAIN)
+        return work()
+
 
 Log = Callable[[str], None]
 
@@ -59,8 +77,16 @@ class EndedError(NotRunError, EngineEndedError):
     """Ticks that were not committed: what computes them ended, of a single tick twice."""
 
 
-def _allowed(_: TickWindow) -> None:
-    """Every tick may run."""
+@contextmanager
+def faults_of(pipeline: Pipeline) -> Iterator[None]:
+    """Within it, what fails in a pipeline's directory or in Spark is an error for people."""
+    from hydro_core.spark.executor.failed_job import failures_as_errors
+
+    with (
+        faults_as_errors(f"the pipeline in {pipeline.directory}"),
+        failures_as_errors(directory=pipeline.directory),
+    ):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +97,7 @@ class Ranges:
     pipeline: Pipeline
     read: ReadBatches
     log: Log
-    refuse: Callable[[TickWindow], None] = _allowed
+    refuse: Callable[[TickWindow], None] = lambda _: None
     """Raises for a tick that may not run."""
     after: After | None = None
     """What is read fits this state of the ledger; None: nobody else can commit."""
@@ -127,13 +153,16 @@ class Ranges:
         Raises:
             HydroError: something is wrong with the program, the data or the state.
         """
+        from ..quality.declared import refuse_more
         from ..quality.judge import judge
-        from ..quality.quarantine import refuse_more
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
         if first > pipeline.next_tick:
-            raise _too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))
+            key = self.flow.ticks.calendar.window(pipeline.next_tick).key
+            problem = f"it cannot run before {key}, the first that is not committed"
+            cure = f"run {key} and those after it first"
+            raise TransientError.of("state", problem, help=cure)
         pipeline.refuse_unless_next(first)
         self.refuse(windows[-1])
         with faults_as_errors(f"the landings of `{self.flow.name}`", vanished=True):
@@ -191,7 +220,39 @@ def is_of_the_tick(error: HydroError) -> bool:
     return not isinstance(error, TransientError)
 
 
-def _too_early(window: TickWindow, expected: TickWindow) -> TransientError:
-    problem = f"it cannot run before {expected.key}, the first that is not committed"
-    cure = f"run {expected.key} and those after it first"
-    return TransientError.of("state", problem, help=cure)
+OnComputed = Callable[[Sequence[TickWindow]], None]
+"""Called with ticks that have been computed."""
+
+
+def run_staged(
+    rework: Rework, ranges: Ranges, together: int, computed: OnComputed
+) -> list[TickReport]:
+    """The reports of all ticks of a rework; or the one of the tick that fails, and none after it.
+
+    Args:
+        together: how many make one range.
+        computed: told of each range that is done.
+    """
+    reports: list[TickReport] = []
+    for ticks in parts(rework, together):
+        windows = [ranges.flow.ticks.calendar.window(tick) for tick in ticks]
+        for report in ranges.run(windows):
+            if not report.committed:
+                return [report]
+            reports.append(report)
+        computed(windows)
+    return reports
+
+
+def parts(rework: Rework, together: int) -> Iterator[range]:
+    """The ticks of a rework, so many at a time."""
+    for tick in range(rework.first, rework.last + 1, together):
+        yield range(tick, min(tick + together, rework.last + 1))
+
+
+def kept_for_checks(rework: Rework) -> Mapping[str, Any]:
+    """What the ledger keeps for the checks of ticks that have run beside."""
+    from ..quality.facts import kept_of_all
+
+    made = rework.staging.ledger.commits(since=rework.first)
+    return {**made[-1].checks, "tables": kept_of_all(made)}

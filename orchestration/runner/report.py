@@ -12,16 +12,13 @@ import pyarrow as pa
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
-from hydro_core.spark.store.outputs.shown_rows import shown_of
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
-from ..flows.events import LateEvents, kept_events
-from ..flows.late_arrivals import LateArrivals, noticed_at
+from ..flows.late_arrivals import LateArrivals, LateEvents, kept_events, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..quality.suites import LAW_CHECKS, declared_checks
-from ..quality.validate import CURE, ROWS, Verdict
-from .correction_result import CorrectionResult
+from ..quality.changed import CorrectionResult
+from ..quality.suites import CURE, LAW_CHECKS, ROWS, Verdict, declared_checks
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
@@ -175,6 +172,8 @@ def reports_of(
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
     reads, calendar = [batch.read for batch in batches.values()], flow.ticks.calendar
     broken = [(asset, verdict) for asset, verdict in judged.verdicts if verdict.stops]
+    said = "; ".join(f"`{asset}`: {v.check} ({v.says})" for asset, v in broken)
+    number = "a check" if len(broken) == 1 else f"{len(broken)} checks"
     ticks = [window.tick for window in windows]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
     counted |= {f"landing/{name}": _arrived(batch, windows) for name, batch in batches.items()}
@@ -195,8 +194,8 @@ def reports_of(
         TickReport(
             window,
             committed=not broken,
-            problem=_problem(broken) if broken else "",
-            cure=_cure(broken),
+            problem=f"{number} failed, so nothing of it is committed: {said}" if broken else "",
+            cure=CURE if broken and all(ROWS in verdict.seen for _, verdict in broken) else "",
             verdicts=[(asset, told(asset, v, window.tick)) for asset, v in judged.verdicts],
             rows={
                 asset: counts[window.tick]
@@ -241,11 +240,10 @@ def report_of_committed(
     rows = {asset_of(spec): _stored(pipeline, spec, commit, window) for spec in pipeline.tables}
     if len(commit.ticks) == 1:
         rows |= {f"landing/{read.name}": read.rows or 0 for read in commit.inputs}
-    verdicts = [
-        (asset, Verdict(check, passed=True, says=_says(flow, asset, check)))
-        for asset, checks in commit.checks.get("passed", {}).items()
-        for check in checks
-    ]
+    verdicts = []
+    for asset, checks in commit.checks.get("passed", {}).items():
+        says = {**LAW_CHECKS, **declared_checks(flow.expect.get(asset, ()))}
+        verdicts += [(asset, Verdict(name, True, says.get(name, name))) for name in checks]
     last = pipeline.ledger.last_tick == window.tick
     specs = pipeline.tables if last else ()
     return TickReport(
@@ -286,7 +284,7 @@ def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
 
 def _by_tick(written: WrittenRows) -> Counter[int]:
     tick, found = written.spec.tick, Counter[int]()
-    for piece in shown_of(written).pieces([tick]):
+    for piece in written.pieces([tick]):
         found.update(_count(piece[tick]))
     return found
 
@@ -330,7 +328,7 @@ def _growth(written: WrittenRows) -> Counter[int]:
     if not spec.is_log:
         return _by_tick(written)
     found = Counter[int]()
-    for rows in shown_of(written).pieces([spec.tick, spec.count_column]):
+    for rows in written.pieces([spec.tick, spec.count_column]):
         sums = rows.group_by(spec.tick).aggregate([(spec.count_column, "sum")])
         found.update(_numbers(sums[spec.tick], sums[f"{spec.count_column}_sum"]))
     return found
@@ -374,21 +372,3 @@ def sizes_of(pipeline: Pipeline) -> dict[str, int]:
 def seconds_of(commit: Commit) -> float:
     """How long a commit took, from when it looked at its inputs."""
     return (commit.committed - commit.started).total_seconds()
-
-
-def _says(flow: FlowAsset, asset: str, check: str) -> str:
-    known = {**LAW_CHECKS, **declared_checks(flow.expect.get(asset, ()))}
-    return known.get(check, check)
-
-
-def _cure(broken: Verdicts) -> str:
-    """What helps where rows are not as the asset expects; "": a law is broken, or nothing."""
-    if not broken or any(ROWS not in verdict.seen for _, verdict in broken):
-        return ""
-    return CURE
-
-
-def _problem(broken: Verdicts) -> str:
-    said = "; ".join(f"`{asset}`: {v.check} ({v.says})" for asset, v in broken)
-    number = "a check" if len(broken) == 1 else f"{len(broken)} checks"
-    return f"{number} failed, so nothing of it is committed: {said}"

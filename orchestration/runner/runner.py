@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,24 +21,22 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
 from ..flows.flows import Flows
-from ..flows.held import refuse_held
-from ..flows.looking import LandingReads, look
-from ..flows.readiness import Ready
-from ..openlineage.events import Parent
-from ..openlineage.telling import lineage_run, with_lineage
-from ..project.began import started_empty
+from ..flows.landed_past import LandingReads, look
+from ..flows.readiness import Ready, refuse_held
+from ..openlineage.events import Parent, with_lineage
+from ..project.programs import started_empty
 from ..project.settings import ProjectSettings
-from ..quality.landed import landed_verdicts
-from ..quality.quarantine import quarantine_verdicts
-from .correction import correct
-from .late import first_to_correct, forget_lists, says, seen_again
+from ..quality.declared import landed_verdicts, quarantine_verdicts
+from .correction import correct, first_to_correct, forget_lists, says, seen_again
 from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_committed, report_of_error
-from .waiting import wait_for_work
 
 if TYPE_CHECKING:
     from ..quality.sample import Sample
-    from ..quality.validate import Verdict
+    from ..quality.suites import Verdict
+
+
+_SECONDS_TO_LOOK = 1.0
 
 
 class TickRunner(Flows):
@@ -108,7 +107,7 @@ class TickRunner(Flows):
         data or the state is a report with a problem. It is told that `parent` has started them.
         """
         self._reports.pop(flow.name, None)
-        self._wait(flow, log)
+        self.wait_for_work(flow, log)
         try:
             self.deployments.prepared(flow)
             refuse_not_growing(flow, self.plan(flow))
@@ -121,8 +120,7 @@ class TickRunner(Flows):
         for part in self._parts(flow, windows, may_run.until):
             reports = self._run_part(flow, part, log, may_run, parent)
             if part[0].tick >= self.next_tick(flow):
-                begin = partial(lineage_run, self, flow, parent)
-                reports = with_lineage(reports, part, begin, self.project, log)
+                reports = with_lineage(reports, part, self, flow, parent, log)
             for report in reports:
                 self._reports[flow.name] = report
                 yield report
@@ -144,12 +142,11 @@ class TickRunner(Flows):
         """
         self._reports.pop(flow.name, None)
         if reading is None:
-            self._wait(flow, log)
+            self.wait_for_work(flow, log)
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading, self.computed_again)
-        begin = partial(lineage_run, self, flow, parent)
-        for report in with_lineage(reports, windows, begin, self.project, log):
+        for report in with_lineage(reports, windows, self, flow, parent, log):
             self._reports[flow.name] = report
             yield report
 
@@ -173,14 +170,23 @@ class TickRunner(Flows):
             found += tuple(sample.judge_again(pipeline, asset, window.tick))
         return found
 
-    def _wait(self, flow: FlowAsset, log: Log) -> None:
-        """Waits while somebody deploys, corrects or compacts the flow, and says so."""
+    def wait_for_work(self, flow: FlowAsset, log: Log) -> None:
+        """Waits while somebody deploys, corrects or compacts the flow, which is no failure of its
+        ticks, and says once whose work that is.
 
-        def say(line: str) -> None:
-            log(line)
-            self.told(line)
+        Such work holds the right to write for as long as it takes. Whoever else holds it, a tick,
+        say, is done in moments, and who meets that is refused.
+        """
+        # Imported here: what runs ticks is opened by who only asks, too.
+        from hydro_core.spark.store.ledger.lock import long_work
 
-        wait_for_work(self.directory(flow), say)
+        said = ""
+        while work := long_work(self.directory(flow)):
+            if work != said:
+                for tell in (log, self.told):
+                    tell(f"it waits for {work}")
+                said = work
+            time.sleep(_SECONDS_TO_LOOK)
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[TickWindow], until: int
@@ -212,25 +218,14 @@ class TickRunner(Flows):
         ready: Ready,
         parent: Parent | None,
     ) -> Iterator[TickReport]:
-        commit = self.pipeline(flow).ledger.refresh()
-        if commit is not None and windows[0].tick <= commit.last:
-            yield self._committed(flow, windows[0])
-        else:
-            yield from self._run_open(flow, windows, log, ready, parent)
-
-    def _run_open(
-        self,
-        flow: FlowAsset,
-        windows: Sequence[TickWindow],
-        log: Log,
-        ready: Ready,
-        parent: Parent | None,
-    ) -> Iterator[TickReport]:
-        """Runs open ticks that follow each other, after what came for committed ones had its way.
-
-        Where these are computed again, they are reported first.
+        """Runs open ticks that follow each other, after what came for committed ones had its way:
+        where these are computed again, they are reported first. A committed one is reported again.
         """
         pipeline = self.pipeline(flow)
+        commit = pipeline.ledger.refresh()
+        if commit is not None and windows[0].tick <= commit.last:
+            yield self._committed(flow, windows[0])
+            return
         reading, first = LandingReads(self, flow, {}), None
         if windows[0].tick == pipeline.next_tick:
             try:
@@ -253,8 +248,7 @@ class TickRunner(Flows):
         ranges = Ranges(asset, pipeline, reading, log, ready.refuse, reading.after, sample)
         for report in ranges.run(windows):
             if report.committed and report.window == windows[0]:
-                for line in report.notices(flow.name):
-                    self.told(line)
+                self._tell(*report.notices(flow.name))
             yield report
         forget_lists(self, flow)
 
@@ -263,16 +257,19 @@ class TickRunner(Flows):
     ) -> Iterator[TickReport]:
         """The ticks from `first` on, computed again with what is late, and what that has done."""
         window = flow.ticks.calendar.window(first)
-        self.told(f"{window.key} and the ticks after it are corrected first:")
+        self._tell(f"{window.key} and the ticks after it are corrected first:")
         for line in says(flow, reading.seen):
             log(f"for committed ticks: {line}")
-            self.told(f"  {line}")
+            self._tell(f"  {line}")
         report = None
         for report in self.correct(flow, window, log, reading, parent):
             yield report
         if report is not None and report.corrected is not None:
-            for line in (str(report.corrected), *report.corrected.lines):
-                self.told(line)
+            self._tell(str(report.corrected), *report.corrected.lines)
+
+    def _tell(self, *lines: str) -> None:
+        for line in lines:
+            self.told(line)
 
     def _committed(self, flow: FlowAsset, window: TickWindow) -> TickReport:
         pipeline = self.pipeline(flow)

@@ -6,7 +6,7 @@ state, what has to be computed for that, and from which rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,11 +16,16 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.params import changed_params
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
+from hydro_core.types.columns import declared_columns
 
 from ..flows.landed_past import AsArrived, as_arrived, lost_past, says_arrived
-from ..project.began import STARTED_EMPTY, started_empty
-from ..project.programs import deployment_for, known_data, said_instead
-from .seams import DeployOptions, seams
+from ..project.programs import (
+    STARTED_EMPTY,
+    deployment_for,
+    known_data,
+    said_instead,
+    started_empty,
+)
 
 if TYPE_CHECKING:
     from hydro_core.artifact.deployment import Deployment
@@ -30,6 +35,93 @@ if TYPE_CHECKING:
 
     from ..quality.changed import Changed
     from ..runner.runner import TickRunner
+
+
+@dataclass(frozen=True, slots=True)
+class DeployOptions:
+    """How a program is to be deployed, beyond the program itself."""
+
+    first: TickWindow | None = None
+    """The tick from which on changed outputs are restated, if not all of them."""
+    forward_only: bool = False
+    """Changed outputs keep the past that they have."""
+    from_now: bool = False
+    """What has no landed past starts empty."""
+
+
+def seams(flow: FlowAsset, found: Difference, last: int, asked: DeployOptions) -> Mapping[str, int]:
+    """The first restated tick of each output that keeps some of its past; none where all is.
+
+    Args:
+        found: what becomes of them.
+        asked: whether they keep some of it.
+
+    Raises:
+        DataError: there is no such tick, or an output cannot be of both programs (code `state`).
+    """
+    if asked.first is None and not asked.forward_only:
+        return {}
+    first = last + 1 if asked.first is None else asked.first.tick
+    if asked.first is not None and first > last:
+        raise DataError.of(
+            "state",
+            f"tick {asked.first.key} of `{flow.name}` is not committed, so nothing is restated "
+            "from there",
+            help=f"name a committed tick, up to {flow.ticks.calendar.window(last).key}, or give "
+            "`--forward-only`",
+        )
+    changed = [n for n, o in found.outputs.items() if o.change in ("columns", "changed")]
+    problems = [p for name in changed for p in _problems(found, name, first > last)]
+    if problems:
+        raise DataError(*problems)
+    return dict.fromkeys(changed, first)
+
+
+def _problems(found: Difference, output: str, forward_only: bool) -> Iterator[Diagnostic]:
+    from hydro_core.spark.pipeline.tables import output_tables
+
+    made = output_tables(found.after.plan)[output]
+    served = next(t for t in found.tables if t.role == "output" and t.of == output)
+    kinds = (served.kind, made.kind.name)
+    cure = "deploy it without `--from` and `--forward-only`: all of its past is restated then"
+    if kinds == ("G", "G") and forward_only:
+        yield Diagnostic(
+            "state",
+            f"`{output}` is stored as what each tick changes of it, and that cannot go on from "
+            "what another program has left",
+            help="give `--from` with the last committed tick, at which it changes to what the new "
+            "program has",
+        )
+    elif kinds not in (("E", "E"), ("G", "G")):
+        yield Diagnostic(
+            "state",
+            f"`{output}` cannot keep a part of its past: it is stored as {_WORDS[kinds[0]]} now, "
+            f"and would be as {_WORDS[kinds[1]]}",
+            help=cure,
+        )
+    if served.ordered != made.ordered:
+        yield Diagnostic(
+            "state", f"`{output}` cannot keep a part of its past: its order changes", help=cure
+        )
+    before, after = (
+        declared_columns(item) or {"item": item}
+        for item in (d.program.typed.outputs[output].item for d in (found.before, found.after))
+    )
+    for column in before:
+        if column in after and before[column] != after[column]:
+            yield Diagnostic(
+                "state",
+                f"`{output}` cannot keep a part of its past: its column `{column}` is "
+                f"{before[column]} now, and would be {after[column]}",
+                help=cure,
+            )
+
+
+_WORDS = {
+    "E": "the rows of each tick",
+    "H": "what each tick adds",
+    "G": "what each tick changes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +259,14 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Chan
     if not lost:
         return replace(change, arrived=_arrived(change, runner))
     if not asked.from_now:
-        raise _incomplete(flow, lost)
+        cure = "land it again, or give `--from-now`: what would come of it starts empty then"
+        problems = [
+            Diagnostic(
+                "state", f"`{flow.name}` cannot be deployed from its landed past: {why}", help=cure
+            )
+            for why in lost.values()
+        ]
+        raise DataError(*problems)
     change = _from_now(replace(change, lost=lost))
     return replace(change, arrived=_arrived(change, runner))
 
@@ -206,9 +305,12 @@ def _compared(
     before: Deployment, after: Deployment, commit: Commit, mixed: Collection[str]
 ) -> tuple[Difference, Deployment]:
     """What becomes of the tables, with all that is said to be the same tried on random ticks."""
-    from hydro_core.program_change.columns import in_the_order_of
     from hydro_core.program_change.difference import difference
-    from hydro_core.program_change.kept_plan import by_the_plan_that_serves, serves_on
+    from hydro_core.program_change.kept_plan import (
+        by_the_plan_that_serves,
+        in_the_order_of,
+        serves_on,
+    )
     from hydro_core.validation.claims import try_out
 
     found = difference(before, after, commit.tables, mixed)
@@ -261,16 +363,3 @@ def _from_now(change: Change) -> Change:
     made = change.target.deployment
     made = replace(made, notes=(*notes, *made.notes))
     return replace(change, target=WrittenDeployment(change.target.number, name_of(made), made))
-
-
-def _incomplete(flow: FlowAsset, lost: Mapping[str, str]) -> DataError:
-    return DataError(
-        *(
-            Diagnostic(
-                "state",
-                f"`{flow.name}` cannot be deployed from its landed past: {why}",
-                help="land it again, or give `--from-now`: what would come of it starts empty then",
-            )
-            for why in lost.values()
-        )
-    )

@@ -7,20 +7,19 @@ all as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.artifact.files import WrittenDeployment, newest
 from hydro_core.errors import DataError
-from hydro_core.machine.faults import faults_as_errors
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import as_arrived, refuse_gone
-from ..runner.ranges import Ranges, ReadBatches
-from ..runner.staging import OnComputed, kept_for_checks, run_staged
+from ..project.serving import fitted
+from ..quality.changed import Changed, changed_as_of, sum_of
+from ..runner.ranges import OnComputed, Ranges, ReadBatches, faults_of, kept_for_checks, run_staged
 from .changes import Change, Work
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
     from hydro_core.spark.store.ledger.commit import Commit
 
-    from ..quality.changed import Changed
     from ..runner.runner import TickRunner
 
 
@@ -53,8 +51,16 @@ def deploy(change: Change, runner: TickRunner, computed: OnComputed) -> Commit:
         DataError: a tick of the past fails, or something was committed since the change was found
             (code `state`); everything is as it was.
     """
-    with _beside(change, change.work, runner) as rework:
-        made = _compute(rework, _ranges(change, change.work, runner, rework), computed, runner)
+    from hydro_core.spark.pipeline.start_rework import deployment
+
+    serving, work = runner.pipeline(change.flow), change.work
+    target = _target(change, serving, runner)
+    with (
+        faults_of(serving),
+        deployment(serving, target, work.made_by, work.wanted, work.since) as rework,
+    ):
+        _refuse_gone_on(change, serving)
+        made = _compute(rework, _ranges(change, work, runner, rework), computed, runner)
         written = runner.deployments.written(change.flow, change.target.deployment)
         rework.target.step(f"deployment {written.number}")
         return rework.replace(made)
@@ -71,8 +77,7 @@ def compare(
     Ticks may run meanwhile: the past is read as it was when the change was found.
     """
     from hydro_core.plan.bootstrap import WantedTables
-
-    from ..quality.changed import Changed, changed_as_of, sum_of
+    from hydro_core.spark.pipeline.comparison import comparison
 
     outputs = change.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
@@ -81,23 +86,24 @@ def compare(
     if not restated:
         return found
     work = change.making(WantedTables(outputs=restated), {})
-    last = change.commit.last
-    with _compared(change, work, runner) as rework:
+    last, serving = change.commit.last, runner.pipeline(change.flow)
+    target = _target(change, serving, runner)
+    serving.ledger.refresh()
+    _refuse_gone_on(change, serving)
+    with (
+        faults_of(serving),
+        comparison(serving, target, work.made_by, work.wanted, change.commit) as rework,
+    ):
         _compute(rework, _ranges(change, work, runner, rework), computed, runner)
+        pipelines = rework.serving, rework.staging
         for name in restated:
-            columns = _of_both(rework, name)
+            before, after = (dict(one.output_tables[name].items) for one in pipelines)
+            columns = [column for column, item in before.items() if after.get(column) == item]
             found[name] = sum_of(
-                changed_as_of((rework.serving, rework.staging), name, tick, columns)
+                changed_as_of(pipelines, name, tick, columns)
                 for tick in range(max(0, last + 1 - ticks), last + 1)
             )
         return found
-
-
-def _of_both(rework: Rework, output: str) -> list[str]:
-    """The columns of an output that both programs have."""
-    specs = [p.output_tables[output] for p in (rework.serving, rework.staging)]
-    first, second = (dict(spec.items) for spec in specs)
-    return [name for name in first if name in second and first[name] == second[name]]
 
 
 def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
@@ -142,23 +148,16 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
     Raises:
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
-    from hydro_core.spark.executor.failed_job import failures_as_errors
     from hydro_core.spark.pipeline.start_rework import rollback
-
-    from ..project.serving import fitted
 
     serving, plan = runner.pipeline(flow), to.target.deployment.plan
     target = _pipeline_of(runner, flow, to.target, to.commit)
     target.step = serving.step
-    with (
-        faults_as_errors(_named(serving)),
-        failures_as_errors(directory=serving.directory),
-        rollback(serving, target) as rework,
-    ):
+    with faults_of(serving), rollback(serving, target) as rework:
         if rework.is_complete:
             return rework.replace()
         read = _as_read(runner, flow, rework, plan.graph.sources)
-        ranges = Ranges(fitted(flow, plan), rework.staging, read, _quiet)
+        ranges = Ranges(fitted(flow, plan), rework.staging, read, lambda _: None)
         return rework.replace(_compute(rework, ranges, computed, runner))
 
 
@@ -171,41 +170,6 @@ def _pipeline_of(
     places = places_in(commit, target.name)
     plan, where = target.deployment.plan, runner.directory(flow)
     return pipeline_of(where, plan, target.name, runner.settings_for(flow), places)
-
-
-@contextmanager
-def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
-    """The pipeline that does the work, beside the one that serves, which nobody else writes to."""
-    from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.start_rework import deployment
-
-    serving = runner.pipeline(change.flow)
-    pipeline = _target(change, serving, runner)
-    with (
-        faults_as_errors(_named(serving)),
-        failures_as_errors(directory=serving.directory),
-        deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
-    ):
-        _refuse_gone_on(change, serving)
-        yield rework
-
-
-@contextmanager
-def _compared(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
-    """The pipeline that does the work, beside the one that serves, which goes on meanwhile."""
-    from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.comparison import comparison
-
-    serving = runner.pipeline(change.flow)
-    pipeline = _target(change, serving, runner)
-    serving.ledger.refresh()
-    _refuse_gone_on(change, serving)
-    with (
-        faults_as_errors(_named(serving)),
-        failures_as_errors(directory=serving.directory),
-        comparison(serving, pipeline, work.made_by, work.wanted, change.commit) as rework,
-    ):
-        yield rework
 
 
 def _target(change: Change, serving: Pipeline, runner: TickRunner) -> Pipeline:
@@ -232,15 +196,13 @@ def _refuse_gone_on(change: Change, serving: Pipeline) -> None:
 
 def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> Ranges:
     """What runs the past beside, and judges it."""
-    from ..project.serving import fitted
-
     flow, by = change.flow, work.made_by
     own = fitted(flow, change.target.deployment.plan)
     given = {output: own.expect[output] for output in own.expect if output in by.plan.graph.sinks}
     read = _as_read(runner, flow, rework, by.inputs)
 
     def with_stored(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        from hydro_core.spark.inputs.stored import stored_batches
+        from hydro_core.spark.inputs.batches import stored_batches
 
         serving, ticks = rework.serving, (windows[0].tick, windows[-1].tick)
         return {
@@ -248,7 +210,7 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
             **stored_batches(serving.store, by.tables, ticks, serving.spark),
         }
 
-    return Ranges(replace(own, expect=given), rework.staging, with_stored, _quiet)
+    return Ranges(replace(own, expect=given), rework.staging, with_stored, lambda _: None)
 
 
 def _as_read(
@@ -294,11 +256,3 @@ def _compute(
             help=f"{report.cure or 'mend its cause'}; everything is as it was",
         )
     return kept_for_checks(rework)
-
-
-def _named(pipeline: Pipeline) -> str:
-    return f"the pipeline in {pipeline.directory}"
-
-
-def _quiet(_: str) -> None:
-    """What ranges say of themselves is not told."""

@@ -16,10 +16,9 @@ from ..runner.ranges import Log
 from ..runner.report import TickReport, report_of_error
 from ..runner.runner import TickRunner
 from ..runner.tick_request import TickRequest
-from .code import code_number
+from .jobs import code_number
 from .spawned import SECONDS_TO_END
-from .ticks import KINDS, settings_asked
-from .values import asked_json
+from .ticks import KINDS, asked_json, settings_asked
 from .wire import PROTOCOL, Channel, WorkerPlace, ask, connect, place_of
 
 _SECONDS_MORE = 10

@@ -7,12 +7,19 @@ piece of work of a flow goes on at a time.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from typing import Any
+
+from hydro_core.lang.suffixes import PROGRAMS
+from hydro_core.project.discover import ASSETS, SETTINGS
 
 from .wire import Message
 
@@ -93,3 +100,77 @@ class Turns:
             return False
         self._waiting.remove(job)
         return True
+
+
+_ENDS = ("failed", "gone", "cancelled")
+"""What is told of work that does not end as it should; of the rest, it was done."""
+
+
+class WorkCounts:
+    """Counts by flow; told from the threads of all processes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: Counter[tuple[str, str]] = Counter()
+        self._checks: Counter[tuple[str, str, str]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._wrong: dict[int, str] = {}
+
+    def told(self, job: WorkerJob, message: Message) -> None:
+        """Takes what a process tells of its work."""
+        kind = message["kind"]
+        with self._lock:
+            if kind in _ENDS:
+                self._wrong[job.number] = kind
+            elif kind == "report":
+                self._report(job.flow, message["report"])
+            if kind in ("end", "gone"):
+                self._ends[job.flow, self._wrong.pop(job.number, "done")] += 1
+                # In milliseconds: sums of them are exact.
+                self._seconds[job.flow] += round(1000 * job.seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts, each with what it is of."""
+        with self._lock:
+            return {
+                "ends": [[*of, number] for of, number in sorted(self._ends.items())],
+                "checks": [[*of, number] for of, number in sorted(self._checks.items())],
+                "seconds": [[flow, ms / 1000] for flow, ms in sorted(self._seconds.items())],
+            }
+
+    def _report(self, flow: str, report: Message) -> None:
+        for asset, verdict in report["verdicts"]:
+            if not verdict["passed"]:
+                self._checks[flow, f"{asset}:{verdict['check']}", verdict["severity"]] += 1
+
+
+_PACKAGES = ("hydro_core", "hydrotick")
+_KINDS = frozenset({".py", *PROGRAMS, ".yaml", ".yml", ".toml", ".json", ".sql"})
+_MOST_BYTES = 4 * 1024 * 1024
+"""A larger file holds data, of which its size and time tell."""
+
+
+def code_number(root: Path | None) -> str:
+    """The number of the code of a project in the folder `root`, and of hydrotick."""
+    digest = hashlib.sha256()
+    for name, file in sorted(_files(root)):
+        stat = file.stat()
+        large = stat.st_size > _MOST_BYTES
+        content = str((stat.st_size, stat.st_mtime_ns)).encode() if large else file.read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def _files(root: Path | None) -> Iterator[tuple[str, Path]]:
+    """The files by names that are the same on every machine."""
+    for package in _PACKAGES:
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for file in Path(folder).rglob("*.py"):
+                yield f"{package}/{file.relative_to(folder)}", file
+    if root is not None:
+        declared = [f for f in (root / ASSETS).rglob("*") if f.suffix in _KINDS and f.is_file()]
+        settings = [root / SETTINGS] if (root / SETTINGS).is_file() else []
+        for file in (*declared, *settings):
+            yield str(file.relative_to(root)), file

@@ -20,9 +20,7 @@ from hydro_core.machine.processes import this_process
 from hydro_core.settings import MEBIBYTE, size_in_bytes
 
 from ..project.settings import ProjectSettings
-from .code import code_number
-from .counts import WorkCounts
-from .jobs import Fit, Turns, WorkerJob
+from .jobs import Fit, Turns, WorkCounts, WorkerJob, code_number
 from .spawned import SECONDS_TO_END, TickProcess
 from .wire import PROTOCOL, Channel, Message
 
@@ -83,7 +81,10 @@ class WorkerService:
         with self._changed:
             self._draining = True
             for job in self._turns:
-                self._refuse(job, "it ends")
+                if self._turns.drop(job):
+                    with suppress(OSError):
+                        job.tell({"kind": "gone", "why": "it ends"})
+                    job.ended.set()
             self._changed.notify_all()
 
     def stop(self) -> None:
@@ -231,12 +232,6 @@ class WorkerService:
             self._cancel(job)
         return bool(found)
 
-    def _refuse(self, job: WorkerJob, why: str) -> None:
-        if self._turns.drop(job):
-            with suppress(OSError):
-                job.tell({"kind": "gone", "why": why})
-            job.ended.set()
-
     def _begin_next(self) -> bool:
         """Gives one piece of work to a process; whether there is anything to look at at once."""
         if self._stopping:
@@ -306,8 +301,3 @@ class WorkerService:
 def _is_same(there: str, here: Path | None) -> bool:
     """Whether a path of who asks is ours, by whatever links it leads there."""
     return here is not None and Path(there).resolve() == here.resolve()
-
-
-def home_of(project: ProjectSettings) -> Path:
-    """Where a worker has its socket and its lock."""
-    return project.home / "worker"

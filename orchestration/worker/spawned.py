@@ -15,8 +15,8 @@ from pathlib import Path
 from hydro_core.machine.environment import MASTER, MEMORY
 from hydro_core.project.discover import PROJECT
 
+from ..project.known_settings import NONE, WORKER
 from ..project.settings import HOME
-from ..project.worker_settings import NONE, WORKER
 from .jobs import Fit, WorkerJob
 from .wire import Channel, Message
 
@@ -41,10 +41,13 @@ class TickProcess:
         self.idle_since = time.monotonic()
         ours, its = socket.socketpair()
         self._channel = Channel(ours)
+        given = {PROJECT: fit.root, HOME: str(home), MASTER: fit.master, MEMORY: fit.memory}
+        given = {name: value for name, value in given.items() if value}
+        # Its work is done in it, and handed to nobody; the current folder hides no package.
         words = [sys.executable, "-m", "hydrotick.worker.process", str(its.fileno())]
         self._process = subprocess.Popen(
             words,
-            env=_environment(fit, home),
+            env={**os.environ, WORKER: NONE, "PYTHONSAFEPATH": "1", **given},
             stdin=subprocess.DEVNULL,
             pass_fds=[its.fileno()],
             # A signal of the terminal is for the worker, which tells its processes.
@@ -110,7 +113,8 @@ class TickProcess:
         code = self._process.wait()
         job, self.job = self.job, None
         if job is not None:
-            self._tell(job, {"kind": "gone", "why": self.why or _how(code)})
+            how = f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
+            self._tell(job, {"kind": "gone", "why": self.why or how})
             job.ended.set()
         self._changed()
 
@@ -120,17 +124,6 @@ class TickProcess:
         except OSError:
             # Who asked is gone.
             self.cancel(job)
-
-
-def _environment(fit: Fit, home: Path) -> dict[str, str]:
-    given = {PROJECT: fit.root, HOME: str(home), MASTER: fit.master, MEMORY: fit.memory}
-    # Its work is done in it, and handed to nobody; the current folder hides no package.
-    ours = {WORKER: NONE, "PYTHONSAFEPATH": "1", **{k: v for k, v in given.items() if v}}
-    return {**os.environ, **ours}
-
-
-def _how(code: int) -> str:
-    return f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
 
 
 def _with_children(number: int) -> list[int]:

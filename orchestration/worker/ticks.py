@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hydro_core.errors import (
     DataError,
@@ -19,12 +19,13 @@ from hydro_core.errors import (
 )
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
-from hydro_core.types.records import as_record
+from hydro_core.types.records import as_record, of_record
 
+from ..openlineage.events import Parent
 from ..project.project import Project
 from ..project.settings import ProjectSettings
 from ..runner.runner import TickRunner
-from .values import asked_of
+from ..runner.tick_request import TickRequest
 from .wire import Message
 
 _SETTINGS = (
@@ -55,13 +56,6 @@ KINDS: Mapping[str, type[HydroError]] = {
 """The errors for people, by name; one of a class below is told as what it is to a tick."""
 
 
-class Tell(Protocol):
-    """Tells who has asked of something that happens."""
-
-    def __call__(self, kind: str, **message: Any) -> None:
-        """Tells of what is of that kind."""
-
-
 def settings_asked(project: ProjectSettings) -> dict[str, Any]:
     """The settings that go with ticks to a worker."""
     said = {name: getattr(project, name) for name in _SETTINGS}
@@ -69,9 +63,12 @@ def settings_asked(project: ProjectSettings) -> dict[str, Any]:
 
 
 class TickWork:
-    """Runs ticks of one project's flows; its runners and pipelines stay from one to the next."""
+    """Runs ticks of one project's flows; its runners and pipelines stay from one to the next.
 
-    def __init__(self, project: Project | HydroError, tell: Tell) -> None:
+    `tell` tells who has asked of something that happens, by its kind and what belongs to it.
+    """
+
+    def __init__(self, project: Project | HydroError, tell: Callable[..., None]) -> None:
         self._project, self._tell = project, tell
         self._runners: dict[str, TickRunner] = {}
 
@@ -84,20 +81,27 @@ class TickWork:
         if isinstance(self._project, HydroError):
             raise self._project
         if message["code"] != code:
-            raise _other_files(self._project)
+            raise InfrastructureError.of(
+                "config",
+                "the worker has other files than the run that asks it: its project is "
+                f"{self._project.settings.root}",
+                help="install the same hydrotick and the same project for both; while files are "
+                "being replaced, the next try finds them",
+            )
         flow = _flow_named(message["flow"], self._project)
         runner = self._runner(message["settings"])
-        _refuse_other_data(runner, flow, message["commit"])
-        runner.told = lambda line: self._tell("told", line=line)
-        runner.computed_again = self._computed
-        for report in asked_of(flow, message["ticks"]).reports(runner, flow, self._log):
-            self._tell("report", report=as_record(report))
-
-    def _log(self, line: str) -> None:
-        self._tell("log", line=line)
-
-    def _computed(self, windows: Sequence[TickWindow]) -> None:
-        self._tell("computed", windows=as_record(windows))
+        # Whether the worker sees what who asks it has seen of the flow's ledger.
+        last, commit = runner.deployments.commit(flow), message["commit"]
+        if commit > (-1 if last is None else last.sequence):
+            where = runner.directory(flow)
+            said = f"the worker finds no commit {commit} of `{flow.name}` in {where}"
+            cure = "mount the same data for the worker and for runs, under one path"
+            raise InfrastructureError.of("config", said, help=cure)
+        tell, asked = self._tell, asked_of(flow, message["ticks"])
+        runner.told = lambda line: tell("told", line=line)
+        runner.computed_again = lambda windows: tell("computed", windows=as_record(windows))
+        for report in asked.reports(runner, flow, lambda line: tell("log", line=line)):
+            tell("report", report=as_record(report))
 
     def _runner(self, asked: Mapping[str, Any]) -> TickRunner:
         """The runner of these settings, one for each: they rarely change."""
@@ -131,22 +135,42 @@ def _flow_named(name: str, project: Project) -> FlowAsset:
     raise DataError.of("config", message, help="start the worker in the project")
 
 
-def _other_files(project: Project) -> HydroError:
-    return InfrastructureError.of(
-        "config",
-        "the worker has other files than the run that asks it: its project is "
-        f"{project.settings.root}",
-        help="install the same hydrotick and the same project for both; while files are being "
-        "replaced, the next try finds them",
+def asked_json(asked: TickRequest) -> dict[str, Any]:
+    """What is asked for, by the ticks' keys."""
+    return {
+        "asked": _spans(asked.asked),
+        "also": _spans(asked.also),
+        "corrected": asked.corrected,
+        "parent": None if asked.parent is None else as_record(asked.parent),
+    }
+
+
+def asked_of(flow: FlowAsset, found: Mapping[str, Any]) -> TickRequest:
+    """What is asked for of a flow.
+
+    Raises:
+        HydroError: a key is of no tick of the flow.
+    """
+    parent = of_record(Parent, found["parent"])
+    asked, also = _windows(flow, found["asked"]), _windows(flow, found["also"])
+    return TickRequest(asked, also, bool(found["corrected"]), parent)
+
+
+def _spans(windows: Iterable[TickWindow]) -> list[list[str]]:
+    """The ticks as ranges, by the keys of the first and the last of each."""
+    found: list[list[TickWindow]] = []
+    for window in sorted(windows, key=lambda window: window.tick):
+        if found and window.tick == found[-1][1].tick + 1:
+            found[-1][1] = window
+        else:
+            found.append([window, window])
+    return [[first.key, last.key] for first, last in found]
+
+
+def _windows(flow: FlowAsset, spans: Iterable[Sequence[str]]) -> frozenset[TickWindow]:
+    calendar = flow.ticks.calendar
+    return frozenset(
+        calendar.window(tick)
+        for first, last in spans
+        for tick in range(calendar.window_of(first).tick, calendar.window_of(last).tick + 1)
     )
-
-
-def _refuse_other_data(runner: TickRunner, flow: FlowAsset, commit: int) -> None:
-    """Raises where the worker does not see what who asks it has seen of the flow's ledger."""
-    last = runner.deployments.commit(flow)
-    if commit > (-1 if last is None else last.sequence):
-        message = (
-            f"the worker finds no commit {commit} of `{flow.name}` in {runner.directory(flow)}"
-        )
-        cure = "mount the same data for the worker and for runs, under one path"
-        raise InfrastructureError.of("config", message, help=cure)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hydro_core.compile import compile_graph, compile_text
-from hydro_core.ir.convert import to_terms
 from hydro_core.ir.sexpr import flatten, show, to_tree
+from hydro_core.ir.term import to_terms
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.types.ddl import parse_ddl

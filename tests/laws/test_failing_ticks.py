@@ -73,24 +73,25 @@ def _compare(program: Compiled, expected: Sequence[Outputs], found: Sequence[Out
             assert same_items(outputs[name], found[tick][name], ordered), (tick, name)
 
 
+def _before_failure(compiled: Compiled, ticks: Sequence[TickInput]) -> list[Outputs]:
+    found, _ = outputs_before_failure(compiled, ticks)
+    return found
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_a_plan_fails_only_where_its_program_does(seed: int) -> None:
     text, program, ticks = _made(seed)
     types = {n: t.item for n, t in program.typed.inputs.items()}
     plan = compile_graph(optimize(program.typed).graph, types)
     try:
-        _compare(
-            program, outputs_before_failure(program, ticks), outputs_before_failure(plan, ticks)
-        )
+        _compare(program, _before_failure(program, ticks), _before_failure(plan, ticks))
     except AssertionError as error:
         error.add_note(text)
         raise
 
 
 def test_many_of_these_programs_fail_and_many_do_not() -> None:
-    done = [
-        len(outputs_before_failure(program, ticks)) for _, program, ticks in map(_made, range(60))
-    ]
+    done = [len(_before_failure(program, ticks)) for _, program, ticks in map(_made, range(60))]
     assert done.count(TICKS) >= 20
     assert sum(0 < ticks < TICKS for ticks in done) >= 15
 
@@ -117,7 +118,7 @@ def _check(seed: int, settings: Settings, directory: Path, spark: SparkSession) 
     program = storable(program)
     try:
         plan = planned(program, best_plan(program))
-        expected = outputs_before_failure(program, ticks)
+        expected = _before_failure(program, ticks)
         as_range = Pipeline(directory / "range", plan, settings, spark)
         done = _committed(as_range, ticks, TICKS)
         _compare(program, expected, outputs_at(as_range, range(done)))

@@ -17,7 +17,7 @@ from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph, compile_text
 from hydro_core.errors import DataError
 from hydro_core.optimize.egraph import EGraph
-from hydro_core.optimize.extract import Plan, grounded
+from hydro_core.optimize.extract import Plan, _search, _trees
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.optimizer import preferred, prepare
 from hydro_core.optimize.rebuild import rebuild
@@ -47,7 +47,9 @@ def _saturated(compiled: Compiled, more: tuple[Rule, ...] = ()) -> tuple[Loaded,
 def _spread(problem: Problem, space: Space) -> tuple[tuple[Payload, ...], Space, Plan, list[int]]:
     """A plan with an output for each node, beside its class's chosen one, and their classes."""
     costs = [1.0] * len(space.nodes)
-    chosen = {**grounded(space, costs), **preferred(problem, space)}
+    search = _search(space, costs)
+    trees = _trees(search, lambda node: (*search.now[node], *search.later[node]))
+    chosen = {**trees, **preferred(problem, space)}
     sinks = {
         b: Shape(
             "sink" if b is Sort.BAG else "sink!",
@@ -92,7 +94,7 @@ def check_model(compiled: Compiled, rng: Random, more: tuple[Rule, ...] = ()) ->
     """The nodes that do not compute their class."""
     loaded, problem, space = _saturated(compiled, more)
     payloads, made, plan, classes = _spread(problem, space)
-    graph = rebuild(loaded, payloads, made, plan).graph
+    graph, _ = rebuild(loaded, payloads, made, plan)
     types = {n: t.item for n, t in compiled.typed.inputs.items()}
     everything = compile_graph(graph, types)
     first = {cls: number for number, cls in reversed(list(enumerate(classes)))}

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.ir.convert import to_terms
 from hydro_core.ir.sexpr import show
+from hydro_core.ir.term import to_terms
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types, read_ticks

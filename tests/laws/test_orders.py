@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from hydro_core.compile import Compiled, compile_graph, compile_text
-from hydro_core.ir.convert import to_terms
 from hydro_core.ir.sexpr import flatten, to_tree
+from hydro_core.ir.term import to_terms
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.optimize.orders import trees_of
 from hydro_core.optimize.statistics import InputStatistics, Statistics

@@ -82,7 +82,7 @@ SHOW = """
 import sys
 from random import Random
 from hydro_core.compile import compile_graph, compile_text
-from hydro_core.ir.convert import to_terms
+from hydro_core.ir.term import to_terms
 from hydro_core.ir.sexpr import show
 from hydro_core.lang.rules.translate import graph_of_rules, read_rules
 from hydro_core.optimize.compare import ComparedStream

@@ -177,7 +177,7 @@ class Hands:
         def run(flow: FlowAsset, runner: TickRunner) -> None:
             values = dict.fromkeys(flow.inputs, (KEY, value))
             flows = [self.asset(one) for one in self.declared]
-            forget(runner, to_forget(runner, flow, values), lambda _: None, flows)
+            forget(to_forget(runner, flow, values), lambda _: None, flows)
 
         return self._guarded(name, run, kill)
 

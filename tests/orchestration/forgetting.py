@@ -64,7 +64,7 @@ class Story:
         return to_forget(self.mine.runner, self.mine.flow, {"payments": ("user", PERSON)})
 
     def forget(self) -> Story:
-        forget(self.mine.runner, self.found(), lambda _: None)
+        forget(self.found(), lambda _: None)
         self.mine.open()
         self.agrees()
         return self
@@ -116,7 +116,7 @@ def end_at(story: Story, moment: str) -> bool:
     pipeline = story.mine.runner.pipeline(story.mine.flow)
     pipeline.step = step
     try:
-        forget(story.mine.runner, story.found(), lambda _: None)
+        forget(story.found(), lambda _: None)
     except Ended:
         return True
     finally:

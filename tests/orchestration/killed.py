@@ -40,7 +40,7 @@ def forget_ann(home: Path, moment: str) -> None:
     flow, runner = opened(home)
     runner.pipeline(flow).step = lambda name: die() if name.startswith(moment) else None
     found = to_forget(runner, flow, {"payments": ("user", "ann")})
-    forget(runner, found, lambda _: None)
+    forget(found, lambda _: None)
 
 
 def main(home: Path, tick: int, moment: str, shards: int = 1) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import change_of
+from hydrotick.takeover.changes import DeployOptions, change_of
 from hydrotick.takeover.deploying import deploy
-from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.small import small_flow
 
 

@@ -11,16 +11,15 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.flows.landed_past import look, missing, to_decide
 from hydrotick.flows.late_arrivals import LateArrivals
-from hydrotick.flows.looking import look, missing, to_decide
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
-from hydrotick.runner.late import accept
+from hydrotick.runner.correction import accept
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
-from hydrotick.takeover.changes import Change, change_of
+from hydrotick.takeover.changes import Change, DeployOptions, change_of
 from hydrotick.takeover.deploying import before, deploy, roll_back
-from hydrotick.takeover.seams import DeployOptions
 from tests.orchestration.changing import by_name
 from tests.orchestration.small import BATCHES, contents, small_flow
 

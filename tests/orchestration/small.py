@@ -15,7 +15,8 @@ from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
-from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.asset_specs import asset_key
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.code_location.records import refuse_lost_pipeline
 from hydrotick.project import project
 from hydrotick.project.project import Project

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
 from hydrotick.takeover.changes import change_of
-from hydrotick.takeover.seams import DeployOptions
+from hydrotick.takeover.changes import DeployOptions
 from hydrotick.takeover.deploying import deploy
 from hydrotick.runner.runner import TickRunner
 from hydrotick.cli.ticking import run_ticks

@@ -21,7 +21,7 @@ from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.ticks.calendar import TickWindow
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.records import unrecorded
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydrotick.cli.status import status_of
-from hydrotick.flows.events import LateEvents
+from hydrotick.flows.late_arrivals import LateEvents
 from tests.orchestration.late import Late
 
 pytestmark = pytest.mark.spark

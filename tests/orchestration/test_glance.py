@@ -20,7 +20,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.glance import say_nothing_more
 from hydrotick.cli.init import put_project
 from hydrotick.cli.status import status_of
-from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.code_location.records import last_key
 from hydrotick.instance.opening import open_instance
 from hydrotick.instance.run_tags import FLOW_TAG

@@ -22,7 +22,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.asset_specs import asset_key
 from hydrotick.instance.opening import open_instance
 from hydrotick.quality.facts import measure
 from hydrotick.quality.suites import PERSIST

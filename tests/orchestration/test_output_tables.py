@@ -27,11 +27,13 @@ from hydro_core.spark.pipeline.copy import copy_pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.outputs.published import PUBLISHED
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.asset_specs import asset_key
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import rewrite
 from tests.orchestration.small import land, opened, serve
+from tests.support.refused import Refused
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -290,14 +292,13 @@ def test_a_version_is_a_tick(tmp_path: Path) -> None:
     assert seen == [3, 2, 1, 0]
 
 
-def test_what_does_not_grow_is_not_appended_to(tmp_path: Path) -> None:
+def test_what_does_not_grow_is_not_appended_to(tmp_path: Path, refused: Refused) -> None:
     flow, runner = begun(tmp_path)
     flow = replace(
         flow, outputs={"everything": KeptOutput("append"), "lately": KeptOutput("append")}
     )
-    with pytest.raises(ProgramError, match=r"`lately` does not only grow") as caught:
+    with refused(ProgramError, "config") as caught:
         runner.deployments.prepared(flow)
-    assert caught.value.code == "config"
     assert "`everything`" not in str(caught.value)
     flow = replace(flow, outputs={"everything": KeptOutput("append")})
     list(run_ticks(flow, runner, 3, lambda _: None))

@@ -13,7 +13,8 @@ from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.spark.pipeline.verify import verify
 from hydrotick.cli.ticking import run_ticks
-from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.asset_specs import asset_key
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.quality.facts import measure
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import (

@@ -19,6 +19,7 @@ from hydrotick.project.programs import deployment_for, said_instead
 from hydrotick.project.serving import Deployments
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
+from tests.support.refused import Refused
 
 Deployed = tuple[FlowAsset, Deployment]
 
@@ -53,11 +54,11 @@ def test_another_text_may_say_the_same(deployed: Deployed) -> None:
         assert said_instead(flow, deployment) == said(program_of(flow).typed)
 
 
-def test_what_the_asset_says_is_judged_all_the_same(deployed: Deployed) -> None:
+def test_what_the_asset_says_is_judged_all_the_same(deployed: Deployed, refused: Refused) -> None:
     flow, deployment = deployed
-    with pytest.raises(ProgramError, match="totl"):
+    with refused(ProgramError, "config"):
         said_instead(replace(flow, expect={"totals": (Expect("totl"),)}), deployment)
-    with pytest.raises(ProgramError, match="payments"):
+    with refused(ProgramError, "config"):
         said_instead(replace(flow, inputs={}), deployment)
 
 

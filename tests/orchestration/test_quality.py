@@ -24,8 +24,9 @@ from hydrotick.quality.suites import (
     laws_frame,
     laws_suite,
     output_suite,
+    validate,
+    validate_rows,
 )
-from hydrotick.quality.validate import validate, validate_rows
 
 pytestmark = pytest.mark.dagster
 
@@ -137,7 +138,7 @@ def test_a_missing_column_fails_and_says_so():
     "made",
     [
         "from hydrotick.quality.suites import laws_suite; laws_suite('flow')",
-        "from hydrotick.quality.validate import _batch_definition; _batch_definition()",
+        "from hydrotick.quality.suites import _batch_definition; _batch_definition()",
     ],
 )
 def test_the_library_is_loaded_where_the_main_module_has_no_file(made):

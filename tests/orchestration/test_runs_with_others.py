@@ -6,8 +6,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from hydrotick.code_location.asset_specs import partitions_of
-from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.asset_specs import asset_key, partitions_of
 from hydrotick.quality.declared import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 

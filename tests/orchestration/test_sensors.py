@@ -18,7 +18,8 @@ import pytest
 from hydro_core.cli.main import run_command
 from hydro_core.machine.processes import this_process
 from hydrotick.cli.status import _table, status_of
-from hydrotick.code_location.factory import asset_key, flow_definitions
+from hydrotick.code_location.asset_specs import asset_key
+from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.failures import FailedRun, failed_run, tell
 from hydrotick.code_location.next_run import MOST_TRIES, next_run
 from hydrotick.code_location.records import unrecorded

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import Ticks
 from hydrotick.code_location.asset_specs import partitions_of
+from tests.support.refused import Refused
 
 pytestmark = pytest.mark.dagster
 
@@ -104,10 +105,12 @@ def test_numbers_keys_and_windows_agree_with_dagster(ticks: Ticks) -> None:
 @pytest.mark.parametrize(
     ("every", "count"), [("1d", 10), ("1w", 1), ("6h", 43), ("1mo", 0), ("1h", 260)]
 )
-def test_an_end_within_a_window_leaves_that_window_out(every: str, count: int) -> None:
+def test_an_end_within_a_window_leaves_that_window_out(
+    every: str, count: int, refused: Refused
+) -> None:
     ticks = Ticks(datetime(2026, 1, 1), every, datetime(2026, 1, 11, 20))
     if not count:
-        with pytest.raises(HydroError, match=r"`end`: .* is within the first tick"):
+        with refused(HydroError, "config"):
             _ = ticks.calendar
         return
     axis = ticks.calendar
@@ -128,8 +131,8 @@ def test_an_end_within_a_window_leaves_that_window_out(every: str, count: int) -
         ),
     ],
 )
-def test_a_key_of_no_tick_is_refused(ticks: Ticks, key: str, says: str) -> None:
-    with pytest.raises(HydroError, match=says):
+def test_a_key_of_no_tick_is_refused(ticks: Ticks, key: str, says: str, refused: Refused) -> None:
+    with refused(HydroError, "config"):
         ticks.calendar.window_of(key)
 
 
@@ -158,7 +161,6 @@ def test_a_tick_is_closed_when_its_window_has_ended() -> None:
         (Ticks(datetime(2024, 1, 2), delay="soon"), "`delay`: 'soon' is not a length of time"),
     ],
 )
-def test_an_axis_without_ticks_is_refused(ticks: Ticks, says: str) -> None:
-    with pytest.raises(HydroError, match=says) as caught:
+def test_an_axis_without_ticks_is_refused(ticks: Ticks, says: str, refused: Refused) -> None:
+    with refused(HydroError, "config"):
         _ = ticks.calendar
-    assert caught.value.code == "config"

@@ -24,15 +24,13 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store import as_it_was, seam, store
 from hydro_core.spark.store.delta import table_rows
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.outputs import agreeing_rows, published, shown_rows
-from hydro_core.spark.store.outputs.shown_rows import ShownRows
+from hydro_core.spark.store.outputs import agreeing_rows, published
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
 from hydrotick.quality.facts import measure
-from hydrotick.quality.in_pieces import validate_in_pieces
-from hydrotick.quality.suites import output_suite
-from hydrotick.quality.validate import ROWS, Verdict, validate
+from hydrotick.quality.judge import validate_in_pieces
+from hydrotick.quality.suites import ROWS, Verdict, output_suite, validate
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.late import SCHEMA, Late
 
@@ -63,7 +61,7 @@ class Passed:
                     self.piece = max(self.piece, piece.num_rows)
                     yield piece
 
-            for module in (parquet, table_rows, shown_rows, published, agreeing_rows, as_it_was):
+            for module in (parquet, table_rows, published, agreeing_rows, as_it_was):
                 patch.setattr(module, "in_pieces", in_pieces)
             yield self
 
@@ -174,7 +172,7 @@ def test_verdicts_of_pieces_are_those_of_the_whole(
     )
     pq.write_table(table, tmp_path / "rows.parquet")
     files = (tmp_path / "rows.parquet",) if rows else ()
-    shown = ShownRows(None, WrittenRows(spec, len(rows), None, files))
+    shown = WrittenRows(spec, len(rows), None, files)
     suite_of = partial(output_suite, "flow", "out")
     found = validate_in_pieces(suite_of, EXPECTED, shown, lambda: spark)
     names = ["tick", "user", "total"]

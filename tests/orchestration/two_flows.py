@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from hydro_core.project.flow_asset import Ticks
-from hydrotick.code_location.asset_specs import partitions_of
-from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.asset_specs import asset_key, partitions_of
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.project.settings import project_settings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow

@@ -21,7 +21,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.columns import NotCompilable, scope, to_column
+from hydro_core.spark.functions.columns import NotCompilable, to_column
+from hydro_core.spark.functions.columns import value as columns_value
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -147,5 +148,5 @@ def _noted(spark: SparkSession) -> Iterator[Callable[[], set[tuple[str, int]]]]:
                 found.add((sources[int(k)], int(n)))
         return found
 
-    with mock.patch.object(scope, "asked", noting):
+    with mock.patch.object(columns_value, "asked", noting):
         yield asks

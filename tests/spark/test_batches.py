@@ -16,6 +16,7 @@ from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
+from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
 
@@ -60,25 +61,23 @@ def test_other_items_than_rows(spark: SparkSession, ddl: str) -> None:
     assert found == again
 
 
-def test_a_missing_column_is_named(spark: SparkSession) -> None:
+def test_a_missing_column_is_named(spark: SparkSession, refused: Refused) -> None:
     for data in (pa.table({"user": ["a"]}), spark.createDataFrame(pa.table({"user": ["a"]}))):
-        with pytest.raises(DataError, match="has no column `n`; it has `user`") as caught:
+        with refused(DataError, "input"):
             batch_of("x", data, ROW, 0)
-        assert caught.value.code == "input"
 
 
-def test_data_that_does_not_fit_is_an_input_error(spark: SparkSession) -> None:
+def test_data_that_does_not_fit_is_an_input_error(spark: SparkSession, refused: Refused) -> None:
     data = pa.table({"user": ["a"], "n": ["many"]})
     for given in (data, spark.createDataFrame(data)):
-        with pytest.raises(DataError, match="does not hold items of type") as caught:
+        with refused(DataError, "input"):
             batch_of("x", given, ROW, 0)
-        assert caught.value.code == "input"
 
 
-def test_rows_of_other_ticks_are_refused() -> None:
+def test_rows_of_other_ticks_are_refused(refused: Refused) -> None:
     batch = batch_of("x", pa.table({"user": ["a"], "n": [1], "at": [4]}), ROW, "at")
     ticks_within({"x": batch}, 4, 4)
-    with pytest.raises(DataError, match="ticks from 4 to 4, not of 5 to 6"):
+    with refused(DataError, "input"):
         ticks_within({"x": batch}, 5, 6)
 
 
@@ -178,18 +177,17 @@ def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_pa
     ],
 )
 def test_a_wrong_landing_table_is_an_input_error(
-    tmp_path: Path, landing: LandingTable, message: str
+    tmp_path: Path, landing: LandingTable, message: str, refused: Refused
 ) -> None:
     landed(tmp_path, "delta", [date(2013, 1, 1)])
     there = LandingTable(tmp_path / landing.path, landing.column)
     inputs = InputBatches({"x": there}, {"x": ROW}, lambda: pytest.fail("no Spark is needed"))
-    with pytest.raises(DataError, match=message) as caught:
+    with refused(DataError, "input"):
         inputs.read(0, 0)
-    assert caught.value.code == "input"
 
 
-def test_rows_without_a_tick_are_refused(tmp_path: Path) -> None:
+def test_rows_without_a_tick_are_refused(tmp_path: Path, refused: Refused) -> None:
     path = landed(tmp_path, "delta", [0, None, 1])
     inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: pytest.fail("no"))
-    with pytest.raises(DataError, match="a row has no tick: it is null"):
+    with refused(DataError, "input"):
         inputs.read(0, 0)

@@ -37,6 +37,7 @@ from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import canonical
 from hydrotick.quality.facts import kept, measure, state_facts
 from tests.spark.pipelines import SETTINGS, planned
+from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
 
@@ -291,16 +292,13 @@ def test_a_session_of_the_users_own_writes_microseconds(
 
 
 def test_what_spark_wrote_is_looked_at_before_it_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     options = {"spark.sql.parquet.outputTimestampType": "INT96"}
     monkeypatch.setattr("hydro_core.spark.frames.parquet.PARQUET", options)
     pipeline = opened(tmp_path / "p", small_write_rows=0, few_rows=0)
-    with pytest.raises(
-        DataError, match=r"Spark wrote the column `(at|item)` .* timestamp\[ns\]"
-    ) as caught:
+    with refused(DataError, "state"):
         pipeline.run_tick(0, {"a": arrow(0)})
-    assert caught.value.code == "state"
     assert pipeline.last_committed is None
 
 

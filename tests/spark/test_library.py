@@ -20,7 +20,6 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.entry import Parameter
-from hydro_core.functions.library.nulls import strictly
 from hydro_core.functions.library.registry import FUNCTIONS, members_of
 from hydro_core.functions.tree import Const, Expr, Make, Op, Param, Part
 from hydro_core.spark.lower.explained import runtime
@@ -30,6 +29,7 @@ from tests.support.calls import DDL as USED_DDL
 from tests.support.calls import ITEM as USED
 from tests.support.calls import VALUES, uses
 from tests.support.random_expressions import DATES, FLOATS, LONGS, MOMENTS, SMALL, TEXTS
+from tests.support.strict import strictly
 
 pytestmark = pytest.mark.spark
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from hydro_core.errors import DataError
 from hydro_core.spark.store.ledger.ledger import Ledger
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
+from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
 
@@ -126,12 +127,11 @@ def test_compact_removes_what_nothing_needs(three_ticks: Path, tmp_path: Path) -
     assert contents(pipeline) == before
 
 
-def test_negative_hours_are_refused(three_ticks: Path, tmp_path: Path) -> None:
+def test_negative_hours_are_refused(three_ticks: Path, tmp_path: Path, refused: Refused) -> None:
     directory = Path(shutil.copytree(three_ticks, tmp_path / "pipeline"))
     before = Ledger(directory).last
-    with pytest.raises(DataError, match="kept for -1 hours") as caught:
+    with refused(DataError, "config"):
         opened(directory).compact(keep_hours=-1)
-    assert caught.value.code == "config"
     assert Ledger(directory).last == before
 
 
@@ -152,14 +152,13 @@ def test_going_back_ended_at_any_step_loses_nothing(
 
 
 def test_going_back_beyond_what_compact_kept_is_refused(
-    three_ticks: Path, tmp_path: Path, expected: dict[str, list[str]]
+    three_ticks: Path, tmp_path: Path, expected: dict[str, list[str]], refused: Refused
 ) -> None:
     directory = Path(shutil.copytree(three_ticks, tmp_path / "pipeline"))
     pipeline = opened(directory)
     pipeline.compact(keep_hours=0)
-    with pytest.raises(DataError, match="files of it were removed") as caught:
+    with refused(DataError, "state"):
         pipeline.rewind(0)
-    assert caught.value.code == "state"
     pipeline.run_tick(3, batch(3))
     assert contents(pipeline) == expected
 

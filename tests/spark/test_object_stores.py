@@ -21,6 +21,7 @@ from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
+from tests.support.refused import Refused
 from tests.support.store_server import KEY, SECRET, Mirror, StoreServer
 
 pytestmark = pytest.mark.spark
@@ -76,7 +77,7 @@ def test_a_range_of_many_rows_is_read_by_spark(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.by_pieces._HERE", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.source._HERE", 0)
     place = server.at(landed(server, tmp_path, kind))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
     batches = InputBatches(
@@ -132,7 +133,7 @@ def test_from_a_bucket_to_a_bucket(
 
 
 def test_what_a_store_refuses_spark_tells(
-    spark: SparkSession, server: StoreServer, tmp_path: Path
+    spark: SparkSession, server: StoreServer, tmp_path: Path, refused: Refused
 ) -> None:
     place = server.at(landed(server, tmp_path, "delta"))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
@@ -142,7 +143,7 @@ def test_what_a_store_refuses_spark_tells(
     frame = batches.read(0, 1)["x"].frame(spark)
     with (
         server.failing(lambda *_: (403, "AccessDenied")),
-        pytest.raises(InfrastructureError, match="have not the right to read it") as caught,
+        refused(InfrastructureError, "config") as caught,
         failures_as_errors(),
     ):
         frame.collect()
@@ -150,9 +151,13 @@ def test_what_a_store_refuses_spark_tells(
 
 
 def test_a_worker_without_credentials_is_told(
-    spark: SparkSession, server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    server: StoreServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Refused,
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.by_pieces._HERE", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.source._HERE", 0)
     place = server.at(landed(server, tmp_path, "csv"))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
     batches = InputBatches(
@@ -160,5 +165,5 @@ def test_a_worker_without_credentials_is_told(
     )
     nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path)}
     monkeypatch.setattr(spark.sparkContext, "environment", nobody)
-    with pytest.raises(InfrastructureError, match="no credentials for S3"), failures_as_errors():
+    with refused(InfrastructureError, "config"), failures_as_errors():
         batches.read(0, 1)

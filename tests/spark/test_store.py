@@ -29,6 +29,7 @@ from tests.spark.pipelines import (
     crash_at,
     opened,
 )
+from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
 
@@ -185,19 +186,16 @@ def test_after_a_kill_the_next_run_goes_on(
     assert finish(committed) == uninterrupted
 
 
-def test_a_tick_out_of_order_is_refused(committed: Path) -> None:
+def test_a_tick_out_of_order_is_refused(committed: Path, refused: Refused) -> None:
     pipeline = opened(committed)
-    with pytest.raises(DataError, match="tick 2 is not committed") as caught:
+    with refused(DataError, "state"):
         pipeline.run_tick(3, batch(3))
-    assert caught.value.code == "state"
-    assert "run tick 2 first" in str(caught.value)
-    with pytest.raises(DataError, match="tick 1 is committed already") as caught:
+    with refused(DataError, "state"):
         pipeline.run_tick(1, batch(1))
-    assert caught.value.code == "state"
 
 
-def test_the_first_tick_is_0(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run ticks 0 to 4 first"):
+def test_the_first_tick_is_0(tmp_path: Path, refused: Refused) -> None:
+    with refused(DataError, "state"):
         opened(tmp_path / "pipeline").run_tick(5, batch(5))
     assert not (tmp_path / "pipeline" / LEDGER).exists()
 
@@ -229,7 +227,7 @@ def test_what_is_prepared_can_be_looked_at_and_given_up(
 
 
 def test_going_back_takes_later_ticks_away(
-    committed: Path, uninterrupted: dict[str, list[str]]
+    committed: Path, uninterrupted: dict[str, list[str]], refused: Refused
 ) -> None:
     before = contents(opened(committed))
     pipeline = opened(committed)
@@ -242,7 +240,7 @@ def test_going_back_takes_later_ticks_away(
     pipeline.rewind(-1)
     assert pipeline.next_tick == 0
     assert finish(committed) == uninterrupted
-    with pytest.raises(DataError, match="nothing to take back"):
+    with refused(DataError, "state"):
         pipeline.rewind(TICKS - 1)
 
 
@@ -265,11 +263,10 @@ def test_small_files_are_joined(tmp_path: Path, bound: int) -> None:
     assert contents(joined) == contents(plain)
 
 
-def test_another_program_is_refused(committed: Path) -> None:
+def test_another_program_is_refused(committed: Path, refused: Refused) -> None:
     other = opened(committed, PROGRAM.replace("-> before", "-> sort() -> before"))
-    with pytest.raises(DataError, match="run by another program: outputs/before") as caught:
+    with refused(DataError, "state"):
         other.run_tick(2, batch(2))
-    assert caught.value.code == "state"
 
 
 def test_the_same_program_under_other_names_goes_on(committed: Path) -> None:
@@ -277,69 +274,64 @@ def test_the_same_program_under_other_names_goes_on(committed: Path) -> None:
     assert same.run_tick(2, batch(2)).last == 2
 
 
-def test_a_missing_table_is_a_state_error(committed: Path) -> None:
+def test_a_missing_table_is_a_state_error(committed: Path, refused: Refused) -> None:
     shutil.rmtree(committed / "outputs/notify")
-    with pytest.raises(DataError, match="outputs/notify is missing") as caught:
+    with refused(DataError, "state"):
         opened(committed).run_tick(2, batch(2))
-    assert caught.value.code == "state"
 
 
-def test_a_missing_ledger_is_a_state_error(committed: Path) -> None:
+def test_a_missing_ledger_is_a_state_error(committed: Path, refused: Refused) -> None:
     shutil.rmtree(committed / LEDGER)
-    with pytest.raises(DataError, match="has tables but no ledger") as caught:
+    with refused(DataError, "state"):
         opened(committed).run_tick(0, batch(0))
-    assert caught.value.code == "state"
 
 
 def state_of(pipeline: Pipeline, slot: str) -> Path:
     return pipeline.directory / pipeline.state_tables[slot].name
 
 
-def test_a_missing_file_is_a_state_error(committed: Path) -> None:
+def test_a_missing_file_is_a_state_error(committed: Path, refused: Refused) -> None:
     pipeline = opened(committed)
     next(state_of(pipeline, "messages").glob("*.parquet")).unlink()
-    with pytest.raises(DataError, match="has lost its file") as caught:
+    with refused(DataError, "state"):
         pipeline.run_tick(2, batch(2))
-    assert caught.value.code == "state"
 
 
 @pytest.mark.parametrize("few_rows", [0, 100_000])
-def test_a_broken_file_is_a_state_error(committed: Path, few_rows: int) -> None:
+def test_a_broken_file_is_a_state_error(committed: Path, few_rows: int, refused: Refused) -> None:
     pipeline = opened(committed, settings=SETTINGS.with_(few_rows=few_rows))
     for file in state_of(pipeline, "messages").glob("*.parquet"):
         file.write_bytes(b"PAR1 nothing of use PAR1")
-    with pytest.raises(DataError, match=r"a file of the .* cannot be read") as caught:
+    with refused(DataError, "state") as caught:
         pipeline.run_tick(2, batch(2))
-    assert caught.value.code == "state"
     assert "at org." not in str(caught.value)
 
 
-def test_a_log_that_ends_too_early_is_a_state_error(committed: Path) -> None:
+def test_a_log_that_ends_too_early_is_a_state_error(committed: Path, refused: Refused) -> None:
     pipeline = opened(committed)
     table = state_of(pipeline, "messages")
     version = DeltaTable(table).version()
     (table / "_delta_log" / f"{version:020}.json").unlink()
-    with pytest.raises(DataError, match=f"has lost its version {version}") as caught:
+    with refused(DataError, "state"):
         pipeline.run_tick(2, batch(2))
-    assert caught.value.code == "state"
 
 
-def test_a_failed_tick_commits_nothing(committed: Path) -> None:
+def test_a_failed_tick_commits_nothing(committed: Path, refused: Refused) -> None:
     before = contents(opened(committed))
     data = {**batch(2), "messages": pa.table({"user": ["u"], "text": [7]})}
     pipeline = opened(committed)
-    with pytest.raises(DataError, match="has no column `text`"):
+    with refused(DataError, "input"):
         pipeline.run_tick(2, {"messages": pa.table({"user": ["u"]})})
-    with pytest.raises(DataError, match="no input of the program"):
+    with refused(DataError, "input"):
         pipeline.run_tick(2, {"mesages": data["messages"]})
     assert contents(pipeline) == before
     pipeline.run_tick(2, batch(2))
 
 
-def test_an_output_column_named_as_ours_is_refused(tmp_path: Path) -> None:
-    for column, ours in (("tick", "the tick"), ("Tick", "the tick"), ("position", "the position")):
+def test_an_output_column_named_as_ours_is_refused(tmp_path: Path, refused: Refused) -> None:
+    for column in ("tick", "Tick", "position"):
         program = f'a = source("{column} long")\na -> sort() -> out'
-        with pytest.raises(ProgramError, match=f"`{column}` has the name of the column for {ours}"):
+        with refused(ProgramError, "type"):
             opened(tmp_path, program)
     opened(tmp_path, 'a = source("position long")\na -> out')
 
@@ -352,12 +344,12 @@ def test_untyped_nulls_are_stored(tmp_path: Path) -> None:
     assert pipeline.output("out").num_rows == 0
 
 
-def test_state_stays_readable_as_of_every_tick(committed: Path) -> None:
+def test_state_stays_readable_as_of_every_tick(committed: Path, refused: Refused) -> None:
     pipeline = opened(committed)
     assert [pipeline.output("everything", as_of=t).num_rows for t in (0, 1)] == [2, 4]
     for tick in (2, 7):
-        with pytest.raises(DataError, match=f"tick {tick} is not committed"):
+        with refused(DataError, "state"):
             pipeline.output("everything", as_of=tick)
-    with pytest.raises(DataError, match="there is no output `nothing`"):
+    with refused(DataError, "name"):
         pipeline.output("nothing")
     assert set(OUTPUTS) == set(pipeline.output_tables)

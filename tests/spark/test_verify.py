@@ -21,6 +21,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
+from tests.support.refused import Refused
 
 pytestmark = pytest.mark.spark
 
@@ -183,14 +184,14 @@ BREAKS: tuple[Callable[[Path], str], ...] = (
 @pytest.mark.parametrize("table", ["output", "state"])
 @pytest.mark.parametrize("breaks", BREAKS)
 def test_what_is_missing_or_changed_is_named(
-    committed: Path, breaks: Callable[[Path], str], table: str
+    committed: Path, breaks: Callable[[Path], str], table: str, refused: Refused
 ) -> None:
     pipeline = opened(committed)
     name = OUTPUT if table == "output" else pipeline.state_tables["messages"].name
     said = breaks(committed / name)
     (problem,) = verify(committed).problems
     assert said in problem
-    with pytest.raises(DataError, match="cannot be copied"):
+    with refused(DataError, "state"):
         copy_pipeline(committed, committed.parent / "copy")
     assert not (committed.parent / "copy").exists()
 
@@ -258,12 +259,14 @@ def test_a_copy_is_made_while_ticks_and_compact_run(committed: Path, tmp_path: P
     assert [place.name for place in tmp_path.iterdir() if place.name.startswith(".")] == []
 
 
-def test_a_copy_goes_nowhere_where_something_is(committed: Path, tmp_path: Path) -> None:
+def test_a_copy_goes_nowhere_where_something_is(
+    committed: Path, tmp_path: Path, refused: Refused
+) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
-    with pytest.raises(DataError, match="is there already"):
+    with refused(DataError, "config"):
         copy_pipeline(committed, tmp_path / "there")
-    with pytest.raises(DataError, match="no tick was committed"):
+    with refused(DataError, "state"):
         copy_pipeline(tmp_path / "nothing", tmp_path / "copy")
-    with pytest.raises(DataError, match="within the pipeline"):
+    with refused(DataError, "config"):
         copy_pipeline(committed, committed / "copy")

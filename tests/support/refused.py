@@ -23,6 +23,7 @@ from hydro_core.errors import Code, HydroError
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "refused"
 _HEAD = "== "
+_PORT = re.compile(r"127\.0\.0\.1:\d+")
 
 
 class Refused:
@@ -54,7 +55,8 @@ class Refused:
             assert first.span is not None
             place = f"{first.span.line}:{first.span.column}"
             assert at in (place, str(first.span.line))
-        self._judge(self._temporary.sub("TMP", str(caught.value)))
+        said = self._temporary.sub("TMP", str(caught.value))
+        self._judge(_PORT.sub("127.0.0.1:PORT", said))
 
     def _judge(self, said: str) -> None:
         self._seen += 1

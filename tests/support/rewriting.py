@@ -8,10 +8,9 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.convert import to_terms
 from hydro_core.ir.graph import Node
 from hydro_core.ir.sexpr import flatten, function_names, read, show_tree, to_tree
-from hydro_core.ir.term import App
+from hydro_core.ir.term import App, to_terms
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.load import load
@@ -95,7 +94,7 @@ def fired(text: str) -> frozenset[str]:
     problem, rules = prepare(loaded)
     egraph = EGraph(problem, rules, log=True)
     egraph.saturate()
-    return frozenset(f.rule.name for f in egraph.firings())
+    return frozenset(rule.name for rule, _ in egraph.firings())
 
 
 def tidy(text: str) -> str:

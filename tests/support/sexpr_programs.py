@@ -14,11 +14,9 @@ from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
-from hydro_core.ir.arguments import OPEN
-from hydro_core.ir.convert import Bindings
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.sexpr import Atom, SExpr, flatten, read
-from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term
+from hydro_core.ir.term import App, Bindings, LetRec, LetTerm, Ref, Term
 from hydro_core.types.ddl import parse_ddl
 
 Reader = Callable[[str, str, Mapping[str, Fn]], tuple[str, Any]]
@@ -135,10 +133,10 @@ def _keyword(
     opened: dict[str, list[tuple[str, Any]]],
 ) -> None:
     arg = op.arg(key)
-    if arg is not None and arg.kind not in OPEN:
+    if arg is not None and not arg.is_open:
         values[key] = _value(arg, literal, functions)
         return
-    open_arg = next((a for a in op.args if a.kind in OPEN), None)
+    open_arg = next((a for a in op.args if a.is_open), None)
     if open_arg is None:
         raise ValueError(f"`{op.name}` has no argument {key!r}")
     opened.setdefault(open_arg.name, []).append(READERS[open_arg.kind](key, literal, functions))

@@ -14,9 +14,9 @@ from hashlib import blake2b
 from typing import Any
 
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
+from hydro_core.analysis.partition.partitioning import as_path
 from hydro_core.analysis.partition.steps import Steps
 from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm, untold
-from hydro_core.analysis.partition.wording import as_path
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph

@@ -20,7 +20,7 @@ BELOW = tuple(
     f"hydro_core/{name}/" for name in ("analysis", "optimize", "plan", "artifact", "program_change")
 )
 """Layers that make a program of a program: each checks the types of what it has made."""
-TAKES_A_STEP = {"hydro_core/compile.py", "hydro_core/printing/report.py"}
+TAKES_A_STEP = {"hydro_core/compile.py", "hydro_core/printing/programs.py"}
 
 
 def steps_in(source: str) -> Iterator[tuple[str, str]]:

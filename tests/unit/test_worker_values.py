@@ -25,14 +25,12 @@ from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.records import as_record, of_record
 from hydrotick.flows.late_arrivals import ChangedTicks, LateArrivals
 from hydrotick.openlineage.events import Parent
-from hydrotick.quality.changed import Changed
-from hydrotick.quality.validate import Verdict
-from hydrotick.runner.correction_result import CorrectionResult, RowsRead
+from hydrotick.quality.changed import Changed, CorrectionResult, RowsRead
+from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.tick_request import TickRequest
 from hydrotick.worker.client import WorkerFailedError, error_of
-from hydrotick.worker.ticks import failure
-from hydrotick.worker.values import asked_json, asked_of
+from hydrotick.worker.ticks import asked_json, asked_of, failure
 
 DAY = TickWindow(
     2, "2026-01-03", datetime(2026, 1, 3, tzinfo=UTC), datetime(2026, 1, 4, tzinfo=UTC)

@@ -5,17 +5,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.origins import Origins, tables_back
-from hydro_core.analysis.partition.partitioning import Blocker, Partitioning, Replication, place_of
+from hydro_core.analysis.partition.partitioning import (
+    Blocker,
+    Partitioning,
+    Replication,
+    as_text,
+    place_of,
+)
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
 from hydro_core.analysis.partition.terms import At, KeyTerm, rewritten, whole
 from hydro_core.analysis.partition.two_steps import in_two_steps, steps_of_result
-from hydro_core.analysis.partition.wording import as_text
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import ProgramError
 from hydro_core.functions.tree import Make
@@ -38,19 +42,14 @@ def partition(typed: Typed) -> Partitioning:
         return Partitioning(
             typed.graph.name, _inputs(steps), choices, ordered=ordered, complete=search.complete
         )
-    blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in search.blockers()])
+    blockers = tuple(_blocker(steps, s, search.wants(s)) for s in search.blockers())
     partial = tuple(Replication(some, tuple(found)) for some, found in search.partial())
-    inputs, name = _inputs(steps), typed.graph.name
-    in_two = _in_two_steps(steps)
-    return Partitioning(name, inputs, (), blockers, partial, in_two, complete=search.complete)
-
-
-def _in_two_steps(steps: Steps) -> tuple[RoutingTerms, ...]:
+    two_steps: tuple[RoutingTerms, ...] = ()
     parts = in_two_steps(steps)
-    if parts is None:
-        return ()
-    cut = infer(parts.cut, steps.typed.schemas)
-    return tuple(ChoiceSearch(steps_of(cut)).choices())
+    if parts is not None:
+        two_steps = tuple(ChoiceSearch(steps_of(infer(parts.cut, typed.schemas))).choices())
+    inputs, name = _inputs(steps), typed.graph.name
+    return Partitioning(name, inputs, (), blockers, partial, two_steps, complete=search.complete)
 
 
 def judge(typed: Typed, on: On) -> Partitioning:
@@ -63,12 +62,10 @@ def judge(typed: Typed, on: On) -> Partitioning:
     choice = choice_of(steps, on)
     failed = locate(steps, choice).failed
     search = ChoiceSearch(steps)
-    blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in failed[:1]])
-    right = () if failed else (choice,)
-    ordered = _ordered(steps) if right else ()
-    return Partitioning(
-        typed.graph.name, _inputs(steps), right, blockers, ordered=ordered, judged=True
-    )
+    blockers = tuple(_blocker(steps, s, search.wants(s)) for s in failed[:1])
+    right, ordered = ((), ()) if failed else ((choice,), _ordered(steps))
+    name, inputs = typed.graph.name, _inputs(steps)
+    return Partitioning(name, inputs, right, blockers, ordered=ordered, judged=True)
 
 
 def choice_of(steps: Steps, on: On) -> RoutingTerms:
@@ -113,19 +110,8 @@ def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
 _MOST_DETAILS = 6
 
 
-class Failing(NamedTuple):
-    """An operator that no choice serves, and what would serve it if it came alone."""
-
-    step: FlowStep
-    wants: tuple[Origins, ...]
-
-
-def blockers_of(steps: Steps, failing: Sequence[Failing]) -> tuple[Blocker, ...]:
-    """Why these operators cannot be served."""
-    return tuple(_blocker(steps, *found) for found in failing)
-
-
 def _blocker(steps: Steps, step: FlowStep, wants: tuple[Origins, ...]) -> Blocker:
+    """Why no choice serves an operator; `wants`: what would, if it came alone."""
     node = step.node
     rule = node.spec.partition
     if isinstance(rule, Never):

@@ -23,7 +23,7 @@ from hydro_core.analysis.partition.terms import (
     fewest,
     is_determined,
     rewritten,
-    simplest,
+    simplicity,
     untold,
 )
 from hydro_core.ir.graph import NodeId
@@ -53,13 +53,7 @@ def locate(
     choice: RoutingTerms,
     replicated: Collection[str] = (),
 ) -> Locations:
-    """The locations of all streams under a choice.
-
-    Args:
-        steps: the program.
-        choice: how inputs are routed.
-        replicated: the inputs that every shard has whole.
-    """
+    """The locations of all streams under a choice; `replicated` inputs are whole on every shard."""
     check = _Check(steps, choice, steps.cut(replicated), ())
     failed = tuple(check.failing())
     return Locations(check.terms, failed, check.splits)
@@ -195,12 +189,9 @@ class _Check:
         for i in range(len(step.inputs)):
             if not (step.linear[i] or len(step.inputs) == 1):
                 continue
+            whole = self._steps.carried(common, key.fields[i])
             carried = (
-                self._carried(step, i)
-                if i in cut
-                else self._steps.carried(
-                    self._steps.carried(common, key.fields[i]), step.forward[i]
-                )
+                self._carried(step, i) if i in cut else self._steps.carried(whole, step.forward[i])
             )
             if carried is None:
                 return None
@@ -226,8 +217,8 @@ def _one_of(terms: Located) -> Located:
     """One of the terms that can be computed, if there is any; always the same one."""
     if terms is None:
         return None
-    known = [term for term in terms if not is_determined(term)]
-    return frozenset([simplest(known)]) if known else frozenset()
+    known = (term for term in terms if not is_determined(term))
+    return frozenset(sorted(known, key=simplicity)[:1])
 
 
 def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:

@@ -1,14 +1,20 @@
-"""How a program can be cut into shards, and the answer in words."""
+"""How a program can be cut into shards, and the answer in words, its terms as people and programs
+write them: `user.id`, `["0", "=_ % 2"]`.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from hydro_core.analysis.partition.locations import RoutingTerms
-from hydro_core.analysis.partition.wording import as_path, as_text
+from hydro_core.analysis.partition.terms import At, KeyTerm, fields_of
 from hydro_core.errors import Span
+from hydro_core.functions.from_tree import Syntax, called
+from hydro_core.functions.tree import Const, Op, Param
 
 _MOST_SHOWN = 6
 _MOST_BROADCASTS = 3
@@ -90,7 +96,10 @@ class Partitioning:
         }
 
     def __str__(self) -> str:
-        return described(self)
+        lines = _choices(self) if self.partitionable else _refusal(self)
+        if not self.complete:
+            lines.append("There may be more choices: not all were tried.")
+        return "\n".join(lines)
 
 
 def choice_as_json(choice: RoutingTerms) -> dict[str, list[str]]:
@@ -101,14 +110,6 @@ def choice_as_json(choice: RoutingTerms) -> dict[str, list[str]]:
 def _choices_as_json(choices: tuple[RoutingTerms, ...]) -> dict[str, Any]:
     keys = [choice_as_json(choice) for choice in choices if choice]
     return {"keys": keys} if keys else {"any": True} if choices else {}
-
-
-def described(answer: Partitioning) -> str:
-    """The whole answer, a few lines."""
-    lines = _refusal(answer) if not answer.partitionable else _choices(answer)
-    if not answer.complete:
-        lines.append("There may be more choices: not all were tried.")
-    return "\n".join(lines)
 
 
 def _choices(answer: Partitioning) -> list[str]:
@@ -143,7 +144,10 @@ def _refusal(answer: Partitioning) -> list[str]:
         )
         lines += [f"  {detail}" for detail in blocker.details]
     helps = [b.help for b in answer.blockers if b.help]
-    helps += [_broadcast(p.replicate, p.choices) for p in answer.partial[:_MOST_BROADCASTS]]
+    for some in answer.partial[:_MOST_BROADCASTS]:
+        then = " or ".join(in_words(c) for c in some.choices[:2] if c) or "the others anyhow"
+        all_of = _listed(some.replicate)
+        helps.append(f"a broadcast: every shard gets all of {all_of}; then route {then}")
     if helps and not answer.judged:
         lines.append("What would help:")
         lines += [f"  {help_}" for help_ in dict.fromkeys(helps)]
@@ -151,11 +155,6 @@ def _refusal(answer: Partitioning) -> list[str]:
         ways = [in_words(choice) or "every input anyhow" for choice in answer.two_steps]
         lines.append(f"`run --shards` does it in two steps; it routes {' or '.join(ways[:2])}.")
     return lines
-
-
-def _broadcast(replicate: tuple[str, ...], choices: tuple[RoutingTerms, ...]) -> str:
-    then = " or ".join(in_words(c) for c in choices[:2] if c) or "the others anyhow"
-    return f"a broadcast: every shard gets all of {_listed(replicate)}; then route {then}"
 
 
 def in_words(choice: RoutingTerms) -> str:
@@ -171,3 +170,58 @@ def place_of(span: Span | None) -> str:
 def _listed(names: Sequence[str]) -> str:
     shown = [f"`{name}`" for name in names]
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+
+
+STEP = "="
+"""A path may end in a function of what it leads to, an expression in `_`: `=_ % 2`."""
+
+
+def as_path(term: KeyTerm) -> list[str]:
+    """The way to a value: the steps to a field, and maybe the expression of what is there.
+
+    >>> as_path(At(("user", "id")))
+    ['user', 'id']
+    >>> as_path(Op("%", (At(("0",)), Const(2))))
+    ['0', '=_ % 2']
+    """
+    if isinstance(term, At):
+        return list(term.path)
+    paths = sorted(fields_of(term))  # of these, the first and the last have the least in common
+    ends = zip(paths[0], paths[-1], strict=False)
+    around = [step for step, _ in takewhile(lambda pair: pair[0] == pair[1], ends)]
+    return [*around, STEP + _text(term, len(around))]
+
+
+def as_text(term: KeyTerm) -> str:
+    """The value as a person names it: `user.id`, `(the item)`, `_[0] % 2`."""
+    if isinstance(term, At):
+        return ".".join(term.path) or "(the item)"
+    return _text(term, 0)
+
+
+def _text(term: KeyTerm, skipped: int) -> str:
+    return ast.unparse(ast.fix_missing_locations(_Shown(skipped).expr(term)))
+
+
+class _Shown(Syntax):
+    """Syntax of terms, in which `_` stands for what the first steps of all paths lead to."""
+
+    def __init__(self, skipped: int) -> None:
+        super().__init__(shown={})
+        self._skipped = skipped
+
+    def _param(self, node: Param, around: None) -> ast.expr:
+        found: ast.expr = ast.Name("_", ast.Load())
+        for step in node.path[self._skipped :] if isinstance(node, At) else ():
+            if step.isidentifier():
+                found = ast.Attribute(found, step, ast.Load())
+            else:
+                key = ast.Constant(int(step) if step.isdigit() else step)
+                found = ast.Subscript(found, key, ast.Load())
+        return found
+
+    def _op(self, node: Op, around: None) -> ast.expr:
+        if node.family != "unread":
+            return super()._op(node, around)
+        parts = (part for part in node.args if not isinstance(part, Const))
+        return called(ast.Name(node.name.strip("?()"), ast.Load()), *map(self.expr, parts))

@@ -136,12 +136,10 @@ class _Part:
     def _stuck(self, waived: Collection[NodeId] = ()) -> set[NodeId] | None:
         """Operators that no choice serves together; None if one serves all that are not waived."""
         found = set()
-        for coarser in (False, True):
-            tried = self._tried(lambda c: first_failed(self.steps, c, waived), coarser=coarser)
-            for _, failed in tried:
-                if failed is None:
-                    return None
-                found.add(failed.node.id)
+        for failed in self._failing(lambda choice: first_failed(self.steps, choice, waived)):
+            if failed is None:
+                return None
+            found.add(failed.node.id)
         return found
 
     def wants(self, step: FlowStep) -> tuple[Origins, ...]:
@@ -183,17 +181,21 @@ class _Part:
 
     def _is_served_alone(self, step: FlowStep) -> bool:
         """Whether a choice serves the operator, if all others are served."""
-        for coarser in (False, True):
-            tried = self._tried(lambda choice: self._apart(step, choice), coarser=coarser)
-            if any(failed is None for _, failed in tried):
-                return True
-        return False
 
-    def _apart(self, step: FlowStep, choice: RoutingTerms) -> FlowStep | None:
-        known = frozenset(choice.items())
-        if known not in self._asked:
-            self._asked[known] = apart(self.steps, choice)
-        return step if step.node.id in self._asked[known] else None
+        def failing(choice: RoutingTerms) -> FlowStep | None:
+            known = frozenset(choice.items())
+            if known not in self._asked:
+                self._asked[known] = apart(self.steps, choice)
+            return step if step.node.id in self._asked[known] else None
+
+        return None in self._failing(failing)
+
+    def _failing(
+        self, failing: Callable[[RoutingTerms], FlowStep | None]
+    ) -> Iterator[FlowStep | None]:
+        """What choices fail at, coarser ones last; None for one that serves all."""
+        for coarser in (False, True):
+            yield from (failed for _, failed in self._tried(failing, coarser=coarser))
 
     def _conflict(self, among: list[FlowStep], names: frozenset[NodeId]) -> set[NodeId]:
         """Operators of which any may be left out and the others are served."""

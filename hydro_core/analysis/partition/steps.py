@@ -147,12 +147,8 @@ def _source(typed: Typed, name: str, node: Node) -> InputLeaves:
     for left, right in node.args["fds"]:
         lefts = frozenset(leaf for text in left for leaf in _leaves_below(leaves, text))
         found += [(lefts, leaf) for text in right for leaf in _leaves_below(leaves, text)]
-    return InputLeaves(
-        name,
-        item,
-        leaves,
-        tuple((left, right) for left, right in found if left and right not in left),
-    )
+    known = tuple((left, right) for left, right in found if left and right not in left)
+    return InputLeaves(name, item, leaves, known)
 
 
 def _leaves_below(leaves: tuple[FieldPath, ...], text: str) -> list[FieldPath]:
@@ -174,36 +170,21 @@ def _step(typed: Typed, node: Node) -> FlowStep:
     return FlowStep(node, forward, backward, linear, adds_up, key)
 
 
-def _equalities(
+def _same(
     fields: FieldMap, i: int, item: ItemType, output: ItemType
-) -> Iterator[tuple[FieldPath, FieldPath]]:
-    """Leaves of the output with leaves of the input that they equal."""
+) -> Iterator[tuple[KeyTerm, KeyTerm]]:
+    """Terms over an input's items, each with the leaf of the output that it is."""
     for path in leaf_paths(output):
         known, rest = fields.nearest(path) or ((), ())
         for source in fields.equal.get(known, ()):
             came = (*source.path, *rest)
             if source.input == i and keeps_value(at(item, came), at(output, path)):
-                yield path, came
-
-
-def _expressions(
-    fields: FieldMap, i: int, item: ItemType, output: ItemType
-) -> Iterator[tuple[FieldPath, KeyTerm]]:
-    """Leaves of the output with the expressions of the (one) input's leaves that they are."""
-    if i:
-        return
-    for path, tree in fields.made.items():
+                yield At(came), At(path)
+    # expressions are of the leaves of the one input
+    for path, tree in fields.made.items() if i == 0 else ():
         term = of_tree(tree, item)
         if term is not None and is_exact(at(output, path)) and is_computable(term, item):
-            yield path, term
-
-
-def _same(
-    fields: FieldMap, i: int, item: ItemType, output: ItemType
-) -> Iterator[tuple[KeyTerm, KeyTerm]]:
-    """Terms over an input's items, each with the leaf of the output that it is."""
-    yield from ((At(came), At(path)) for path, came in _equalities(fields, i, item, output))
-    yield from ((term, At(path)) for path, term in _expressions(fields, i, item, output))
+            yield term, At(path)
 
 
 def _table(pairs: Iterable[tuple[KeyTerm, KeyTerm]]) -> TermTable:

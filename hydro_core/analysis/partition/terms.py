@@ -111,14 +111,9 @@ def all_rewritten(terms: Iterable[KeyTerm], table: TermTable) -> frozenset[KeyTe
 def fewest(terms: Iterable[KeyTerm]) -> frozenset[KeyTerm]:
     """The terms, of too many the simplest."""
     found = frozenset(terms)
-    return (
-        found if len(found) <= MOST_TERMS else frozenset(sorted(found, key=simplicity)[:MOST_TERMS])
-    )
-
-
-def simplest(terms: Iterable[KeyTerm]) -> KeyTerm:
-    """Of some terms the one that is easiest to compute, always the same one."""
-    return min(terms, key=simplicity)
+    if len(found) <= MOST_TERMS:
+        return found
+    return frozenset(sorted(found, key=simplicity)[:MOST_TERMS])
 
 
 def simplicity(term: KeyTerm) -> tuple[int, str]:

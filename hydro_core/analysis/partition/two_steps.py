@@ -8,7 +8,7 @@ would be the whole program again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
@@ -41,12 +41,8 @@ class TwoSteps:
     @property
     def gathered(self) -> tuple[str, ...]:
         """The names of what the shards give to the last step."""
-        return () if self.last is None else tuple(self._given)
-
-    @property
-    def _given(self) -> Iterator[str]:
-        assert self.last is not None
-        return (name for name in self.last.sources if name in self.shards.sinks)
+        sources = () if self.last is None else self.last.sources
+        return tuple(name for name in sources if name in self.shards.sinks)
 
 
 def steps_of_result(typed: Typed, node: Node) -> tuple[Made, tuple[Made, ...]] | None:
@@ -58,13 +54,9 @@ def steps_of_result(typed: Typed, node: Node) -> tuple[Made, tuple[Made, ...]] |
     if aggregates is not None:
         return _of_aggregate(node, item, output)
     function = node.args.get("f")
-    if (
-        function is None
-        or not node.spec.single
-        or not (function.algebra.commutative and function.algebra.associative)
-    ):
+    if function is None or not node.spec.single or ("init" in node.args and item != output):
         return None
-    if "init" in node.args and item != output:
+    if not (function.algebra.commutative and function.algebra.associative):
         return None
     return (REDUCE, Args((("f", function),))), ((node.op, node.args),)
 

@@ -14,11 +14,11 @@ from hydro_core.functions.reading.names import (
     Constant,
     Definition,
     Foreign,
+    FunctionNode,
     member,
 )
-from hydro_core.functions.reading.scope import Local, LocalFunction, Scope, is_small
+from hydro_core.functions.reading.scope import Local, LocalFunction, Scope, within
 from hydro_core.functions.tree import (
-    Bind,
     Const,
     Expr,
     Make,
@@ -37,7 +37,6 @@ class Calls(Expressions):
     """Reads calls and lambdas."""
 
     def read_Lambda(self, node: ast.Lambda, scope: Scope) -> Expr:  # noqa: N802
-        """A lambda that is given to another function."""
         if not has_plain_parameters(node.args):
             return self.opaque("call", node, scope)
         names: dict[str, Local] = {a.arg: Param(scope.new(a.arg)) for a in node.args.args}
@@ -68,14 +67,14 @@ class Calls(Expressions):
             case ast.Attribute(value=base, attr=attr):
                 return self._method(self.expr(base, scope), attr, node, scope)
             case ast.Lambda() as func:
-                return self._inline(func, node, scope, nested=True)
+                return self._inline(func, node, scope) or self.opaque("call", node, scope)
             case _:
                 return self.opaque("call", node, scope)
 
     def _of(self, name: ast.Name, attr: str) -> Binding | None:
         """`module.name`, such as `fn.re`."""
         binding = self.binding(name)
-        return member(binding, attr, self.define) if isinstance(binding, Foreign) else None
+        return member(binding, attr) if isinstance(binding, Foreign) else None
 
     def _spread_call(self, node: ast.Call, scope: Scope) -> Expr:
         match node:
@@ -85,14 +84,14 @@ class Calls(Expressions):
         return self.opaque("(call)", node, scope)
 
     def call_of(self, binding: Binding, node: ast.Call, scope: Scope) -> Expr:
-        """The call of what `meaning` is."""
         match binding:
             case Builtin("dict"):
                 return self._dict(node, scope)
             case Builtin(name):
                 return self._builtin(name, node, scope)
             case Definition() as definition:
-                return self._defined(definition, node, scope)
+                found = self._inline(definition.node, node, scope, definition)
+                return found or self._foreign(definition.name, node, scope)
             case Foreign(name):
                 return self._foreign(name, node, scope)
             case Constant():
@@ -143,7 +142,7 @@ class Calls(Expressions):
                     return self._method(self.expr(base, scope), attr, rest, scope)
                 return self._foreign(whole, node, scope)
             case Foreign(name) as module:
-                found = member(module, attr, self.define)
+                found = member(module, attr)
                 if found is not None:
                     return self.call_of(found, node, scope)
                 return self._foreign(f"{name}.{attr}", node, scope)
@@ -161,36 +160,47 @@ class Calls(Expressions):
     def _local_call(self, local: Local, node: ast.Call, scope: Scope) -> Expr:
         match local:
             case LocalFunction(inner, level) if level is scope.level:
-                return self._inline(inner, node, scope, nested=True)
-            case LocalFunction(inner):
+                return self._inline(inner, node, scope) or self.opaque("call", node, scope)
+            case LocalFunction():
                 return self.opaque("call", node, scope)
             case _:
                 return self._method(local, "call", node, scope)
 
-    def _defined(self, definition: Definition, node: ast.Call, scope: Scope) -> Expr:
-        find, locate = self.find, self.locate
-        arguments = self._bound(definition.node, node, scope)
-        if arguments is None or not self._may_inline(definition.node):
-            return self._foreign(definition.name, node, scope)
-        self.find, self.locate = definition.find, definition.locate
-        try:
-            return self._body(definition.node, arguments, node, scope, sees=False)
-        finally:
-            self.find, self.locate = find, locate
-
     def _inline(
-        self, function: ast.Lambda | ast.FunctionDef, node: ast.Call, scope: Scope, *, nested: bool
-    ) -> Expr:
-        arguments = self._bound(function, node, scope)
-        if arguments is None or not self._may_inline(function):
-            return self.opaque("call", node, scope)
-        return self._body(function, arguments, node, scope, sees=nested)
+        self,
+        function: FunctionNode,
+        node: ast.Call,
+        scope: Scope,
+        definition: Definition | None = None,
+    ) -> Expr | None:
+        """The function's body over its arguments; None where it cannot stand in its call's place.
 
-    def _may_inline(self, function: ast.Lambda | ast.FunctionDef) -> bool:
-        return function not in self.inlining and len(self.inlining) < _DEPTH
+        One that is defined within the function sees the names around it, and has no `definition`.
+        """
+        arguments = self._bound(function, node, scope)
+        if arguments is None or function in self.inlining or len(self.inlining) >= _DEPTH:
+            return None
+        lets: list[tuple[str, Expr]] = []
+        names: dict[str, Local] = {
+            name: value if is_function(value) else scope.held(name, value, lets)
+            for name, value in arguments.items()
+        }
+        inner, outer = scope.function(names, sees=definition is None), (self.find, self.place)
+        if definition is not None:
+            self.find, self.place = definition.find, definition.locate
+        self.inlining.append(function)
+        try:
+            result = self.body(function, inner)
+            parts = [function.body] if isinstance(function, ast.Lambda) else function.body
+            if not all(self.is_pure(part, inner) for part in parts):
+                scope.forget_changeable()
+            return within(lets, result, self.place(node))
+        finally:
+            self.inlining.pop()
+            self.find, self.place = outer
 
     def _bound(
-        self, function: ast.Lambda | ast.FunctionDef, node: ast.Call, scope: Scope
+        self, function: FunctionNode, node: ast.Call, scope: Scope
     ) -> dict[str, Expr] | None:
         names = [a.arg for a in function.args.args]
         given = dict(zip(names, node.args, strict=False))
@@ -204,38 +214,7 @@ class Calls(Expressions):
             return None
         return {name: self.expr(given[name], scope) for name in given}
 
-    def _body(
-        self,
-        function: ast.Lambda | ast.FunctionDef,
-        arguments: dict[str, Expr],
-        node: ast.Call,
-        scope: Scope,
-        *,
-        sees: bool,
-    ) -> Expr:
-        names: dict[str, Local] = {}
-        lets: list[tuple[str, Expr]] = []
-        for name, value in arguments.items():
-            if is_small(value) or (is_function(value)):
-                names[name] = value
-            else:
-                fresh = scope.new(name)
-                lets.append((fresh, value))
-                names[name] = Param(fresh)
-        self.inlining.append(function)
-        inner = scope.function(names, sees=sees)
-        try:
-            result = self.body(function, inner)
-        finally:
-            self.inlining.pop()
-        if not all(self.is_pure(part, inner) for part in _body_of(function)):
-            scope.forget_changeable()
-        for fresh, value in reversed(lets):
-            result = Bind("let", (fresh,), value, result, place=self.place(node))
-        return result
-
-    def body(self, function: ast.Lambda | ast.FunctionDef, scope: Scope) -> Expr:
-        """The tree of a function's body; defined with the statements."""
+    def body(self, function: FunctionNode, scope: Scope) -> Expr:
         raise NotImplementedError
 
 
@@ -243,7 +222,3 @@ def has_plain_parameters(args: ast.arguments) -> bool:
     """Whether the parameters are names and nothing else."""
     others = (args.vararg, args.kwarg, args.defaults, args.kwonlyargs, args.posonlyargs)
     return not any(others)
-
-
-def _body_of(function: ast.Lambda | ast.FunctionDef) -> list[ast.AST]:
-    return [function.body] if isinstance(function, ast.Lambda) else list(function.body)

@@ -7,20 +7,35 @@ in it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
+from hydro_core.functions.reading.base import is_pattern, unpacked
 from hydro_core.functions.reading.calls import Calls
-from hydro_core.functions.reading.displays import Displays, unpacked
 from hydro_core.functions.reading.expressions import binary_symbol
-from hydro_core.functions.reading.patterns import Branch, Patterns, Rest
 from hydro_core.functions.reading.scope import (
+    Local,
     LocalFunction,
     Scope,
     UnreadableError,
-    is_small,
+    within,
 )
-from hydro_core.functions.tree import RAISE, Bind, Const, Expr, IfElse, Make, Op, Param
+from hydro_core.functions.tree import (
+    MATCHED,
+    RAISE,
+    SEQUENCE,
+    Bind,
+    Const,
+    Expr,
+    IfElse,
+    Make,
+    Op,
+    Param,
+    Part,
+)
 
+Rest = Callable[[Scope], Expr]
+"""What comes after, in the scope that is left."""
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (
     *(ast.Global, ast.Nonlocal, ast.AsyncFunctionDef, ast.ClassDef, ast.AsyncFor, ast.AsyncWith),
@@ -28,7 +43,16 @@ _UNREADABLE = (
 )
 
 
-class FunctionReader(Patterns, Displays, Calls):
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A block with when it runs (None: whenever no earlier one does) and what is bound in it."""
+
+    test: Expr | None
+    block: list[ast.stmt]
+    names: dict[str, Local]
+
+
+class FunctionReader(Calls):
     """Reads functions."""
 
     def body(self, function: ast.Lambda | ast.FunctionDef, scope: Scope) -> Expr:
@@ -47,7 +71,6 @@ class FunctionReader(Patterns, Displays, Calls):
         return self.statement(first, scope, lambda after: self.block(others, after, rest))
 
     def statement(self, node: ast.stmt, scope: Scope, rest: Rest) -> Expr:
-        """One statement, and what comes after it."""
         match node:
             case ast.Return(value):
                 return Const(None) if value is None else self.expr(value, scope)
@@ -61,7 +84,7 @@ class FunctionReader(Patterns, Displays, Calls):
             case ast.If():
                 return self._if(node, scope, rest)
             case ast.Match():
-                return self.match(node, scope, rest)
+                return self._match(node, scope, rest)
             case ast.FunctionDef(name=name, decorator_list=[]):
                 scope.names[name] = LocalFunction(node, scope.level)
                 return rest(scope)
@@ -73,7 +96,7 @@ class FunctionReader(Patterns, Displays, Calls):
             case ast.Assign([ast.Name(id=name)], ast.Lambda() as function):
                 scope.names[name] = LocalFunction(function, scope.level)
                 return rest(scope)
-            case ast.Assign(targets, value) if all(map(_is_plain, targets)):
+            case ast.Assign(targets, value) if all(map(is_pattern, targets)):
                 return self.bind(targets, self.expr(value, scope), scope, rest)
             case ast.AnnAssign(ast.Name() as target, _, value) if value is not None:
                 return self.bind([target], self.expr(value, scope), scope, rest)
@@ -84,34 +107,25 @@ class FunctionReader(Patterns, Displays, Calls):
             case ast.Expr(ast.Constant()):
                 return rest(scope)
             case ast.Expr(value):
-                return self._let("_", self.expr(value, scope), scope, rest)
+                return self._after(self.expr(value, scope), scope, rest)
             case _:
                 return self._unknown(node, scope, rest)
 
     def bind(self, targets: Iterable[ast.expr], value: Expr, scope: Scope, rest: Rest) -> Expr:
         """Binds the value to each target, then goes on."""
         targets = list(targets)
-        parts = isinstance(value, Make) and value.kind == "tuple" and len(targets) == 1
-        if is_small(value) or (parts and isinstance(targets[0], ast.Tuple)):
-            return self._bind_all(_pairs(targets, value), scope, rest)
-        name = scope.new("_")
-        after = self._bind_all(_pairs(targets, Param(name)), scope, rest)
-        return Bind("let", (name,), value, after, place=value.place)
-
-    def _bind_all(self, pairs: list[tuple[str, Expr]], scope: Scope, rest: Rest) -> Expr:
         lets: list[tuple[str, Expr]] = []
-        for name, value in pairs:
-            if is_small(value):
-                scope.names[name] = value
-            else:
-                fresh = scope.new(name)
-                lets.append((fresh, value))
-                scope.names[name] = Param(fresh)
-        return _lets(lets, rest(scope))
+        parts = isinstance(value, Make) and value.kind == "tuple" and len(targets) == 1
+        if not (parts and isinstance(targets[0], ast.Tuple)):
+            value = scope.held("_", value, lets)
+        bound: list[tuple[str, Expr]] = []
+        for name, part in (pair for target in targets for pair in unpacked(target, value)):
+            scope.names[name] = scope.held(name, part, bound)
+        return within(lets, within(bound, rest(scope)))
 
-    def _let(self, name: str, value: Expr, scope: Scope, rest: Rest) -> Expr:
-        fresh = scope.new(name)
-        return Bind("let", (fresh,), value, rest(scope), place=value.place)
+    def _after(self, value: Expr, scope: Scope, rest: Rest) -> Expr:
+        """What comes after a value that nobody reads."""
+        return within([(scope.new("_"), value)], rest(scope))
 
     def _augmented(self, node: ast.AugAssign, target: ast.Name, scope: Scope, rest: Rest) -> Expr:
         old = self.expr(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
@@ -123,14 +137,14 @@ class FunctionReader(Patterns, Displays, Calls):
         # An array is changed in place, wherever else it is held.
         scope.forget_changeable()
         changed = Op("?+=", (old, right), place=self.place(node))
-        return self._let("_", changed, scope, lambda s: self.bind([target], result, s, rest))
+        return self._after(changed, scope, lambda s: self.bind([target], result, s, rest))
 
     def _if(self, node: ast.If, scope: Scope, rest: Rest) -> Expr:
         test = self.expr(node.test, scope)
         both = [Branch(test, node.body, {}), Branch(None, node.orelse, {})]
-        return self.branches(both, scope, rest, node)
+        return self._branches(both, scope, rest, node)
 
-    def branches(self, branches: list[Branch], scope: Scope, rest: Rest, node: ast.stmt) -> Expr:
+    def _branches(self, branches: list[Branch], scope: Scope, rest: Rest, node: ast.stmt) -> Expr:
         """What comes after one of several branches."""
         if not any(leaves(b.block) for b in branches):
             return self._merged(branches, scope, rest, node)
@@ -138,12 +152,12 @@ class FunctionReader(Patterns, Displays, Calls):
         then = self.block(first.block, scope.branch(first.names), rest)
         if first.test is None:
             return then
-        return IfElse(first.test, then, self.branches(others, scope, rest, node), self.place(node))
+        return IfElse(first.test, then, self._branches(others, scope, rest, node), self.place(node))
 
     def _merged(self, branches: list[Branch], scope: Scope, rest: Rest, node: ast.stmt) -> Expr:
         """None of the branches returns: each name that one of them binds has a value by branch."""
         lets: list[tuple[str, Expr]] = []
-        tests = [self._shared(b.test, scope, lets) for b in branches]
+        tests = [b.test and scope.held("test", b.test, lets) for b in branches]
         bound = _bound_in(s for b in branches for s in b.block)
         names = list(dict.fromkeys(bound + [n for b in branches for n in b.names])) or ["_"]
         before = scope.branch()
@@ -157,14 +171,7 @@ class FunctionReader(Patterns, Displays, Calls):
             scope.names[name] = Param(fresh)
         if not all(self.is_pure(s, scope) for b in branches for s in b.block):
             scope.forget_changeable()
-        return _lets(lets, rest(scope))
-
-    def _shared(self, test: Expr | None, scope: Scope, lets: list[tuple[str, Expr]]) -> Expr | None:
-        if test is None or is_small(test):
-            return test
-        fresh = scope.new("test")
-        lets.append((fresh, test))
-        return Param(fresh)
+        return within(lets, rest(scope))
 
     def _unknown(self, node: ast.stmt, scope: Scope, rest: Rest) -> Expr:
         """A loop, a `try`, a change in place: all it binds is computed from all it names."""
@@ -178,6 +185,69 @@ class FunctionReader(Patterns, Displays, Calls):
             known = Op(f"?{label}", (Param(fresh),), place=self.place(node))
             after = IfElse(known, known, after, self.place(node))
         return Bind("let", (fresh,), value, after, place=self.place(node))
+
+    def _match(self, node: ast.Match, scope: Scope, rest: Rest) -> Expr:
+        """The statement, and what comes after it."""
+        subject = self.expr(node.subject, scope)
+        lets: list[tuple[str, Expr]] = []
+        held = scope.held("subject", subject, lets)
+        branches = [self._case(case, held, scope) for case in node.cases]
+        if all(b.test is not None for b in branches):
+            branches.append(Branch(None, [], {}))
+        return within(lets, self._branches(branches, scope, rest, node), self.place(node))
+
+    def _case(self, case: ast.match_case, subject: Expr, scope: Scope) -> Branch:
+        tests, names = self._pattern(case.pattern, subject, scope)
+        if case.guard is not None:
+            tests.append(self.maybe(case.guard, scope.branch(names)))
+        if not tests:
+            return Branch(None, case.body, names)
+        test = (
+            tests[0] if len(tests) == 1 else Op("and", tuple(tests), (), self.place(case.pattern))
+        )
+        return Branch(test, case.body, names)
+
+    def _pattern(
+        self, node: ast.pattern, subject: Expr, scope: Scope
+    ) -> tuple[list[Expr], dict[str, Local]]:
+        place = self.place(node)
+        match node:
+            case ast.MatchValue(value):
+                return [Op("==", (subject, self.expr(value, scope)), place=place)], {}
+            case ast.MatchSingleton(value):
+                return [Op("is", (subject, Const(value)), place=place)], {}
+            case ast.MatchAs(None, name):
+                return [], {} if name is None else {name: subject}
+            case ast.MatchAs(pattern, str(name)) if pattern is not None:
+                tests, names = self._pattern(pattern, subject, scope)
+                return tests, {**names, name: subject}
+            case ast.MatchSequence(patterns):
+                return self._sequence(patterns, subject, scope)
+            case _:
+                bound = [
+                    getattr(part, "name", None) or getattr(part, "rest", None)
+                    for part in ast.walk(node)
+                ]
+                unknown = Op("?(match)", (subject,), place=place)
+                return [unknown], {name: unknown for name in bound if isinstance(name, str)}
+
+    def _sequence(
+        self, patterns: list[ast.pattern], subject: Expr, scope: Scope
+    ) -> tuple[list[Expr], dict[str, Local]]:
+        star = next((i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)), None)
+        shape = (subject, Const(len(patterns)), Const(star))
+        whole = Op(MATCHED, shape)
+        tests: list[Expr] = [Op(SEQUENCE, shape)]
+        names: dict[str, Local] = {}
+        for i, pattern in enumerate(patterns):
+            part = Part(whole, i)
+            if isinstance(pattern, ast.MatchStar):
+                names |= {} if pattern.name is None else {pattern.name: part}
+                continue
+            inner, bound = self._pattern(pattern, part, scope)
+            tests += inner
+            names |= bound
+        return tests, names
 
 
 def leaves(statements: list[ast.stmt]) -> bool:
@@ -222,11 +292,6 @@ def _reads(name: str) -> Rest:
     return read
 
 
-def _is_plain(target: ast.expr) -> bool:
-    allowed = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
-    return all(isinstance(part, allowed) for part in ast.walk(target))
-
-
 def _is_number(expr: Expr, symbol: str) -> bool:
     match expr:
         case Const(value):
@@ -234,13 +299,3 @@ def _is_number(expr: Expr, symbol: str) -> bool:
             return type(value) in kinds
         case _:
             return False
-
-
-def _pairs(targets: list[ast.expr], value: Expr) -> list[tuple[str, Expr]]:
-    return [pair for target in targets for pair in unpacked(target, value)]
-
-
-def _lets(bound: list[tuple[str, Expr]], body: Expr) -> Expr:
-    for name, value in reversed(bound):
-        body = Bind("let", (name,), value, body, place=value.place)
-    return body

@@ -93,7 +93,10 @@ def _layers(picture: Picture) -> dict[NodeId, int]:
     for arrow in picture.arrows:
         if not arrow.late and stratum[arrow.source] == stratum[arrow.target]:
             reads[arrow.target].append(arrow.source)
-    depth = _depths(reads)
+    depth: dict[NodeId, int] = {}
+    for node in inputs_first(reads, lambda box: reads[box][::-1]):
+        # The longest way, without the readings that close a cycle.
+        depth[node] = max((depth[r] + 1 for r in reads[node] if r in depth), default=0)
     layers: dict[NodeId, int] = {}
     offset = 0
     for number in picture.strata:
@@ -101,14 +104,6 @@ def _layers(picture: Picture) -> dict[NodeId, int]:
         layers.update({member: offset + depth[member] for member in members})
         offset += 1 + max(depth[m] for m in members)
     return layers
-
-
-def _depths(reads: Mapping[NodeId, Sequence[NodeId]]) -> dict[NodeId, int]:
-    """The longest way to each box along `reads`, without the readings that close a cycle."""
-    depth: dict[NodeId, int] = {}
-    for node in inputs_first(reads, lambda box: reads[box][::-1]):
-        depth[node] = max((depth[r] + 1 for r in reads[node] if r in depth), default=0)
-    return depth
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ def svg(picture: Picture) -> str:
     widths = {box.id: _width(box) for box in picture.boxes}
     layout = lay_out(picture, widths, _HEIGHT)
     entries = _entries(layout, widths)
-    width, height = _size(layout)
+    width, height = max(layout.width, 220.0), layout.height
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
@@ -52,10 +52,6 @@ def svg(picture: Picture) -> str:
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _size(layout: Layout) -> tuple[float, float]:
-    return max(layout.width, 220.0), layout.height
 
 
 def _entries(layout: Layout, widths: Mapping[NodeId, float]) -> list[float]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
-from hydro_core.lang.rules.expressions import variables_of
+from hydro_core.lang.rules.expressions import variable, variables_of
 from hydro_core.lang.rules.predicates import Predicate, placed
 from hydro_core.lang.rules.syntax import (
     Argument,
@@ -139,7 +139,7 @@ class _Order:
             tree, target = condition.written.tree, condition.target
             if target in self.bound and isinstance(tree, ast.Name):
                 self.conditions.remove(condition)
-                other = replace(condition.written, tree=_name(target, tree))
+                other = replace(condition.written, tree=variable(str(target), tree))
                 turned = BodyCondition(other, frozenset({str(target)}), tree.id)
                 self.conditions.append(turned)
 
@@ -160,10 +160,6 @@ class _Order:
 
 def _has(argument: Argument, variable: str, constants: Collection[str]) -> bool:
     return variable == argument.name or variable in variables_of(argument.written.tree, constants)
-
-
-def _name(name: str | None, at: ast.expr) -> ast.expr:
-    return ast.copy_location(ast.Name(str(name), ast.Load()), at)
 
 
 def unbound(variable: str, written: RuleExpression, operator: str | None) -> Diagnostic:

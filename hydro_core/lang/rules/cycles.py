@@ -81,10 +81,6 @@ def _path(start: str, end: str, edges: list[Edge]) -> list[Edge]:
             if edge.head == name and edge.body not in came and edge.body != start:
                 came[edge.body] = edge
                 todo.append(edge.body)
-    return _followed(came, start, end)
-
-
-def _followed(came: Mapping[str, Edge], start: str, end: str) -> list[Edge]:
     path, at = [], end
     while at != start:
         path.append(came[at])

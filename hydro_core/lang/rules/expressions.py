@@ -83,6 +83,11 @@ def _bound(tree: ast.AST) -> Iterator[str]:
             yield node.arg
 
 
+def variable(name: str, at: ast.expr) -> ast.expr:
+    """A variable, in the place of an expression."""
+    return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+
 def as_function(
     written: RuleExpression, columns: Mapping[str, str], constants: Mapping[str, Any]
 ) -> Fn:
@@ -104,10 +109,7 @@ def as_function(
         check_expression(as_written, constants, written.locate)
         fn = read_function(tree, constants, locate=written.locate)
     except TypeProblem as wrong:
-        span = written.span
-        if wrong.place != (0, 0):
-            offset = written.source.offset(*wrong.place)
-            span = written.source.span(offset, offset + 1)
+        span = written.span if wrong.place == (0, 0) else written.span.at(*wrong.place)
         cure = wrong.help or "an expression is made of variables, constants and pure functions"
         raise ProgramError.of(wrong.code, wrong.message, span, help=cure) from None
     return replace(fn, span=written.span)

@@ -16,7 +16,6 @@ from hydro_core.errors import ProgramError, Span, TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.ir.builder import Draft, source_args
-from hydro_core.lang.constant_arguments import ArgumentProblem
 from hydro_core.lang.signature import bind
 from hydro_core.lang.values import ValueReader
 
@@ -59,10 +58,6 @@ class Operators:
         """
         try:
             bound = bind(op, positional, list(keywords.items()), _READER)
-        except ArgumentProblem as wrong:
-            raise ProgramError.of(
-                wrong.code, wrong.message, span, op.name, help=wrong.help
-            ) from None
         except TypeProblem as wrong:
             cure = wrong.help or "an item is a number, a text, a time, a tuple, a row or an array"
             raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=cure) from None

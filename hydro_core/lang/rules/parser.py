@@ -12,7 +12,6 @@ from hydro_core.catalog.aggregates import AGGREGATES, NAMES
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.lang.rules.expressions import read_expression, variables_of
-from hydro_core.lang.rules.reading import RULE, TokenReader
 from hydro_core.lang.rules.syntax import (
     Argument,
     BodyCondition,
@@ -25,7 +24,7 @@ from hydro_core.lang.rules.syntax import (
     RuleProgram,
     Time,
 )
-from hydro_core.lang.rules.tokens import RuleToken, tokenize
+from hydro_core.lang.rules.tokens import RULE, RuleToken, TokenReader, tokenize
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 
@@ -124,14 +123,10 @@ class _Reader(TokenReader):
         return name.text, self.clean[start.start : end].strip()
 
     def outputs(self) -> list[tuple[str, Span]]:
-        found = []
-        while True:
-            cure = "it is written `.output path, lonely`"
-            name = self.name("the name of a predicate must stand here", cure)
-            found.append((name.text, self.span(name)))
-            if not self.sees(","):
-                return found
-            self.at += 1
+        cure = "it is written `.output path, lonely`"
+        message = "the name of a predicate must stand here"
+        names = self.listed("", lambda: self.name(message, cure))
+        return [(name.text, self.span(name)) for name in names]
 
     def dependency(self, dot: RuleToken) -> Dependency:
         name = self.name("the name of an input must stand here", _FD)
@@ -143,11 +138,8 @@ class _Reader(TokenReader):
         return Dependency(name.text, left, right, span)
 
     def names(self) -> tuple[str, ...]:
-        found = [self.name("the name of a column must stand here", _FD).text]
-        while self.sees(","):
-            self.at += 1
-            found.append(self.name("the name of a column must stand here", _FD).text)
-        return tuple(found)
+        message = "the name of a column must stand here"
+        return tuple(name.text for name in self.listed("", lambda: self.name(message, _FD)))
 
     def rule(self) -> DedalusRule:
         self.skip_lines()
@@ -325,11 +317,10 @@ def _predicates(tokens: Sequence[RuleToken]) -> frozenset[str]:
 
 def _is_aggregate(call: ast.Call) -> bool:
     """Whether a call in a head gathers what the body gives: `max(x)` does, `max(x, y)` does not."""
-    if not isinstance(call.func, ast.Name) or call.func.id not in NAMES or call.keywords:
+    name = getattr(call.func, "id", "")
+    if name not in NAMES or call.keywords:
         return False
-    spec = AGGREGATES[NAMES[call.func.id]]
-    fits = len(call.args) >= spec.least and (spec.most is None or len(call.args) <= spec.most)
-    return fits or call.func.id not in BUILTINS
+    return AGGREGATES[NAMES[name]].takes(len(call.args)) or name not in BUILTINS
 
 
 def _equal(left: RuleExpression, right: RuleExpression) -> ast.expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hydro_core import agg
@@ -16,7 +17,7 @@ from hydro_core.catalog.state import PERSIST
 from hydro_core.errors import Span
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.rules.bodies import Body, BodyStep, Matched, check_head
-from hydro_core.lang.rules.expressions import as_function
+from hydro_core.lang.rules.expressions import as_function, variable
 from hydro_core.lang.rules.operators import Operators, Rows, function
 from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import Argument, BodyCondition, DedalusRule, RuleExpression
@@ -59,7 +60,7 @@ class RuleReader:
         match = body.steps[0].match if len(body.steps) == 1 else None
         if match is None or body.steps[0].kind != "match" or match.constants or not arguments:
             return None
-        columns = {variable: column for column, variable in match.variables}
+        columns = {name: column for column, name in match.variables}
         wanted = {c: columns[a.name] for c, a in arguments.items() if a.kind == "variable"}
         once = len(columns) == len(match.variables)
         if not once or not len(arguments) == len(wanted) == len(set(wanted.values())):
@@ -110,12 +111,13 @@ class RuleReader:
     def atom(self, match: Matched) -> Rows:
         """The rows of an atom: of its variables, where its constants are what they are."""
         rows, place = self.base(match.predicate), match.atom.span
-        tests = [_is_value(column, argument) for column, argument in match.constants]
+        tests = [_equals(c, a.written.tree, a.written) for c, a in match.constants]
         first: dict[str, str] = {}
-        for column, variable in match.variables:
-            if variable in first:
-                tests.append(_is_column(first[variable], column, match.atom.arguments[0].written))
-            first.setdefault(variable, column)
+        for column, name in match.variables:
+            if name in first:
+                at = match.atom.arguments[0].written
+                tests.append(_equals(first[name], variable(column, at.tree), at))
+            first.setdefault(name, column)
         for test in tests:
             columns = {c: c for c in rows.columns}
             rows = self.operators.filter(rows, as_function(test, columns, self.constants), place)
@@ -130,8 +132,7 @@ class RuleReader:
     def _test(self, condition: BodyCondition, rows: Rows) -> Fn:
         written = condition.written
         if condition.target is not None:
-            left = ast.copy_location(ast.Name(condition.target, ast.Load()), written.tree)
-            written = _comparing(left, written.tree, written)
+            written = _equals(condition.target, written.tree, written)
         return self._function(written, rows)
 
     def _function(self, written: RuleExpression, rows: Rows) -> Fn:
@@ -196,28 +197,13 @@ class RuleReader:
             if isinstance(tree, ast.Name) and tree.id in rows.columns:
                 parts.append(tree.id)
             elif not (isinstance(tree, ast.Name) and tree.id == "_"):
-                parts.append(self._function(_part(argument.written, tree), rows))
+                parts.append(self._function(replace(argument.written, tree=tree), rows))
         return Aggregate(argument.name, tuple(parts))
 
 
-def _part(whole: RuleExpression, tree: ast.expr) -> RuleExpression:
-    """A part of an expression; places are told from the whole of it."""
-    return RuleExpression(tree, whole.source, whole.start, whole.end)
-
-
-def _is_value(column: str, argument: Argument) -> RuleExpression:
-    tree = argument.written.tree
-    left = ast.copy_location(ast.Name(column, ast.Load()), tree)
-    return _comparing(left, tree, argument.written)
-
-
-def _is_column(first: str, second: str, at: RuleExpression) -> RuleExpression:
-    left = ast.copy_location(ast.Name(first, ast.Load()), at.tree)
-    right = ast.copy_location(ast.Name(second, ast.Load()), at.tree)
-    return _comparing(left, right, at)
-
-
-def _comparing(left: ast.expr, right: ast.expr, at: RuleExpression) -> RuleExpression:
-    is_none = isinstance(right, ast.Constant) and right.value is None
-    tree = ast.Compare(left, [ast.Is() if is_none else ast.Eq()], [right])
-    return RuleExpression(ast.copy_location(tree, at.tree), at.source, at.start, at.end)
+def _equals(name: str, other: ast.expr, at: RuleExpression) -> RuleExpression:
+    """The condition that a variable or column is what an expression is."""
+    is_none = isinstance(other, ast.Constant) and other.value is None
+    compares = ast.Is() if is_none else ast.Eq()
+    tree = ast.Compare(variable(name, at.tree), [compares], [other])
+    return replace(at, tree=ast.copy_location(tree, at.tree))

@@ -35,10 +35,7 @@ class RuleExpression:
         """Line and column of a part of it, in the file."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 1)
         lines = f"({self.source.text[self.start : self.end]}".split("\n")
-        head = lines[line - 1] if line <= len(lines) else ""
-        characters = len(head.encode()[:column].decode(errors="ignore"))
-        before = sum(len(text) + 1 for text in lines[: line - 1])
-        return self.source.position(self.start + max(0, before + characters - 1))
+        return self.source.position(self.source.offset_within(self.start, lines, line, column))
 
 
 ArgumentKind = Literal["variable", "wildcard", "expression", "gathered"]

@@ -8,7 +8,7 @@ sent in the tick before, and with `delivery="open"` an input of the predicate's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursi
 from hydro_core.lang.rules.expressions import constant_of
 from hydro_core.lang.rules.operators import NodeToBe, Operators, Rows, function
 from hydro_core.lang.rules.parser import parse_rules_text
-from hydro_core.lang.rules.predicates import Predicate, item_of, outputs_of, predicates_of
+from hydro_core.lang.rules.predicates import Predicate, PredicateFinder, item_of, outputs_of
 from hydro_core.lang.rules.rows_of import RuleReader
 from hydro_core.lang.rules.syntax import DedalusRule, Literals, RuleProgram
 from hydro_core.lang.source import Source
@@ -75,7 +75,7 @@ def read_rules(
         cure = "write an input and a rule: `.input edge(a: long, b: long)`, `to(b) :- edge(_, b).`"
         span = source.span(0, 0)
         raise ProgramError.of("syntax", "the program has no rules", span, help=cure)
-    predicates, problems = predicates_of(program)
+    predicates, problems = PredicateFinder(program).found()
     _refuse(problems)
     bodies = {}
     for number, rule in enumerate(program.rules):
@@ -297,3 +297,25 @@ class _Translation:
 
 def _is_fact(rule: DedalusRule) -> bool:
     return rule.body == Literals() and rule.time == "now" and not rule.has_aggregates
+
+
+def carrying(rules: Rules) -> Iterator[DedalusRule]:
+    """The rules by which facts of a predicate are carried on, but not all of them as they are.
+
+    A tick goes through all that holds to apply such a rule. One that keeps everything
+    (`p(x)@next :- p(x).`) makes a predicate that only grows, of which a tick needs what is new.
+    """
+    for rule in rules.program.rules:
+        own = [a for a in rule.body.positive if a.predicate == rule.head.predicate]
+        if rule.time == "next" and own and not _keeps_all(rule):
+            yield rule
+
+
+def _keeps_all(rule: DedalusRule) -> bool:
+    body = rule.body
+    if len(body.positive) != 1 or body.negative or body.conditions:
+        return False
+    head, kept = rule.head.arguments, body.positive[0].arguments
+    same = [(a.column, a.name) for a in head] == [(a.column, a.name) for a in kept]
+    names = {a.name for a in head}
+    return same and all(a.kind == "variable" for a in head) and len(names) == len(head)

@@ -14,7 +14,7 @@ from hydro_core.catalog.classes import Matching
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import State
 from hydro_core.catalog.variants import Compares
-from hydro_core.optimize.rule import Rule, rule
+from hydro_core.optimize.rule import Rule, lines, rule
 from hydro_core.optimize.rules.empty import rules_of_empty
 from hydro_core.optimize.rules.state import BY_HAND
 from hydro_core.optimize.shape import Shape, Sort, call, variables
@@ -75,8 +75,11 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
 
 
 def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
-    name = shape.name
-    once = call(shape, ["?a", "?b"])
+    name, once, some = (
+        shape.name,
+        call(shape, ["?a", "?b"]),
+        call(shape, ["(unique ?a)", "?b"]),
+    )
     # without the next, what is split off a history would be split again in every round
     yield from rule(
         f"{name}-again",
@@ -85,43 +88,28 @@ def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Itera
         shapes,
         subsume=True,
     )
-    if cls.compares is not Compares.BARE_KEYS:
-        yield from rule(
-            f"{name}-first",
-            "?y => (unique ?x)",
-            "by induction over ticks: what is there for the first time has no match before",
-            shapes,
-            f"?x = {call(shape, ['?a', '(old ?x)'])}",
-            "?y = (difference (unique ?x) (old ?y))",
-        )
-    some = call(shape, ["(unique ?a)", "?b"])
-    yield from rule(
-        f"{name}-of-distinct",
-        f"(unique {some}) => {some}",
-        "some of distinct items are distinct",
-        shapes,
-    )
-    yield from rule(
-        f"{name}-distinct",
-        f"{call(shape, ['?a', '(unique ?b)'])} => {call(shape, ['?a', '?b'])}",
-        "how often an item is on the negative side does not matter",
-        shapes,
-    )
-    yield from rule(
-        f"{name}-distinct-before",
-        f"{call(shape, ['?a', '(prev ?b)'])} => {call(shape, ['?a', '(prev ?u)'])}",
-        "how often an item is on the negative side does not matter",
-        shapes,
-        "?u = (unique ?b)",
-    )
-    yield from rule(
-        f"delta-{name}",
-        f"(delta ?x) => {call(shape, ['(delta ?a)', '?b'])}",
-        "where the negative side grows, only new items of the positive one are new",
-        shapes,
-        f"?x = {call(shape, ['?a', '?b'])}",
-        "(growing ?b)",
-    )
+    first = f"""
+{name}-first: ?y => (unique ?x)
+    when ?x = {call(shape, ["?a", "(old ?x)"])}
+    when ?y = (difference (unique ?x) (old ?y))
+    by induction over ticks: what is there for the first time has no match before
+"""
+    others = f"""
+{name}-of-distinct: (unique {some}) => {some}
+    some of distinct items are distinct
+{name}-distinct: {call(shape, ["?a", "(unique ?b)"])} => {once}
+    how often an item is on the negative side does not matter
+{name}-distinct-before: {call(shape, ["?a", "(prev ?b)"])} => {call(shape, ["?a", "(prev ?u)"])}
+    when ?u = (unique ?b)
+    how often an item is on the negative side does not matter
+delta-{name}: (delta ?x) => {call(shape, ["(delta ?a)", "?b"])}
+    when ?x = {once}
+    when (growing ?b)
+    where the negative side grows, only new items of the positive one are new
+"""
+    same_items = cls.compares is not Compares.BARE_KEYS
+    for title, text, because, *when in lines(first * same_items + others):
+        yield from rule(title, text, because, shapes, *when)
 
 
 def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:

@@ -15,7 +15,7 @@ from hydro_core.catalog.classes import Empty, Matching, Sum
 from hydro_core.catalog.io import SOURCE_ITER
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.variants import Compares
-from hydro_core.optimize.rule import Rule, rule
+from hydro_core.optimize.rule import Rule, lines, rule
 from hydro_core.optimize.shape import Shape, call, variables
 from hydro_core.optimize.space import ClassId, Problem, Space
 
@@ -24,40 +24,26 @@ T = TypeVar("T")
 HANDS_ON = frozenset({Passes.ALL, Passes.SOME, Passes.SO_FAR, Passes.EARLIER})
 """What gives no items but those of its first input."""
 
-EMPTY = (
-    (
-        "empty-by-induction",
-        "?x => (empty ?x)",
-        "by induction over ticks: what starts empty and stays what it was never has an item",
-        "?x = (prev ?x)",
-    ),
-    (
-        "empty-added-left",
-        "?x => (empty ?x)",
-        "what is added to a stream and leaves it as it is has no item",
-        "?a = (chain ?x ?a)",
-    ),
-    (
-        "empty-added-right",
-        "?x => (empty ?x)",
-        "what is added to a stream and leaves it as it is has no item",
-        "?a = (chain ?a ?x)",
-    ),
-    (
-        "empty-literal",
-        f"?x => ({SOURCE_ITER.name} ?f)",
-        "no item ever comes there",
-        "(empty ?x)",
-        "(itemless ?x ?f)",
-    ),
-)
+EMPTY = lines(f"""
+empty-by-induction: ?x => (empty ?x)
+    when ?x = (prev ?x)
+    by induction over ticks: what starts empty and stays what it was never has an item
+empty-added-left: ?x => (empty ?x)
+    when ?a = (chain ?x ?a)
+    what is added to a stream and leaves it as it is has no item
+empty-added-right: ?x => (empty ?x)
+    when ?a = (chain ?a ?x)
+    what is added to a stream and leaves it as it is has no item
+empty-literal: ?x => ({SOURCE_ITER.name} ?f)
+    when (empty ?x)
+    when (itemless ?x ?f)
+    no item ever comes there
+""")
 
 
-def never_filled(given: Mapping[T, tuple[Shape, Sequence[T]]]) -> frozenset[T]:
-    """The streams that no item ever reaches, by induction over ticks.
-
-    Args:
-        given: how each stream is made, in such a way that it depends on itself in no tick.
+def _never_filled(given: Mapping[T, tuple[Shape, Sequence[T]]]) -> frozenset[T]:
+    """The streams that no item ever reaches, by induction over ticks: they are given as they are
+    made, in such a way that none depends on itself within a tick.
     """
     filled: set[T] = set()
     while True:
@@ -73,17 +59,15 @@ def never_filled(given: Mapping[T, tuple[Shape, Sequence[T]]]) -> frozenset[T]:
 
 def unfilled_streams(problem: Problem) -> frozenset[str]:
     """The streams of the program that no item ever reaches."""
-    given = {
-        d.name: (problem.shapes[d.shape], [problem.cuts.get(i, i) for i in d.inputs])
-        for d in problem.definitions
-    }
-    return never_filled(given)
+    cuts = problem.cuts
+    made = ((d.name, problem.shapes[d.shape], d.inputs) for d in problem.definitions)
+    return _never_filled({n: (shape, [cuts.get(i, i) for i in read]) for n, shape, read in made})
 
 
 def unfilled_in(problem: Problem, space: Space, choice: Mapping[ClassId, int]) -> Iterator[str]:
     """Streams of the program that no item reaches in a plan, if the rules do not say so."""
     chosen = {cls: space.nodes[node] for cls, node in choice.items()}
-    found = never_filled({cls: (node.shape, node.inputs) for cls, node in chosen.items()})
+    found = _never_filled({cls: (node.shape, node.inputs) for cls, node in chosen.items()})
     for name, args in problem.facts:
         if name == "itemless" and isinstance(args[0], str) and space.named[args[0]] in found:
             yield args[0]
@@ -120,13 +104,9 @@ def rules_of_empty(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     if isinstance(cls, Matching) and not cls.wanted:
         yield from _leaves(shape, shapes, 1, 0, "nothing has a match there")
         if cls.compares is not Compares.BARE_KEYS:
-            yield from rule(
-                f"{shape.name}-of-itself",
-                "?x => (empty ?x)",
-                "every item has a match in its own stream",
-                shapes,
-                f"?x = {call(shape, ['?a', '?a'])}",
-            )
+            same = f"?x = {call(shape, ['?a', '?a'])}"
+            why = "every item has a match in its own stream"
+            yield from rule(f"{shape.name}-of-itself", "?x => (empty ?x)", why, shapes, same)
 
 
 def _leaves(
@@ -148,11 +128,6 @@ def _is_empty(
 ) -> Iterator[Rule]:
     inputs = variables(shape)
     side = "" if len(ports) == len(inputs) else ("-left", "-right")[ports[0]]
-    yield from rule(
-        f"empty-{shape.name}{side}",
-        "?x => (empty ?x)",
-        because,
-        shapes,
-        f"?x = {call(shape, inputs)}",
-        *(f"(empty {inputs[p]})" for p in ports),
-    )
+    when = (f"?x = {call(shape, inputs)}", *(f"(empty {inputs[p]})" for p in ports))
+    name = f"empty-{shape.name}{side}"
+    yield from rule(name, "?x => (empty ?x)", because, shapes, *when)

@@ -41,149 +41,125 @@ EARLIER = frozenset(
 
 @dataclass(slots=True)
 class _Facts:
-    problem: Problem
+    """What is known of a program, and who may be asked what by rules."""
+
+    loaded: Loaded
     payloads: dict[Payload, int]
-    found: dict[tuple[str, tuple[int | str, ...]], None]
+    found: dict[tuple[str, tuple[int | str, ...]], None] = field(default_factory=dict)
     uses: Uses = field(default_factory=Uses)
 
-    def number(self, payload: Payload) -> int:
-        """The number of these arguments."""
-        return self.payloads.setdefault(payload, len(self.payloads))
+    def add(self, name: str, *args: Args | int | str) -> None:
+        """Something is known, of streams by their names and of arguments."""
+        self.found.setdefault((name, tuple(map(self._told, args))))
 
-    def add(self, name: str, *args: int | str) -> None:
-        """Something is known."""
-        self.found.setdefault((name, args))
+    def _told(self, arg: Args | int | str) -> int | str:
+        if isinstance(arg, Args):
+            return self.payloads.setdefault(Payload(arg), len(self.payloads))
+        return arg
+
+    def asked(self, stream: Endpoint, *args: Args) -> None:
+        """The functions in arguments may be asked about the items of a stream."""
+        item, there = self.loaded.typed.types[stream].item, stream.node in self.loaded.solid
+        for fn in (fn for some in args for fn in functions_of(some)):
+            self.uses.add(fn, item, there=there)
 
 
 def with_facts(loaded: Loaded) -> Problem:
     """The problem with all that is known of its arguments."""
     problem = loaded.problem
-    numbers = {p: i for i, p in enumerate(problem.payloads)}
-    facts = _Facts(problem, numbers, {})
-    for payload, nodes in _by_payload(loaded, numbers).items():
+    facts = _Facts(loaded, {p: i for i, p in enumerate(problem.payloads)})
+    for payload, nodes in _by_payload(loaded, facts.payloads).items():
         # what goes on from a stored result may have the arguments of the fold
         folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
         if folds and all(_accumulates(loaded, n) for n in folds):
             facts.add("accumulates", payload)
         if all(_absorbs(n) for n in nodes):
             facts.add("absorbs", payload)
-    for node in _of_one_type(loaded):
-        _of_node(loaded, node, facts)
-    for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
-        facts.add(name, *(facts.number(Payload(a)) for a in filters))
-    _of_sorted(loaded, facts)
-    _of_single(loaded, facts)
-    _of_uses(loaded, facts)
-    _of_streams(loaded, facts)
+    alike = tuple(_of_one_type(loaded))
+    for node in alike:
+        _of_node(node, facts)
+    for name, filters in earlier_filters(loaded, alike, facts.uses):
+        facts.add(name, *filters)
+    for name, args in made_of_sorted(loaded):
+        facts.add(name, *args)
+        for fn in functions_of(args[0]) if name == "itself" else ():
+            facts.uses.add(fn, fn.over[0], there=False)
+    has_matches = any(isinstance(node.cls, Matching) for node in loaded.origins.values())
+    _of_single(facts, has_matches=has_matches)
+    _of_uses(facts, has_matches=has_matches)
+    _of_streams(facts)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
 
 
-def _of_single(loaded: Loaded, facts: _Facts) -> None:
+def _of_single(facts: _Facts, *, has_matches: bool) -> None:
     """What is compared with a single item, and may be asked for matches before."""
-    found = list(kept_rows(loaded)) if _has_matches(loaded) else []
+    found = list(kept_rows(facts.loaded)) if has_matches else []
     for name, kept, columns in found:
-        facts.add("kept", name, facts.number(Payload(kept)), facts.number(Payload(columns)))
-        facts.add("moves", facts.number(Payload(kept)))
-    equal = list(equal_to_single(loaded))
+        facts.add("kept", name, kept, columns)
+        facts.add("moves", kept)
+    equal = list(equal_to_single(facts.loaded))
     for args in equal:
-        name = "equates" if len(args) == 2 else "equates_as"
-        facts.add(name, *(facts.number(Payload(a)) for a in args))
-    for node in loaded.origins.values() if found or equal else ():
+        facts.add("equates" if len(args) == 2 else "equates_as", *args)
+    for node in facts.loaded.origins.values() if found or equal else ():
         if first_of_pairs(node):
-            for known in ("first", "total"):
-                facts.add(known, facts.number(Payload(node.args)))
+            facts.add("first", node.args)
+            facts.add("total", node.args)
 
 
-def _of_sorted(loaded: Loaded, facts: _Facts) -> None:
-    """What is taken of sorted streams."""
-    for name, args in made_of_sorted(loaded):
-        facts.add(name, *(facts.number(Payload(a)) for a in args))
-        if name == "itself":
-            for fn in functions_of(args[0]):
-                facts.uses.add(fn, fn.over[0], there=False)
-
-
-def _has_matches(loaded: Loaded) -> bool:
-    return any(isinstance(node.cls, Matching) for node in loaded.origins.values())
-
-
-def _of_streams(loaded: Loaded, facts: _Facts) -> None:
+def _of_streams(facts: _Facts) -> None:
     """Where no item ever comes, and what a stream is then: a literal without items, of its type."""
-    unfilled = unfilled_streams(facts.problem)
-    sorts = {d.name: facts.problem.shapes[d.shape].output for d in facts.problem.definitions}
+    loaded, problem = facts.loaded, facts.loaded.problem
+    unfilled = unfilled_streams(problem)
+    sorts = {d.name: problem.shapes[d.shape].output for d in problem.definitions}
     for end, stream in loaded.typed.types.items():
         name = loaded.names.get(str(end))
         if name is not None and sorts[name] is Sort.BAG and is_known(stream.item):
-            args = Args((("items", ()), ("schema", stream.item)))
-            facts.add("itemless", name, facts.number(Payload(args)))
+            facts.add("itemless", name, Args((("items", ()), ("schema", stream.item))))
             if name in unfilled:
                 facts.add("empty", name)
 
 
-def _join(on: tuple[str, ...] | None, how: str) -> Args:
-    return Args((("on", on), ("how", how), ("suffix", None), ("where", None)))
-
-
-def _of_uses(loaded: Loaded, facts: _Facts) -> None:
+def _of_uses(facts: _Facts, *, has_matches: bool) -> None:
     """Which arguments have functions that all have a value for every item they may be asked."""
-    for node in loaded.origins.values():
-        for fn in functions_of(node.args) if len(node.inputs) == 1 else ():
-            stream = node.inputs[0]
-            item, there = loaded.typed.types[stream].item, stream.node in loaded.solid
-            facts.uses.add(fn, item, there=there)
+    for node in facts.loaded.origins.values():
+        if len(node.inputs) == 1:
+            facts.asked(node.inputs[0], node.args)
     for payload, number in facts.payloads.items():
         fns = tuple(functions_of(payload.args))
         if fns and facts.uses.are_total(fns):
             facts.add("total", number)
-    # filters in every order are very many: one goes before another if it may then go further
+    # filters in every order are very many: one goes before another if it may then go further,
+    # and before what has a match any may go
     moving = {args[0] for name, args in facts.found if name in EARLIER}
-    anywhere = any(_passes_filters(node) for node in loaded.origins.values())
     for number in facts.payloads.values():
-        if ("total", (number,)) in facts.found and (anywhere or number in moving):
+        if ("total", (number,)) in facts.found and (has_matches or number in moving):
             facts.add("passes", number)
 
 
-def _passes_filters(node: Node) -> bool:
-    """Whether any filter may go before it."""
-    return isinstance(node.cls, Matching)
-
-
-def _has_own_key(node: Node) -> bool:
-    """Whether results stand by keys, of rows or of pairs."""
-    cls = node.cls
-    return isinstance(cls, ByKey) and cls.keyed and cls.summary is not Summary.AGGREGATES
-
-
-def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
+def _of_node(node: Node, facts: _Facts) -> None:
     """What is known of a node's arguments, used as they are on items of one type."""
-    types = loaded.typed.types
+    types = facts.loaded.typed.types
     if _aggregates(node):
         item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
         for name, args in facts_of(node.args, item, output):
-            facts.add(name, *(facts.number(Payload(a)) for a in args))
-            for fn in (fn for a in args for fn in functions_of(a)):
-                facts.uses.add(fn, item, there=node.inputs[0].node in loaded.solid)
+            facts.add(name, *args)
+            facts.asked(node.inputs[0], *args)
     elif node.op is OVER:
         stream = node.inputs[0]
-        _of_one_key(loaded, node, facts)
-        found = with_tails(node.args, types[stream].item, types[Endpoint(node.id)].item)
-        if found is not None:
-            facts.add("tails", *(facts.number(Payload(a)) for a in (node.args, *found)))
-            for fn in functions_of(found[0]):
-                facts.uses.add(fn, types[stream].item, there=stream.node in loaded.solid)
+        item, output = types[stream].item, types[Endpoint(node.id)].item
+        of_one = of_one_key(node.args, item, output)
+        if of_one is not None:
+            facts.add("one_key", *of_one)
+            for fn in (fn for args in of_one[1:3] for fn in functions_of(args)):
+                facts.uses.add(fn, fn.over[0], there=stream.node in facts.loaded.solid)
+        tails = with_tails(node.args, item, output)
+        if tails is not None:
+            facts.add("tails", node.args, *tails)
+            facts.asked(stream, tails[0])
     elif node.op is JOIN and isinstance(node.cls, Matching):
-        on = node.args["on"]
-        facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))
-
-
-def _of_one_key(loaded: Loaded, node: Node, facts: _Facts) -> None:
-    """How `over` without a key goes on as that of one."""
-    types, stream = loaded.typed.types, node.inputs[0]
-    found = of_one_key(node.args, types[stream].item, types[Endpoint(node.id)].item)
-    if found is not None:
-        facts.add("one_key", *(facts.number(Payload(args)) for args in found))
-        for fn in (fn for args in found[1:3] for fn in functions_of(args)):
-            facts.uses.add(fn, fn.over[0], there=stream.node in loaded.solid)
+        rest = (("suffix", None), ("where", None))
+        ways = (Args((("on", node.args["on"]), ("how", how), *rest)) for how in ("semi", "anti"))
+        facts.add("opposite", *ways)
 
 
 def _aggregates(node: Node) -> bool:
@@ -248,17 +224,13 @@ def _absorbs(node: Node) -> bool:
 
 
 def _accumulates(loaded: Loaded, node: Node) -> bool:
-    types = loaded.typed.types
-    return _is_accumulating(node, types[node.inputs[0]].item, types[Endpoint(node.id)].item)
-
-
-def _is_accumulating(node: Node, item: ItemType, output: ItemType) -> bool:
-    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is
-    stored.
+    """Whether the stored result of a fold is the accumulator itself, as it is: nothing is widened
+    when it is stored.
     """
-    fn = node.args["f"]
-    by = node.args.get("by")
-    keyed = _has_own_key(node)
+    types = loaded.typed.types
+    item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
+    fn, by = node.args["f"], node.args.get("by")
+    keyed = isinstance(node.cls, ByKey) and node.cls.keyed
     pair = isinstance(item, Tuple) and len(item.fields) == 2
     if not isinstance(fn, Fn) or not fn.algebra.commutative or (keyed and by is None and not pair):
         return False

@@ -6,50 +6,29 @@ from hydro_core.catalog.classes import ByKey, is_itemwise
 from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.variants import Gives
+from hydro_core.optimize.rule import Line, lines
 
-_SIDE = "the filter looks at this side only, and has a value for every item of it"
-
-FILTERS = (
+FILTERS: tuple[Line, ...] = (
     (
         "filter-unique",
         "(filter ?p (unique ?a)) => (unique (filter ?p ?a))",
         "a filter keeps all copies of an item or none",
     ),
-    (
-        "filter-join-left",
-        "(filter ?p (join ?j ?a ?b)) => (join ?j (filter ?q ?a) ?b)",
-        _SIDE,
-        "(join_left ?p ?j ?q)",
-    ),
-    (
-        "filter-join-right",
-        "(filter ?p (join ?j ?a ?b)) => (join ?j ?a (filter ?q ?b))",
-        _SIDE,
-        "(join_right ?p ?j ?q)",
-    ),
-    (
-        "filter-left-join",
-        "(filter ?p (join:left ?j ?a ?b)) => (join:left ?j (filter ?q ?a) ?b)",
-        _SIDE,
-        "(join_left ?p ?j ?q)",
-    ),
-    (
-        "filter-right-join",
-        "(filter ?p (join:right ?j ?a ?b)) => (join:right ?j ?a (filter ?q ?b))",
-        _SIDE,
-        "(join_right ?p ?j ?q)",
-    ),
-    (
-        "filter-cross-left",
-        "(filter ?p (cross ?a ?b)) => (cross (filter ?q ?a) ?b)",
-        _SIDE,
-        "(cross_left ?p ?q)",
-    ),
-    (
-        "filter-cross-right",
-        "(filter ?p (cross ?a ?b)) => (cross ?a (filter ?q ?b))",
-        _SIDE,
-        "(cross_right ?p ?q)",
+    *(
+        (
+            f"filter-{name}",
+            f"(filter ?p {op} ?a ?b)) => {op} {sides})",
+            "the filter looks at this side only, and has a value for every item of it",
+            f"({fact} ?q)",
+        )
+        for name, op, sides, fact in (
+            ("join-left", "(join ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
+            ("join-right", "(join ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
+            ("left-join", "(join:left ?j", "(filter ?q ?a) ?b", "join_left ?p ?j"),
+            ("right-join", "(join:right ?j", "?a (filter ?q ?b)", "join_right ?p ?j"),
+            ("cross-left", "(cross", "(filter ?q ?a) ?b", "cross_left ?p"),
+            ("cross-right", "(cross", "?a (filter ?q ?b)", "cross_right ?p"),
+        )
     ),
     *(
         (
@@ -84,16 +63,12 @@ FILTERS = (
             (DIFFERENCE.name, ""),
         )
     ),
-    (
-        "filter-and",
-        "(filter ?p ?a) => (filter ?r (filter ?q ?a))",
-        "what is true of an item if two things are",
-        "(conjunct ?p ?q ?r)",
-    ),
-    (
-        "filter-swap",
-        "(filter ?p (filter ?q ?a)) => (filter ?q (filter ?p ?a))",
-        "both keep an item or not by itself, and the first has a value for every item",
-        "(passes ?p)",
-    ),
+    *lines("""
+filter-and: (filter ?p ?a) => (filter ?r (filter ?q ?a))
+    when (conjunct ?p ?q ?r)
+    what is true of an item if two things are
+filter-swap: (filter ?p (filter ?q ?a)) => (filter ?q (filter ?p ?a))
+    when (passes ?p)
+    both keep an item or not by itself, and the first has a value for every item
+"""),
 )

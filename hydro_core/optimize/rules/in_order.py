@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from hydro_core.catalog.classes import Ordering, Positional
 from hydro_core.catalog.group import FOLD_KEYED, REDUCE_KEYED, UNIQUE_KEYED
-from hydro_core.catalog.in_order import ENTRIES
+from hydro_core.catalog.internal import SORTED
 from hydro_core.catalog.order import LIMIT, SCAN_KEYED, SORT, SORT_BY_KEY
 from hydro_core.catalog.ordered import TOP
 from hydro_core.catalog.spec import Args, OpSpec
@@ -76,7 +76,7 @@ def _of_steps(op: OpSpec, sorted_steps: str, sort: str, itself: str) -> Line:
 IN_ORDER: tuple[Line, ...] = tuple(_lines())
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
     (TOP, {"n": 1, "by": by, "order": ("v",)}) for by in (("k",), None)
-) + tuple((op, {"order": ("v",)}) for op in ENTRIES)
+) + tuple((op, {"order": ("v",)}) for op in SORTED)
 """What these rules bring in, as it is with these arguments."""
 
 

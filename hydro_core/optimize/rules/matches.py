@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from hydro_core.optimize.rule import Line
+from hydro_core.optimize.rule import Line, lines
 
 MATCHES: tuple[Line, ...] = (
-    (
-        "semi-split-right",
-        (
-            "(join:semi ?s ?a (chain (prev ?b) ?c)) => (chain (join:semi ?s ?a (prev ?b))"
-            " (join:semi ?s (join:anti ?t ?a (prev ?b)) ?c))"
-        ),
-        "what had no match before may have one in the new part",
-        "(opposite ?s ?t)",
-    ),
-    (
-        "semi-before-anti",
-        "(join:semi ?s (join:anti ?t ?a ?b) ?c) => (join:anti ?t (join:semi ?s ?a ?c) ?b)",
-        "both keep a row or not by its key alone, so either may come first",
-    ),
+    *lines("""
+semi-split-right: (join:semi ?s ?a (chain (prev ?b) ?c))
+    => (chain (join:semi ?s ?a (prev ?b)) (join:semi ?s (join:anti ?t ?a (prev ?b)) ?c))
+    when (opposite ?s ?t)
+    what had no match before may have one in the new part
+semi-before-anti: (join:semi ?s (join:anti ?t ?a ?b) ?c)
+    => (join:anti ?t (join:semi ?s ?a ?c) ?b)
+    both keep a row or not by its key alone, so either may come first
+"""),
     *(
         (
             f"{how}-before-single",

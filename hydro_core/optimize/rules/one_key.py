@@ -11,30 +11,26 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.analysis.identity import mapped
+from hydro_core.catalog.internal import RUNNING_OVER
 from hydro_core.catalog.itemwise import SELECT, WITH_COLUMNS
 from hydro_core.catalog.ordered import OVER
 from hydro_core.catalog.spec import Args, OpSpec, functions_of
-from hydro_core.catalog.tails import RUNNING_OVER, with_tails
+from hydro_core.catalog.tails import with_tails
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import Const
 from hydro_core.functions.views import ITEM
 from hydro_core.optimize.columns import columns_of
-from hydro_core.optimize.rule import Line
+from hydro_core.optimize.rule import lines
 from hydro_core.optimize.shape import GLOBAL
 from hydro_core.types.item import LONG, Field, ItemType, Row
 
-ONE_KEY: tuple[Line, ...] = (
-    (
-        "over-global-running",
-        (
-            f"({OVER.name}{GLOBAL} ?f (persist ?b)) => ({SELECT.name} ?h"
-            f" ({RUNNING_OVER.name} ?g ({WITH_COLUMNS.name} ?c ?b)))"
-        ),
-        "rows without a key have the same one",
-        "(one_key ?f ?c ?g ?h)",
-    ),
-)
+ONE_KEY = lines(f"""
+over-global-running: ({OVER.name}{GLOBAL} ?f (persist ?b))
+    => ({SELECT.name} ?h ({RUNNING_OVER.name} ?g ({WITH_COLUMNS.name} ?c ?b)))
+    when (one_key ?f ?c ?g ?h)
+    rows without a key have the same one
+""")
 INTRODUCED: tuple[tuple[OpSpec, dict[str, object]], ...] = ((WITH_COLUMNS, {}),)
 
 

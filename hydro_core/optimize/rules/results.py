@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from hydro_core.catalog.classes import ByKey
 from hydro_core.catalog.group import AGGREGATE
-from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_TOP, running
+from hydro_core.catalog.internal import MOVING_AGGREGATE, RUNNING_OVER, RUNNING_TOP, running
 from hydro_core.catalog.ordered import OVER, TOP
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, OpSpec
-from hydro_core.catalog.tails import RUNNING_OVER
 from hydro_core.catalog.variants import Summary
-from hydro_core.optimize.rule import Line
+from hydro_core.optimize.rule import Line, lines
 from hydro_core.optimize.shape import GLOBAL
 
 RESULTS: Mapping[OpSpec, OpSpec] = {
@@ -22,11 +21,11 @@ RESULTS: Mapping[OpSpec, OpSpec] = {
 }
 """The results by key that have a running form, with that form."""
 
-_GOES_ON: Mapping[Summary, tuple[str, tuple[str, ...]]] = {
-    Summary.FOLD: ("the fold goes on from where it was", ("(accumulates ?f)",)),
-    Summary.REDUCTION: ("the reduction goes on from where it was", ("(accumulates ?f)",)),
-    Summary.LATEST: ("a row that was not the latest of its key will not become it", ()),
-    Summary.AGGREGATES: ("the aggregates are merged with those of the batch", ("(mergeable ?f)",)),
+_GOES_ON: Mapping[Summary, Line] = {
+    Summary.FOLD: ("the fold goes on from where it was", "(accumulates ?f)"),
+    Summary.REDUCTION: ("the reduction goes on from where it was", "(accumulates ?f)"),
+    Summary.LATEST: ("a row that was not the latest of its key will not become it",),
+    Summary.AGGREGATES: ("the aggregates are merged with those of the batch", "(mergeable ?f)"),
 }
 """Why a result goes on by what is new, and where."""
 
@@ -40,105 +39,82 @@ def variants(op: OpSpec) -> Mapping[str, Mapping[str, object]]:
     return {"": {"by": ("k",)}, GLOBAL: {"by": None}}
 
 
-def _running(op: OpSpec, variant: str) -> Line:
-    """A result over a history goes on by what is new."""
-    assert isinstance(op.cls, ByKey)
-    because, when = _GOES_ON[op.cls.summary]
-    return (
-        f"{_title(op, variant)}-running",
-        f"({op.name}{variant} ?f (persist ?b)) => ({RESULTS[op].name}{variant} ?f ?b)",
-        because,
-        *when,
-    )
-
-
-def _running_first(variant: str) -> Line:
-    """The first rows of a history go on by what is new."""
-    return (
-        f"{_title(TOP, variant)}-running",
-        f"({TOP.name}{variant} ?f (persist ?b)) => ({RUNNING_TOP.name}{variant} ?f ?b)",
-        "a row that was not among the first of its key will not come to be",
-    )
-
-
-def _by_hand(op: OpSpec, variant: str) -> Line:
-    """A result that takes the one of the tick before for one more item."""
-    return (
-        f"{_title(op, variant)}-by-hand",
-        f"?x => ({RESULTS[op].name}{variant} ?f ?d)",
-        "by induction over ticks: a result counts for the items that it was made of",
-        f"?x = ({op.name}{variant} ?f (chain (prev ?x) ?d))",
-        "(absorbs ?f)",
-    )
-
-
-def _of_aggregates(variant: str) -> Iterator[Line]:
-    """Aggregates of a history that are made of others."""
-    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
-    yield (
-        f"{name}-parts",
-        f"({op} ?f (persist ?b)) => (aggregate_result ?h ({op} ?g (persist ?b)))",
-        "the aggregates are made of parts that can be merged",
-        "(parts ?f ?g ?h)",
-    )
-    yield (
-        f"{name}-distinct",
-        f"({op} ?f (persist ?b)) => ({op} ?g (unique (select ?s (persist ?b))))",
-        "how often a value is there does not matter to these aggregates",
-        "(distinct_of ?f ?g ?s)",
-    )
-
-
-def _of_changes(variant: str) -> Iterator[Line]:
-    """Aggregates of what is told by its changes."""
-    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
-    yield (
-        f"{name}-moving-parts",
-        f"({op} ?f ?x) => (aggregate_result ?h ({op} ?g ?x))",
-        "the aggregates are made of counts and exact totals",
-        "(moving ?f ?g ?h)",
-    )
-    yield (
-        f"{name}-moving",
-        f"({op} ?f ?x) => ({MOVING_AGGREGATE.name}{variant} ?f ?x)",
-        "counts and totals go on by changes: what comes is added, what goes is taken away",
-        "(moves ?f)",
-    )
-
-
 def _title(op: OpSpec, variant: str) -> str:
     return f"{op.name}{variant}".replace("_", "-").replace(":", "-")
 
 
 RUNNING: tuple[Line, ...] = (
-    *(_running(op, variant) for op in RESULTS for variant in variants(op)),
-    *(_running_first(variant) for variant in ("", GLOBAL)),
+    *(
+        (
+            f"{_title(op, variant)}-running",
+            f"({op.name}{variant} ?f (persist ?b)) => ({over_all.name}{variant} ?f ?b)",
+            *_GOES_ON[op.cls.summary],
+        )
+        for op, over_all in RESULTS.items()
+        if isinstance(op.cls, ByKey)
+        for variant in variants(op)
+    ),
+    *(
+        (
+            f"{_title(TOP, variant)}-running",
+            f"({TOP.name}{variant} ?f (persist ?b)) => ({RUNNING_TOP.name}{variant} ?f ?b)",
+            "a row that was not among the first of its key will not come to be",
+        )
+        for variant in ("", GLOBAL)
+    ),
     (
         "over-running",
         f"({OVER.name} ?f (persist ?b)) => (select ?h ({RUNNING_OVER.name} ?g ?b))",
         "what a row is told of those before it follows from the last rows of its key",
         "(tails ?f ?g ?h)",
     ),
-    *(line for variant in variants(AGGREGATE) for line in _of_aggregates(variant)),
-    (
-        "aggregate-apart",
-        (
-            "(aggregate ?f (persist ?b)) => (select ?p (join ?j"
-            " (aggregate ?g (persist ?b)) (aggregate ?h (persist ?b))))"
-        ),
-        "aggregates of one key may be computed apart",
-        "(apart ?f ?g ?h ?j ?p)",
+    *(
+        line
+        for variant in variants(AGGREGATE)
+        for line in lines(f"""
+{_title(AGGREGATE, variant)}-parts: (aggregate{variant} ?f (persist ?b))
+    => (aggregate_result ?h (aggregate{variant} ?g (persist ?b)))
+    when (parts ?f ?g ?h)
+    the aggregates are made of parts that can be merged
+{_title(AGGREGATE, variant)}-distinct: (aggregate{variant} ?f (persist ?b))
+    => (aggregate{variant} ?g (unique (select ?s (persist ?b))))
+    when (distinct_of ?f ?g ?s)
+    how often a value is there does not matter to these aggregates
+""")
     ),
+    *lines("""
+aggregate-apart: (aggregate ?f (persist ?b))
+    => (select ?p (join ?j (aggregate ?g (persist ?b)) (aggregate ?h (persist ?b))))
+    when (apart ?f ?g ?h ?j ?p)
+    aggregates of one key may be computed apart
+"""),
 )
 BY_HAND: tuple[Line, ...] = tuple(
-    _by_hand(op, variant)
-    for op in RESULTS
+    (
+        f"{_title(op, variant)}-by-hand",
+        f"?x => ({over_all.name}{variant} ?f ?d)",
+        "by induction over ticks: a result counts for the items that it was made of",
+        f"?x = ({op.name}{variant} ?f (chain (prev ?x) ?d))",
+        "(absorbs ?f)",
+    )
+    for op, over_all in RESULTS.items()
     # a fold starts from a value that would count again in each tick
     if isinstance(op.cls, ByKey) and op.cls.summary is not Summary.FOLD
     for variant in variants(op)
 )
 MOVING: tuple[Line, ...] = tuple(
-    line for variant in variants(AGGREGATE) for line in _of_changes(variant)
+    line
+    for variant in variants(AGGREGATE)
+    for line in lines(f"""
+{_title(AGGREGATE, variant)}-moving-parts: (aggregate{variant} ?f ?x)
+    => (aggregate_result ?h (aggregate{variant} ?g ?x))
+    when (moving ?f ?g ?h)
+    the aggregates are made of counts and exact totals
+{_title(AGGREGATE, variant)}-moving: (aggregate{variant} ?f ?x)
+    => ({MOVING_AGGREGATE.name}{variant} ?f ?x)
+    when (moves ?f)
+    counts and totals go on by changes: what comes is added, what goes is taken away
+""")
 )
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     tuple(

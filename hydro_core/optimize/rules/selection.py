@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -77,7 +78,10 @@ def rules_for(
     `own` are rules of this program alone, which bring in the shapes `more`.
     """
     known = {**introduced(), **unordered(given), **more, **given}
-    candidates = [r for line in LINES for r in _read(line, known)]
+    candidates: list[Rule] = []
+    for name, text, because, *when in LINES:
+        with suppress(KeyError):  # of shapes that the program cannot have
+            candidates += rule(name, text, because, known, *when)
     candidates += [*derived.derived({n: s for n, s in known.items() if n not in more}), *own]
     there = set(given)
     chosen: dict[str, Rule] = {}
@@ -119,11 +123,3 @@ def unordered(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
         flat = replace(shape, name=shape.flat, inputs=bags, output=Sort.BAG)
         found[flat.name] = flat
     return found
-
-
-def _read(line: Line, known: Mapping[str, Shape]) -> tuple[Rule, ...]:
-    name, text, because, *when = line
-    try:
-        return rule(name, text, because, known, *when)
-    except KeyError:
-        return ()

@@ -6,7 +6,7 @@ from hydro_core.reference.definitions import (
     internal,
     io,
     itemwise,
-    nearest,
+    joins,
     ordered,
     state,
 )

@@ -83,10 +83,6 @@ def value_of(site: Site, argument: str | Fn, row: Any) -> Any:
     return site.call(argument, row) if isinstance(argument, Fn) else field(row, argument)
 
 
-def _count(group: GroupValues) -> int:
-    return len(group.values) if group.columns else group.size
-
-
 def _count_distinct(group: GroupValues) -> int:
     """A row with a null in any of the columns does not count."""
     kept = (values for values in zip(*group.columns, strict=True) if None not in values)
@@ -180,28 +176,8 @@ def _mean(values: Values) -> float:
     return _float_sum(values) / len(values)
 
 
-def _first(group: GroupValues) -> Any:
-    return group.columns[0][0] if group.size else None
-
-
-def _last(group: GroupValues) -> Any:
-    return group.columns[0][-1] if group.size else None
-
-
 def _least(group: GroupValues) -> Any:
     return min(group.values, key=sort_key, default=None)
-
-
-def _greatest(group: GroupValues) -> Any:
-    return max(group.values, key=sort_key, default=None)
-
-
-def _collect_list(group: GroupValues) -> Values:
-    return group.values if group.is_ordered else sorted(group.values, key=sort_key)
-
-
-def _collect_set(group: GroupValues) -> Values:
-    return sorted(Bag(group.values).distinct(), key=sort_key)
 
 
 def _median(group: GroupValues) -> float | None:
@@ -227,21 +203,23 @@ def _deviation(group: GroupValues, sample: bool) -> float | None:
 
 
 AGGREGATES: Mapping[str, Callable[[GroupValues], Any]] = {
-    "count": _count,
+    "count": lambda group: len(group.values) if group.columns else group.size,
     "count_if": lambda group: sum(1 for value in group.values if value),
     "count_distinct": _count_distinct,
     "sum": _sum,
     "total": _total,
     "avg": _average,
     "min": _least,
-    "max": _greatest,
+    "max": lambda group: max(group.values, key=sort_key, default=None),
     "min_by": _extreme(min),
     "max_by": _extreme(max),
-    "first": _first,
-    "last": _last,
+    "first": lambda group: group.columns[0][0] if group.size else None,
+    "last": lambda group: group.columns[0][-1] if group.size else None,
     "any_value": _least,
-    "collect_list": _collect_list,
-    "collect_set": _collect_set,
+    "collect_list": lambda group: (
+        group.values if group.is_ordered else sorted(group.values, key=sort_key)
+    ),
+    "collect_set": lambda group: sorted(Bag(group.values).distinct(), key=sort_key),
     "bool_and": lambda group: all(group.values) if group.values else None,
     "bool_or": lambda group: any(group.values) if group.values else None,
     "median": _median,

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import zip_longest as zip_padded
-from typing import Any
 
 from hydro_core.catalog.refusals import MANY_SINGLES
-from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
-from hydro_core.reference.definitions.conditions import join_where
 from hydro_core.reference.definitions.registry import SemiNaive, defines
-from hydro_core.reference.keys import (
-    Columns,
-    Whole,
-    columns_of,
-    compared_as,
-    field,
-    key_type,
-    names,
-)
+from hydro_core.reference.keys import Columns, Whole, compared_as, key_type
 from hydro_core.reference.site import Site
-from hydro_core.types.values import RowItem, Struct
+from hydro_core.types.values import Struct
 
 
 @defines("union", "chain", growth=SemiNaive.TOGETHER, exact=True)
@@ -77,70 +65,3 @@ def difference(site: Site, pos: Bag, neg: Bag) -> Bag:
 def _without(pos: Bag, key: Columns | Whole, neg: Bag, neg_key: Whole) -> Bag:
     excluded = neg.by(neg_key)
     return Bag(x for x in pos if key(x) not in excluded)
-
-
-Pairing = Callable[[Any, Any], Any]
-"""The item that two make; None stands for a missing one, whose fields are null."""
-
-
-def _join_growth(args: Args) -> SemiNaive:
-    return SemiNaive.EACH if args["how"] == "inner" else SemiNaive.FIRST
-
-
-@defines("join", growth=_join_growth, exact=True)
-def join(site: Site, left: Bag, right: Bag) -> Bag:
-    """The pairs of equal keys, and what `how` keeps of the items without a partner."""
-    if site.args.get("where") is not None:
-        return join_where(site, left, right)
-    on = names(site, "on")
-    key = Columns(on, compared_as(*(key_type(side.item, on) for side in site.inputs)))
-    how = site.args["how"]
-    if how in ("semi", "anti"):
-        partners = right.by(key)
-        return Bag(x for x in left if (key(x) in partners) == (how == "semi"))
-    pair = _row_of(site, key) if on else _tuple_of(key)
-    found = _matches(left, right, key, pair)
-    if how in ("left", "outer"):
-        partners = right.by(key)
-        found += [pair(x, None) for x in left if key(x) not in partners]
-    if how in ("right", "outer"):
-        partners = left.by(key)
-        found += [pair(None, y) for y in right if key(y) not in partners]
-    return Bag(found)
-
-
-def _matches(left: Bag, right: Bag, key: Columns, pair: Pairing) -> list[Any]:
-    """The pairs of equal keys; the larger side is the one that is filed by key."""
-    if len(left) <= len(right):
-        partners = right.by(key)
-        return [pair(x, y) for x in left for y in partners.get(key(x), ())]
-    partners = left.by(key)
-    return [pair(x, y) for y in right for x in partners.get(key(y), ())]
-
-
-def _tuple_of(key: Columns) -> Pairing:
-    """`(k, (v, w))`."""
-
-    def pair(x: Any, y: Any) -> Struct:
-        return Struct((key.common(y if x is None else x), Struct((field(x, 1), field(y, 1)))))
-
-    return pair
-
-
-def _row_of(site: Site, key: Columns) -> Pairing:
-    """The key, then the left's other columns, then the right's, renamed where both have them."""
-    on = key.names
-    left, right = (
-        [c.name for c in columns_of(side.item) if c.name not in on] for side in site.inputs
-    )
-    suffix = site.args["suffix"] or ""
-    renamed = {name: name + suffix if name in left else name for name in right}
-
-    def pair(x: Any, y: Any) -> RowItem:
-        return RowItem(
-            dict(zip(on, key.common(y if x is None else x), strict=True))
-            | {name: field(x, name) for name in left}
-            | {renamed[name]: field(y, name) for name in right}
-        )
-
-    return pair

@@ -8,9 +8,8 @@ from typing import Any
 
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregated
-from hydro_core.reference.definitions.keyed import keyed_result
 from hydro_core.reference.definitions.registry import SemiNaive, defines
-from hydro_core.reference.keys import Columns, field, key_of
+from hydro_core.reference.keys import Columns, field, key_of, keyed_result
 from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct, sort_key
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.attempt import CallAttempt
-from hydro_core.functions.routed import router
+from hydro_core.functions.evaluate import router
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import long_sum, mean_of, value_of
+from hydro_core.reference.definitions.group import aggregate
 from hydro_core.reference.definitions.registry import SemiNaive, defines, definition_of
 from hydro_core.reference.keys import field
 from hydro_core.reference.past import NodePast
@@ -29,8 +30,7 @@ def running(site: Site, a: NodePast) -> Bag:
 @defines("moving_aggregate", exact=True)
 def moving_aggregate(site: Site, a: NodePast) -> Bag:
     """The aggregate of what is there, whatever is stored of its result elsewhere."""
-    found = definition_of(site.node.op.stands_for).function(site, a.now)
-    return found if isinstance(found, Bag) else Bag()
+    return aggregate(site, a.now)
 
 
 @defines("aggregate_result")

@@ -18,9 +18,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
 from hydro_core.reference.definitions.group import fold_keyed, reduce_keyed
-from hydro_core.reference.definitions.keyed import keyed_result
 from hydro_core.reference.definitions.registry import defines
-from hydro_core.reference.keys import columns_of, field, key_of, names
+from hydro_core.reference.keys import columns_of, field, key_of, keyed_result, names
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import UNKNOWN, ItemType, Row

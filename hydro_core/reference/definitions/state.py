@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND, Refusal
-from hydro_core.catalog.spec import Args
 from hydro_core.functions.failed_call import shown
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.definitions.registry import SemiNaive, defines
@@ -17,11 +16,11 @@ from hydro_core.types.moments import in_utc
 from hydro_core.types.values import Struct, canonical
 
 
-def _history_growth(args: Args) -> SemiNaive:
-    return SemiNaive.INPUT if args.get("for_") is None else SemiNaive.ANEW
-
-
-@defines("persist", growth=_history_growth, exact=True)
+@defines(
+    "persist",
+    growth=lambda args: SemiNaive.INPUT if args.get("for_") is None else SemiNaive.ANEW,
+    exact=True,
+)
 def persist(site: Site, a: NodePast) -> Bag:
     """`Σ_{s≤t} a_s`; with `for_`, of these the rows whose time is later than the end less that."""
     everything = a.earlier + a.now
@@ -44,11 +43,7 @@ def old(site: Site, a: NodePast) -> Bag:
     return a.earlier + EMPTY
 
 
-def _window_growth(args: Args) -> SemiNaive:
-    return SemiNaive.INPUT if args["n"] else SemiNaive.ANEW
-
-
-@defines("window", growth=_window_growth, exact=True)
+@defines("window", growth=lambda args: SemiNaive.INPUT if args["n"] else SemiNaive.ANEW, exact=True)
 def window(site: Site, a: NodePast) -> Bag:
     """`Σ_{t−n<s≤t} a_s`, which is empty for n = 0."""
     return a.recent + a.now if site.args["n"] else Bag()

@@ -28,8 +28,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.variants import Places
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.changes import in_one_form
 from hydro_core.plan.cycles import in_planned_rounds
-from hydro_core.plan.demand import in_one_form
 from hydro_core.plan.feedback import seen_in
 from hydro_core.plan.new_pairs import NewPairs, NodeWay, new_pairs, not_needed
 from hydro_core.plan.tick_plan import Component, StateSlot, TickPlan

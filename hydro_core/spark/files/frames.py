@@ -26,12 +26,11 @@ from hydro_core.files.inputs import (
     refuse_without_tick,
 )
 from hydro_core.files.places import FileSet
+from hydro_core.files.row_batch import MOMENT, NUMBER
 from hydro_core.files.rows import (
     CURE,
     FILE,
-    MOMENT,
     NAMES,
-    NUMBER,
     PLACE,
     PROBLEM,
     ROW,

@@ -5,6 +5,7 @@ The workers read as `rows_of_file` does, a file a task and a piece of it at a ti
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, chdir, nullcontext
 from pathlib import Path
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError, InfrastructureError
-from hydro_core.files.pieces import FileForm
+from hydro_core.files.row_batch import FileForm
 from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.storage.remote import DataPlace, Remote
@@ -36,9 +37,9 @@ def rows_in_workers(
 
 
 def survey(
-    session: SparkSession, files: Sequence[DataPlace], found: Callable[[DataPlace], bytes]
-) -> list[bytes | DataError]:
-    """What `found` says of each file, or the error that it raises."""
+    session: SparkSession, found: Callable[[DataPlace], Any], files: Sequence[DataPlace]
+) -> Iterator[Any]:
+    """What `found` says of each file; the error of the first that raises one is raised."""
     here = Path.cwd()
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -46,7 +47,7 @@ def survey(
             said, problem, cure = None, None, None
             try:
                 with _where_asked(here, files):
-                    said = found(files[number])
+                    said = pickle.dumps(found(files[number]))
             except InfrastructureError:
                 raise
             except DataError as error:
@@ -56,8 +57,10 @@ def survey(
             yield pa.RecordBatch.from_arrays(columns, ["n", "said", PROBLEM, CURE])
 
     schema = f"n long, said binary, {PROBLEM} string, {CURE} string"
-    answers = _tasks(session, len(files)).mapInArrow(rows, schema).orderBy("n").collect()
-    return [_answer(a) for a in answers]
+    for answer in _tasks(session, len(files)).mapInArrow(rows, schema).orderBy("n").collect():
+        if answer[PROBLEM] is not None:
+            raise input_error(answer[PROBLEM], answer[CURE])
+        yield pickle.loads(bytes(answer["said"]))  # noqa: S301 - our own
 
 
 def _where_asked(here: Path, files: Sequence[DataPlace]) -> AbstractContextManager[None]:
@@ -65,12 +68,6 @@ def _where_asked(here: Path, files: Sequence[DataPlace]) -> AbstractContextManag
     have started elsewhere. On another machine, which reads a store, there is no such place.
     """
     return nullcontext() if all(isinstance(file, Remote) for file in files) else chdir(here)
-
-
-def _answer(answer: Any) -> bytes | DataError:
-    if answer[PROBLEM] is not None:
-        return input_error(answer[PROBLEM], answer[CURE])
-    return bytes(answer["said"])
 
 
 def _schema(wanted: WantedColumns) -> spark.StructType:

@@ -22,6 +22,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.plain import plain_table
 from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
+from hydro_core.plan.bootstrap import Leaf
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
@@ -29,6 +30,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
+from hydro_core.spark.store.store import Store
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType, Row, Tuple
@@ -254,3 +256,40 @@ def ticks_within(batches: Mapping[str, Batch], first: int, last: int) -> None:
                 operator=SOURCE.name,
                 help="give each range the rows of its own ticks",
             )
+
+
+_SMALL = 100_000
+
+
+def stored_batches(
+    store: Store, leaves: Mapping[str, Leaf], ticks: tuple[int, int], spark: SparkSession
+) -> Mapping[str, Batch]:
+    """The rows of tables in the ticks of a range, by the names of the inputs they stand for.
+
+    Args:
+        store: the tables that serve.
+        leaves: the tables, by the inputs' names.
+        ticks: the first and the last tick.
+        spark: reads the tables that are not small.
+    """
+    return {name: _batch(store, leaf.table, ticks, spark, name) for name, leaf in leaves.items()}
+
+
+def _batch(
+    store: Store, table: str, ticks: tuple[int, int], spark: SparkSession, name: str
+) -> Batch:
+    spec = store.tables[table].spec
+    files = [file for file in store.tables[table].files() if file.may_hold(*ticks)]
+    if sum(file.rows or 0 for file in files) <= min(_SMALL, store.held_rows):
+        rows = store.arrow(table, *ticks)
+        read = InputRead(name, rows.num_rows, table)
+        if spec.role == "output":
+            return batch_of(name, rows, spec.item, spec.tick, read)
+        return Batch(rows.select([ITEM, TICK]), spec.item, read)
+    frame = store.frame(spark, table, *ticks)
+    read = InputRead(name, None, table)
+    if frame is None:
+        raise AssertionError(f"{table} has files without rows")
+    if spec.role == "output":
+        return batch_of(name, frame, spec.item, spec.tick, read)
+    return Batch(frame.select(F.col(ITEM), F.col(TICK)), spec.item, read)

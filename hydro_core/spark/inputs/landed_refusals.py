@@ -12,9 +12,8 @@ from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile, refuse, require_columns, require_ticks
 from hydro_core.files.places import DELTA, FileSet
 from hydro_core.files.scan import Scan
-from hydro_core.spark.store.delta.actions import data_files
 from hydro_core.spark.store.ledger.input_reads import InputRead
-from hydro_core.storage.delta import delta_table
+from hydro_core.storage.delta import data_files, delta_table
 from hydro_core.types.item import is_integer
 from hydro_core.types.values import ValueProblem
 

@@ -27,19 +27,17 @@ from hydro_core.files.scan import Scan
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, landings_of
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView, landings_of
 from hydro_core.spark.inputs.arrivals.late_rows import arriving, as_of, own_rows
-from hydro_core.spark.inputs.arrivals.source import Snapshot
+from hydro_core.spark.inputs.arrivals.source import Snapshot, read_by_pieces
 from hydro_core.spark.inputs.batches import Batch, batch_of
-from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_rows_without_tick, refuse_input
 from hydro_core.spark.inputs.miscounted import refuse_unlisted
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.tick_range import NONE, Numbers, tick_of_value
+from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, tick_of_value
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
 
@@ -153,9 +151,8 @@ class InputBatches:
             raise ValueError("Arrow does not read them by itself")
         where = scan.where(rows)
         if not scan.fileset.is_plain or rows.count_rows(filter=where) <= self._small:
-            table = plain_table(rows.to_table(columns=scan.names or None, filter=where))
-            numbers = scan.numbers(table)
-            return _small(scan, table.filter(pa.array(numbers != NONE)), numbers)
+            table = rows.to_table(columns=scan.names or None, filter=where)
+            return arrow_batch(scan, plain_table(table))
         if scan.file.column is None:
             counts = Counter({0: rows.count_rows()})
         else:
@@ -178,10 +175,13 @@ def input_read(scan: Scan) -> InputRead:
     return InputRead(scan.file.name, None, scan.file.path, found.version, found.kind)
 
 
-def _small(scan: Scan, table: pa.Table, numbers: Numbers) -> Batch:
-    kept = numbers[numbers != NONE]
-    read = _counted(scan, count_ticks(kept))
-    return batch_of(scan.file.name, table, scan.item, pa.array(kept), read)
+def arrow_batch(scan: Scan, table: pa.Table) -> Batch:
+    """The rows of an Arrow table that are of the ticks of a scan."""
+    numbers = scan.numbers(table)
+    there = numbers != NONE
+    read = _counted(scan, count_ticks(numbers))
+    rows, kept = table.filter(pa.array(there)), pa.array(numbers[there])
+    return batch_of(scan.file.name, rows, scan.item, kept, read)
 
 
 def _is_whole(scan: Scan) -> bool:
@@ -243,16 +243,13 @@ def _of_range(scan: Scan) -> Sequence[DataPlace]:
     """The files without those whose folder says that they are of other ticks."""
     if scan.ticks is None or scan.fileset.kind != "Parquet":
         return scan.fileset.files
-    return [file for file in scan.fileset.files if _may_hold(file, scan)]
+    return [file for file in scan.fileset.files if _may_hold(file, scan.file.column, scan.ticks)]
 
 
-def _may_hold(file: DataPlace, scan: Scan) -> bool:
-    ticks = scan.ticks
-    if ticks is None:
-        return True
+def _may_hold(file: DataPlace, tick_column: str | None, ticks: TickRange) -> bool:
     for folder in file.parent.parts:
         column, equals, value = folder.partition("=")
-        if equals and column == scan.file.column:
+        if equals and column == tick_column:
             tick = None if value.isdecimal() else tick_of_value(unquote(value), ticks.calendar)
             return tick is None or tick in ticks.ticks
     return True

@@ -6,20 +6,19 @@ rows that are lost or doubled unseen are the worst that a pipeline can do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hydro_core.errors import DataError
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.by_pieces import count_ticks
 from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
 from hydro_core.spark.store.ledger.ledger import state_error
+from hydro_core.ticks.tick_range import count_ticks
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
 
 _CURE = (
     "nothing of it counts, and everything is as it was; run it again, and report it with the "
@@ -29,12 +28,6 @@ _GONE = (
     "land again what is missing; or let `hydrotick correct` compute the ticks again without it "
     "first, from the one that is named"
 )
-
-
-def counted(rows: pa.Table, ticks: Iterable[int]) -> dict[int, int]:
-    """How many rows (item, t) some ticks have."""
-    found = count_ticks(rows[TICK].to_numpy())
-    return {tick: found[tick] for tick in ticks}
 
 
 def refuse_unlisted(seen: LandingView, read: InputRead, ticks: tuple[int, int]) -> None:
@@ -55,7 +48,8 @@ def refuse_miscounted(read: InputRead, rows: pa.Table, ticks: tuple[int, int]) -
     Raises:
         DataError: the number that was noted is another (code `state`).
     """
-    there = counted(rows, range(ticks[0], ticks[1] + 1))
+    found = count_ticks(rows[TICK].to_numpy())
+    there = {tick: found[tick] for tick in range(ticks[0], ticks[1] + 1)}
     if read.counts is not None:
         _refuse(read.name, read.counts, there, "were counted as they were read", _CURE)
     return replace(read, counts=there)
@@ -106,12 +100,5 @@ def _refuse(
     for tick in sorted(found):
         before, now = known.get(tick), found[tick]
         if before is not None and now is not None and before != now:
-            raise _miscounted(name, tick, (before, now), where, cure)
-
-
-def _miscounted(name: str, tick: int, counts: tuple[int, int], where: str, cure: str) -> DataError:
-    before, now = counts
-    return state_error(
-        f"input `{name}`: {before:,} row(s) of tick {tick} {where}, and {now:,} would be read",
-        cure,
-    )
+            rows = f"{before:,} row(s) of tick {tick} {where}, and {now:,} would be read"
+            raise state_error(f"input `{name}`: {rows}", cure)

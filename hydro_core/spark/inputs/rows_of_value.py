@@ -21,7 +21,7 @@ from hydro_core.files.scan import Scan
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+from hydro_core.spark.inputs.arrivals.landings import LandingView
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.row_bags import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot

@@ -7,10 +7,11 @@ is needed only where the files are such that its workers have to read them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, reduce
+from itertools import chain
 from operator import and_, or_
 from typing import Any
 
@@ -23,11 +24,9 @@ from hydro_core.files.plain import plain_table
 from hydro_core.files.scan import Scan
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.arrivals.source import Snapshot
-from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
-from hydro_core.spark.inputs.landing import InputBatches, input_read
+from hydro_core.spark.inputs.landing import InputBatches, arrow_batch
 from hydro_core.spark.store.row_cache import RowCache
-from hydro_core.ticks.tick_range import NONE
 from hydro_core.ticks.wanted import (
     CanonicalValues,
     ReadLimits,
@@ -61,6 +60,25 @@ class _Gathered:
     rows: pa.Table
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The rows of an input that can matter: those for which `where` holds, if anything is known."""
+
+    scan: Scan
+    rows: ds.Dataset | None
+    """Those of the input, where Arrow reads them as the language does."""
+    where: ds.Expression | None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the files that may have such rows."""
+        if self.rows is None:
+            return sum(file.stat().st_size for file in self.scan.fileset.files)
+        files: Any = self.rows.get_fragments(filter=self.where)
+        named = self.scan.fileset.by_name
+        return sum(named(file.path).stat().st_size for file in files)
+
+
 class SlicedBatches(InputBatches):
     """The batches of a pipeline's inputs, of which slices can be read, too.
 
@@ -90,33 +108,33 @@ class SlicedBatches(InputBatches):
             TooManyError: it has more such rows.
             TooLargeError: the files that may have them are larger.
         """
-        if self._has_none(wanted):
+        look = self._look([wanted], last, version)
+        if look is None:
             return {}
-        scan = self._scan_of(wanted, last, version)
-        rows, item = _rows_of(scan), scan.item
-        if rows is None:
-            _refuse_large(sum(file.stat().st_size for file in scan.fileset.files), most)
+        scan = look.scan
+        if look.rows is None:
+            _refuse_large(look.size, most)
             batch = self._by_pieces(scan)
         else:
             gathered = self._gathered_for(wanted, last, version)
-            where = _where(scan, [wanted], rows)
             if gathered is not None:
-                rows = ds.dataset(gathered)
+                rows: ds.Dataset = ds.dataset(gathered)
             else:
                 if wanted.some is None:
-                    _refuse_large(_size(scan, rows, where), most)
-                rows = self._quick(scan, rows)
+                    _refuse_large(look.size, most)
+                rows = self._quick(scan, look.rows)
             with damage_told(scan.fileset.files, scan.fileset.form):
-                table = plain_table(matching(rows, scan.names, where, most.rows, wanted.some))
-            numbers = scan.numbers(table)
-            there = numbers != NONE
-            ticks: Any = pa.array(numbers[there])
-            batch = batch_of(
-                scan.file.name, table.filter(pa.array(there)), item, ticks, input_read(scan)
-            )
+                found = matching(rows, scan.names, look.where, most.rows, wanted.some)
+                table = plain_table(found)
+            batch = arrow_batch(scan, table)
         if not isinstance(batch.rows, pa.Table):
             raise TooManyError
-        return wanted.among(items_by_tick(batch.rows, item))
+        by_tick: dict[int, list[Any]] = {}
+        items = from_arrow(batch.rows[ITEM].combine_chunks(), scan.item)
+        ticks: list[Any] = batch.rows[TICK].to_pylist()
+        for tick, value in zip(ticks, items, strict=True):
+            by_tick.setdefault(tick, []).append(value)
+        return wanted.among(by_tick)
 
     def gather(
         self,
@@ -130,17 +148,14 @@ class SlicedBatches(InputBatches):
         `wanted` then finds it. Where they are too many rows, or of files that are too large,
         nothing is read, and each is asked for by itself.
         """
-        if self._has_none(wanted[0]):
+        look = self._look(wanted, last, version)
+        if look is None or look.rows is None:
             return
-        scan = self._scan_of(wanted[0], last, version)
-        rows = _rows_of(scan)
-        if rows is None:
-            return
-        where = _where(scan, wanted, rows)
+        scan = look.scan
         try:
-            _refuse_large(_size(scan, rows, where), most)
+            _refuse_large(look.size, most)
             with damage_told(scan.fileset.files, scan.fileset.form):
-                table = matching(self._quick(scan, rows), scan.names, where, most.rows)
+                table = matching(self._quick(scan, look.rows), scan.names, look.where, most.rows)
         except (TooLargeError, TooManyError):
             return
         self._gathered.setdefault((wanted[0].name, version), []).append(
@@ -158,24 +173,25 @@ class SlicedBatches(InputBatches):
 
         Nothing where that takes more than to count.
         """
-        nothing = [Counter[tuple[Hashable, ...]]() for _ in asked]
-        if self._has_none(asked[0][0]):
-            return nothing
-        scan = self._scan_of(asked[0][0], last, version)
-        rows, item = _rows_of(scan), scan.item
-        paths = {path for wanted, fields in asked for path in (*fields, *_asked_of(wanted))}
-        names = [column_of(path, item) for path in sorted(paths)]
+        found = [Counter[tuple[Hashable, ...]]() for _ in asked]
+        look = self._look([wanted for wanted, _ in asked], last, version)
+        if look is None or look.rows is None:
+            return found
+        scan, item = look.scan, look.scan.item
+        told = ((*fields, *chain(*wanted.alternatives)) for wanted, fields in asked)
+        names = [column_of(path, item) for path in sorted({*chain(*told)})]
         columns = [name for name in names if name is not None]
-        if rows is None or len(columns) < len(names):
-            return nothing
-        where = _where(scan, [wanted for wanted, _ in asked], rows)
+        if len(columns) < len(names):
+            return found
         with damage_told(scan.fileset.files, scan.fileset.form):
-            counted = counts_of(self._quick(scan, rows), columns, where)
-        found = []
-        for wanted, fields in asked:
+            counted = counts_of(self._quick(scan, look.rows), columns, look.where)
+        for (wanted, fields), counts in zip(asked, found, strict=True):
             where = condition_of(wanted, counted.schema, item)
             own = [name for path in fields if (name := column_of(path, item)) is not None]
-            found.append(_by_form(ds.dataset(counted).to_table(filter=where), own))
+            rows = ds.dataset(counted).to_table(filter=where)
+            summed = rows.group_by(list(dict.fromkeys(own))).aggregate([(_COUNT, "sum")])
+            for row in summed.to_pylist():
+                counts[tuple(canonical(row[name]) for name in own)] += row[f"{_COUNT}_sum"]
         return found
 
     def size(
@@ -185,25 +201,24 @@ class SlicedBatches(InputBatches):
         version: int | None = None,
     ) -> int:
         """The bytes of the files that may have rows that are wanted."""
-        if self._has_none(wanted):
-            return 0
-        scan = self._scan_of(wanted, last, version)
-        rows = _rows_of(scan)
-        if rows is None:
-            return sum(file.stat().st_size for file in scan.fileset.files)
-        return _size(scan, rows, _where(scan, [wanted], rows))
+        look = self._look([wanted], last, version)
+        return 0 if look is None else look.size
 
-    def _has_none(self, wanted: WantedRows) -> bool:
-        source = self.landings.sources[wanted.name]
-        return not source.is_there or (source.file.column is None and wanted.first > 0)
-
-    def _scan_of(self, wanted: WantedRows, last: int, version: int | None) -> Scan:
-        source, key = self.landings.sources[wanted.name], (wanted.name, version)
+    def _look(self, wanted: Sequence[WantedRows], last: int, version: int | None) -> _Look | None:
+        """What is to be read for some who want rows of one input from the same tick on; None: it
+        has none.
+        """
+        name, first = wanted[0].name, wanted[0].first
+        source, key = self.landings.sources[name], (name, version)
+        if not source.is_there or (source.file.column is None and first > 0):
+            return None
         if key not in self._scans:
             scan = source.scan(None if version is None else Snapshot(DELTA, version))
             refuse_unfit(scan, None)
             self._scans[key] = scan
-        return source.at(self._scans[key], (wanted.first, last))
+        scan = source.at(self._scans[key], (first, last))
+        rows = scan.fileset.dataset if scan.is_exact else None
+        return _Look(scan, rows, None if rows is None else _where(scan, wanted, rows))
 
     def _quick(self, scan: Scan, rows: ds.Dataset) -> ds.Dataset:
         """The rows of files, in memory where they are held."""
@@ -227,16 +242,6 @@ class SlicedBatches(InputBatches):
         return None
 
 
-def _rows_of(scan: Scan) -> ds.Dataset | None:
-    """The rows of an input, where Arrow reads them as the language does."""
-    rows = scan.fileset.dataset
-    return rows if rows is not None and scan.is_exact else None
-
-
-def _asked_of(wanted: WantedRows) -> Iterator[FieldPath]:
-    return (path for alternative in wanted.alternatives for path in alternative)
-
-
 def _where(scan: Scan, wanted: Sequence[WantedRows], rows: ds.Dataset) -> ds.Expression | None:
     """What holds of the rows that somebody wants."""
     told = [condition_of(one, rows.schema, scan.item) for one in wanted]
@@ -244,13 +249,6 @@ def _where(scan: Scan, wanted: Sequence[WantedRows], rows: ds.Dataset) -> ds.Exp
     where = reduce(or_, known) if known and len(known) == len(told) else None
     within = scan.where(rows)
     return within if where is None else where if within is None else within & where
-
-
-def _size(scan: Scan, rows: ds.Dataset, where: ds.Expression | None) -> int:
-    """The bytes of the files that may have rows for which the condition holds."""
-    files: Any = rows.get_fragments(filter=where)
-    named = scan.fileset.by_name
-    return sum(named(file.path).stat().st_size for file in files)
 
 
 def _refuse_large(size: int, most: ReadLimits) -> None:
@@ -299,14 +297,10 @@ def _one_of(column: str | None, values: CanonicalValues, schema: pa.Schema) -> d
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         # Of files that delta-rs has rewritten Arrow cannot hold text against their statistics.
         asked = asked.cast(kind)
-    found: ds.Expression = asked.isin(pa.array(there, _widest(kind)))
+    found: ds.Expression = asked.isin(pa.array(there, pa.int64() if of is int else kind))
     if len(there) < len(values):
         found |= ds.field(column).is_null()
     return found
-
-
-def _widest(kind: pa.DataType) -> pa.DataType:
-    return pa.int64() if pa.types.is_integer(kind) else kind
 
 
 def matching(
@@ -357,21 +351,3 @@ def counts_of(rows: ds.Dataset, columns: Sequence[str], where: ds.Expression | N
         none = plain_table(rows.schema.empty_table().select(names))
         return none.append_column(_COUNT, pa.array([], pa.int64()))
     return pa.concat_tables(found)
-
-
-def _by_form(counted: pa.Table, columns: Sequence[str]) -> Counter[tuple[Hashable, ...]]:
-    found = Counter[tuple[Hashable, ...]]()
-    summed = counted.group_by(list(dict.fromkeys(columns))).aggregate([(_COUNT, "sum")])
-    for row in summed.to_pylist():
-        found[tuple(canonical(row[name]) for name in columns)] += row[f"{_COUNT}_sum"]
-    return found
-
-
-def items_by_tick(rows: pa.Table, item: ItemType) -> Mapping[int, list[Any]]:
-    """The items of a batch by their ticks, in the order in which they stand there."""
-    found: dict[int, list[Any]] = {}
-    items = from_arrow(rows[ITEM].combine_chunks(), item)
-    ticks: list[Any] = rows[TICK].to_pylist()
-    for tick, value in zip(ticks, items, strict=True):
-        found.setdefault(tick, []).append(value)
-    return found

@@ -24,11 +24,10 @@ from hydro_core.machine.delta_path import refuse_path
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.rework import STAGING
 from hydro_core.spark.pipeline.verify import Verified, verify
-from hydro_core.spark.store.delta.actions import data_files
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.store.ledger.lock import LOCK_FILE
 from hydro_core.spark.store.outputs.published import PUBLISHED
-from hydro_core.storage.delta import opened_table
+from hydro_core.storage.delta import data_files, opened_table
 from hydro_core.storage.places import empty, entries_in, files_in
 from hydro_core.storage.remote import DataPlace, name_below
 

@@ -33,8 +33,13 @@ from hydro_core.spark.frames.relation import ITEM, Kind
 from hydro_core.spark.functions.guards import in_python_for_good
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
-from hydro_core.spark.pipeline.alive import alive_rows
-from hydro_core.spark.pipeline.expected import expected_rows, is_compiled, rows_at_hand
+from hydro_core.spark.pipeline.expected import (
+    as_they_came,
+    empty_tables,
+    expected_rows,
+    is_compiled,
+    rows_at_hand,
+)
 from hydro_core.spark.pipeline.kept_plan import (
     KEPT_PLANS,
     KeptPlan,
@@ -43,16 +48,21 @@ from hydro_core.spark.pipeline.kept_plan import (
     can_be_kept,
 )
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
-from hydro_core.spark.pipeline.searched_tables import SearchedTables
-from hydro_core.spark.pipeline.whole_results import SUMMED_ROWS, as_it_is, whole_results
-from hydro_core.spark.pipeline.without_jobs import as_they_came, empty_tables
+from hydro_core.spark.pipeline.stored_rows import (
+    SUMMED_ROWS,
+    SearchedTables,
+    alive_rows,
+    as_it_is,
+    whole_results,
+)
+from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.spark.session.sessions import (
     compiling_session,
     few_rows_session,
     has_few_rows,
     small_ranges_session,
 )
-from hydro_core.spark.store.delta.table import DataFile
+from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.write import (
     Pending,
     WrittenRows,
@@ -66,7 +76,6 @@ from hydro_core.spark.store.delta.write import (
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.lookups.search import StoredSearch
-from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.storage.remote import DataPlace
 
@@ -75,19 +84,6 @@ _FEW_ARRIVALS = 20_000
 
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """The tables of a plan, by the slots' ids and by the outputs' names."""
-
-    state: Mapping[str, TableSpec]
-    outputs: Mapping[str, TableSpec]
-
-    @property
-    def all(self) -> tuple[TableSpec, ...]:
-        """All of them, the state first."""
-        return (*self.state.values(), *self.outputs.values())
 
 
 class RangeJobs:

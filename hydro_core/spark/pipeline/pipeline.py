@@ -25,16 +25,15 @@ from hydro_core.spark.functions.guards import recall
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
-from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
+from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
 from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
-from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
+    Tables,
+    drop_retired,
     fingerprint,
-    output_tables,
     refuse_another_program,
-    state_tables,
 )
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.ledger.commit import Commit
@@ -74,7 +73,7 @@ class Pipeline:
         self.settings = settings or Settings()
         self.step: OnStep = lambda _: None
         self._spark = spark
-        named = tables or Tables(state_tables(plan), output_tables(plan))
+        named = tables or Tables.of(plan)
         self.state_tables = named.state
         """The tables of the state slots, by the slots' ids."""
         self.output_tables = named.outputs
@@ -134,6 +133,14 @@ class Pipeline:
                 f"tick {tick} is committed already; the last one is {expected - 1}",
                 f"run tick {expected} next; `hydrotick correct` computes committed ticks again",
             )
+
+    def refuse_another_program(self, commit: Commit) -> None:
+        """Raises unless a commit, the last one, is of the same program.
+
+        Raises:
+            DataError: what differs, and what to do (code `state`).
+        """
+        refuse_another_program(self.directory, self.fingerprint, self.tables, commit)
 
     def run_tick(
         self,
@@ -208,7 +215,7 @@ class Pipeline:
                 )
             versions = self.store.restore(target.versions if target else {})
             self.step("restored")
-            return self._note(now, last, versions)
+            return self.note(now, last, versions)
 
     def compact(self, keep_hours: int = 7 * 24) -> Commit | None:
         """Joins the small files of all tables, and removes those that were replaced long ago.
@@ -223,15 +230,19 @@ class Pipeline:
                 negative (`config`).
         """
         if keep_hours < 0:
-            raise _negative(keep_hours)
+            raise DataError.of(
+                "config",
+                f"files cannot be kept for {keep_hours} hours",
+                help="give a number of hours, 0 or more: what was replaced within them is kept",
+            )
         with faults_as_errors(self._name), self.lock.at_work("a compaction"):
             now = self.ledger.refresh()
             if now is None:
                 return None
-            refuse_another_program(self.directory, self.fingerprint, self.tables, now)
+            self.refuse_another_program(now)
             self.store.recover(now)
             end = run.end if (run := self.ledger.last_run) else None
-            recorded = self._note(now, now.last, self.store.compact(now.last, self.step, end))
+            recorded = self.note(now, now.last, self.store.compact(now.last, self.step, end))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             self.lock.refuse_lost()
@@ -240,7 +251,7 @@ class Pipeline:
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
             versions = self.store.vacuum(keep_hours, kept, self.lock.refuse_lost)
-            return self._note(recorded, now.last, versions)
+            return self.note(recorded, now.last, versions)
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.
@@ -252,20 +263,29 @@ class Pipeline:
             now = self.ledger.refresh()
             if now is None:
                 raise state_error("no tick is committed", "run tick 0 first")
-            return self._note(now, now.last, now.versions, tuple(reads))
+            return self.note(now, now.last, now.versions, tuple(reads))
 
     @property
     def _name(self) -> str:
         return f"the pipeline in {self.directory}"
 
-    def _note(
+    def note(
         self,
         now: Commit,
         last: int,
         versions: Mapping[str, int],
         inputs: tuple[InputRead, ...] = (),
+        started: datetime | None = None,
     ) -> Commit:
-        """A line in the ledger that adds no tick: the tables are at other versions."""
+        """Adds a line to the ledger that adds no tick: the tables are at other versions.
+
+        Args:
+            now: the last commit.
+            last: the tick that is the last one then.
+            versions: where the tables stand.
+            inputs: what is decided on them.
+            started: when it was begun; None: just now.
+        """
         moment = datetime.now(UTC)
         commit = Commit(
             sequence=now.sequence + 1,
@@ -274,7 +294,7 @@ class Pipeline:
             plan=now.plan,
             versions=versions,
             rows={},
-            started=moment,
+            started=started or moment,
             committed=moment,
             inputs=inputs,
             tables=now.tables,
@@ -325,7 +345,7 @@ class Pipeline:
         self.refuse_unless_next(first)
         commit = self.ledger.last
         if commit is not None:
-            refuse_another_program(self.directory, self.fingerprint, self.tables, commit)
+            self.refuse_another_program(commit)
         inputs = self._inputs(batches, first, last)
         self._make_directory()
         self.store.check(commit)
@@ -379,11 +399,6 @@ def _counted(batch: Batch, ticks: tuple[int, int]) -> Batch:
 def _not_next(message: str, cure: str) -> TransientError:
     """What is next has changed since the tick was asked for: another process was faster."""
     return TransientError.of("state", message, help=cure)
-
-
-def _negative(hours: int) -> DataError:
-    cure = "give a number of hours, 0 or more: what was replaced within them is kept"
-    return DataError.of("config", f"files cannot be kept for {hours} hours", help=cure)
 
 
 def _ticks(first: int, last: int) -> str:

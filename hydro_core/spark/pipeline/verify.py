@@ -20,11 +20,11 @@ from hydro_core.errors import DataError
 from hydro_core.files.parquet import files_as_dataset, has_int96
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.pipeline.publishing import compared
-from hydro_core.spark.store.delta.actions import data_files, summed_to
+from hydro_core.spark.store.delta.actions import summed_to
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import LEDGER, Ledger
 from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
-from hydro_core.storage.delta import is_table, opened_table
+from hydro_core.storage.delta import data_files, is_table, opened_table
 from hydro_core.storage.places import entries_in
 from hydro_core.storage.remote import DataPlace
 

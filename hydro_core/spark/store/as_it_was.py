@@ -20,7 +20,8 @@ import pyarrow.dataset as ds
 from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_pieces
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.seams import last_seam

@@ -8,25 +8,19 @@ rows are of items that are not there any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, ITEM
-from hydro_core.spark.store.delta.table import DataFile
+from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.key_hashes import are_hashed, words_of
 from hydro_core.spark.store.lookups.rows_copy import column_of, leaf_of_file
-from hydro_core.spark.store.values import Column, comparable
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
+from hydro_core.spark.store.values import Column, Mask, Numbers, comparable
 
 PartsOfItems = Callable[[], Iterable[Column]]
 """Gives the parts of all items, column by column, as often as they are asked for."""
@@ -54,7 +48,7 @@ def may_cancel(schema: pa.Schema, files: Iterable[DataFile], met: Met) -> bool:
 
 def _is_hashed(of: Any) -> bool:
     if pa.types.is_struct(of):
-        return all(_is_hashed(of.field(i).type) for i in range(of.num_fields))
+        return all(_is_hashed(field.type) for field in of)
     return are_hashed(of)
 
 
@@ -90,8 +84,6 @@ def remaining(leaves: PartsOfItems, counts: Numbers) -> Numbers:
         leaves: the parts of the items.
         counts: how many copies of its item each row brings, or takes away.
     """
-    import numpy as np
-
     if not _go_both_ways(counts):
         return np.arange(len(counts))
     words = words_of(leaves())
@@ -138,9 +130,8 @@ def _parts(column: Column) -> Iterator[Column]:
 def _parts_of_file(data: Any, path: tuple[str, ...], of: Any) -> Iterator[Column]:
     """The same of a column of a file, of which one is read at a time."""
     if pa.types.is_struct(of):
-        parts = [of.field(i) for i in range(of.num_fields)]
-        yield column_of(data, path, parts[0]).is_valid()
-        for part in parts:
+        yield column_of(data, path, of.field(0)).is_valid()
+        for part in of:
             yield from _parts_of_file(data, (*path, part.name), part.type)
     else:
         yield leaf_of_file(data, path, of)

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from hydro_core.files.parquet import files_as_dataset
 from hydro_core.plan.bound import TimeBound
 from hydro_core.spark.frames.column_names import ITEM
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.remote import DataPlace, Remote
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.store.schema import TableSpec, stored
-from hydro_core.spark.store.values import comparable
+from hydro_core.spark.store.values import Numbers, comparable
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
 
 
 def snapshots(log: pa.Table, spec: TableSpec, ticks: Iterable[int]) -> pa.Table:
@@ -26,8 +21,6 @@ def snapshots(log: pa.Table, spec: TableSpec, ticks: Iterable[int]) -> pa.Table:
 
     `log` has all changes up to the last of them, with the columns of the stored table.
     """
-    import numpy as np
-
     ids, firsts = groups(log, spec.items)
     at, by = _numbers(log[spec.tick]), _numbers(log[spec.count_column])
     order = np.argsort(at, kind="stable")
@@ -47,8 +40,6 @@ def snapshots(log: pa.Table, spec: TableSpec, ticks: Iterable[int]) -> pa.Table:
 
 def summed(log: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
     """The log with the changes up to a tick as one row for each item, at that tick."""
-    import numpy as np
-
     ids, firsts = groups(log, spec.items)
     old = _numbers(log[spec.tick]) <= tick
     counts = np.zeros(len(firsts), dtype=np.int64)
@@ -70,8 +61,6 @@ def _at(rows: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
 
 def groups(log: pa.Table, columns: Iterable[tuple[str, ItemType]]) -> tuple[Numbers, Numbers]:
     """A number for each row, the same for equal items; and for each number a row that has it."""
-    import numpy as np
-
     ids = np.zeros(log.num_rows, dtype=np.int64)
     firsts = np.zeros(min(log.num_rows, 1), dtype=np.int64)
     for name, item in columns:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,6 +24,9 @@ from hydro_core.types.item import (
 
 Column = Any
 """An array of Arrow's."""
+
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 Leaves = Callable[[FieldPath], Column]
 """The leaf that stands at a path in each of some items."""
@@ -67,8 +72,6 @@ def in_order(column: Column) -> Column:
     column = comparable(column)
     if not pa.types.is_floating(column.type):
         return column
-    import numpy as np
-
     # The bits of a number, with those of negative ones turned around, are in its order.
     filled: Any = column.cast(pa.float64()).fill_null(0.0)
     bits = filled.to_numpy(zero_copy_only=False).view(np.int64)

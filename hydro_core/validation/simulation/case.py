@@ -53,10 +53,10 @@ class Case:
         found = []
         for number, tick in enumerate(self.ticks):
             window = windows(number)
-            batches = {
-                name: [ranked.item for ranked in (_by_rank(batch) if reordered else batch)]
-                for name, batch in tick.items()
-            }
+            batches = {}
+            for name, batch in tick.items():
+                order = sorted(batch, key=lambda ranked: ranked.rank) if reordered else batch
+                batches[name] = [ranked.item for ranked in order]
             found.append(TickInput(batches, window.start, window.end))
         return found
 
@@ -123,7 +123,3 @@ def _with(case: Case, tick: int, name: str, batch: RankedBatch) -> Case:
     ticks = list(case.ticks)
     ticks[tick] = {**ticks[tick], name: batch}
     return replace(case, ticks=tuple(ticks))
-
-
-def _by_rank(batch: RankedBatch) -> list[Ranked]:
-    return sorted(batch, key=lambda ranked: ranked.rank)

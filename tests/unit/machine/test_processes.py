@@ -156,7 +156,7 @@ def test_who_has_ended_is_not_told_to_hold_it(tmp_path: Path, refused: Refused) 
 
 
 def test_a_lock_is_on_the_file_that_is_at_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     """Its directory may be taken away while somebody opens it, as `reset` does."""
     (tmp_path / "pipeline").mkdir()
@@ -168,7 +168,7 @@ def test_a_lock_is_on_the_file_that_is_at_the_path(
         real(file, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with WriterLock(tmp_path / "pipeline"), pytest.raises(DataError, match="another writer"):
+    with WriterLock(tmp_path / "pipeline"), refused(DataError, "state"):
         WriterLock(tmp_path / "pipeline").acquire()
 
 

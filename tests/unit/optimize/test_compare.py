@@ -9,7 +9,7 @@ import pytest
 from hydro_core.analysis.infer import infer
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.compare import ComparedStream, compare, shared
-from hydro_core.optimize.egraph import MIN_ITERATIONS, EGraph
+from hydro_core.optimize.egraph import MIN_ITERATIONS
 
 SOURCES = """
 orders = source("user string, product string, amount long, at date")
@@ -283,7 +283,6 @@ def test_a_comparison_takes_as_many_rounds_as_the_longer_program() -> None:
     """
     assert same(endless, endless)
     of = shared(dict(enumerate([infer(parse(SOURCES + dedent(endless)))] * 4)))
-    egraph = EGraph(of.problem, of.rules, equal=of.given, most=of.rounds)
-    saturation = egraph.saturate()
+    saturation = next(of.turns()).saturation
     assert not saturation.saturated
     assert saturation.iterations == MIN_ITERATIONS

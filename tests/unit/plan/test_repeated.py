@@ -73,9 +73,9 @@ def test_takes_each_row_once(text: str) -> None:
 
 def test_check_prints_it() -> None:
     from hydro_core.compile import compile_text
-    from hydro_core.printing.report import as_json, as_text
+    from hydro_core.printing.programs import check_json, check_text
 
     compiled = compile_text(ROWS + "x = w -> aggregate(low=min('v')); x -> out")
     told = f"`x` (aggregate) {EVERY}rows go again, and `min` of `low` does not tell what is left"
-    assert as_json(compiled.typed, compiled.strata)["repeated"] == [told]
-    assert as_text(compiled.typed, compiled.strata).endswith(told)
+    assert check_json(compiled.typed, compiled.strata)["repeated"] == [told]
+    assert check_text(compiled.typed, compiled.strata).endswith(told)

@@ -11,8 +11,8 @@ from hydro_core.artifact.deployment import Deployment
 from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import Optimized, optimize
-from hydro_core.program_change.columns import in_the_order_of
 from hydro_core.program_change.difference import Difference, Disproved, difference
+from hydro_core.program_change.kept_plan import in_the_order_of
 from tests.support.deployments import records
 
 SOURCES = """

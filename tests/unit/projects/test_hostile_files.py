@@ -16,8 +16,9 @@ from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.discover import found_in
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document
-from hydrotick.flow_tests.written import tests_in as written_in
+from hydrotick.flow_tests.judge import tests_in as written_in
 from hydrotick.project.settings_file import settings_in
+from tests.support.refused import Refused
 from tests.unit.projects.declared import PROGRAM
 
 SECONDS = 5
@@ -104,12 +105,12 @@ def test_a_wrong_asset_is_told(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["aliases of aliases", "flow nests", "a long number", "no text"])
-def test_so_are_wrong_tests(tmp_path: Path, name: str) -> None:
-    text, says = WRONG_YAML[name]
+def test_so_are_wrong_tests(tmp_path: Path, name: str, refused: Refused) -> None:
+    text, _ = WRONG_YAML[name]
     folder = project(tmp_path, f"program: totals.hydro\n{SOUND}")
     (folder / "tests.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
     flows = [flow_of_yaml(folder / "asset.yaml")]
-    with soon(), pytest.raises(ProgramError, match=says):
+    with soon(), refused(ProgramError, "config"):
         written_in(folder / "tests.yaml", flows)
 
 

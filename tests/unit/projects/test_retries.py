@@ -27,6 +27,7 @@ from hydrotick.flows.readiness import Ready
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.ranges import is_of_the_tick, overtaken
 from hydrotick.runner.runner import TickRunner
+from tests.support.refused import Refused
 
 
 @pytest.mark.parametrize("code", get_args(Code))
@@ -41,29 +42,29 @@ def test_what_may_pass_is_tried_again(kind: type[HydroError], code: Code) -> Non
     assert not is_of_the_tick(kind(Diagnostic(code, "not now", help="wait")))
 
 
-def test_another_process_at_work_passes(tmp_path: Path) -> None:
-    with WriterLock(tmp_path), pytest.raises(HydroError, match="another writer") as refused:
+def test_another_process_at_work_passes(tmp_path: Path, refused: Refused) -> None:
+    with WriterLock(tmp_path), refused(HydroError, "state") as caught:
         WriterLock(tmp_path).acquire()
-    assert not is_of_the_tick(refused.value)
+    assert not is_of_the_tick(caught.value)
     assert not is_of_the_tick(overtaken("totals"))
 
 
-def test_a_commit_of_another_process_passes(tmp_path: Path) -> None:
+def test_a_commit_of_another_process_passes(tmp_path: Path, refused: Refused) -> None:
     one, other = Ledger(tmp_path), Ledger(tmp_path)
     one.create()
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert other.refresh() is None
     one.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
-    with pytest.raises(HydroError, match="another writer committed") as refused:
+    with refused(HydroError, "state") as caught:
         other.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
-    assert not is_of_the_tick(refused.value)
+    assert not is_of_the_tick(caught.value)
 
 
-def test_a_tick_that_is_not_due_yet_may_run_later() -> None:
+def test_a_tick_that_is_not_due_yet_may_run_later(refused: Refused) -> None:
     calendar = Ticks(datetime(2026, 1, 1)).calendar
-    with pytest.raises(HydroError, match="may not run yet") as refused:
+    with refused(HydroError, "state") as caught:
         Ready(calendar, 3, "its window is open").refuse(calendar.window(3))
-    assert not is_of_the_tick(refused.value)
+    assert not is_of_the_tick(caught.value)
 
 
 @pytest.mark.parametrize("number", [5, 13, 28, 30], ids=["EIO", "EACCES", "ENOSPC", "EROFS"])
@@ -74,7 +75,7 @@ def test_what_the_machine_does_passes(number: int) -> None:
 
 
 def test_a_ledger_that_the_disk_does_not_give_is_the_machines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     def failing(_: object) -> object:
         raise OSError(5, "Input/output error")
@@ -83,9 +84,9 @@ def test_a_ledger_that_the_disk_does_not_give_is_the_machines(
     ledger.create()
     ledger.append(Commit(0, 0, 0, "plan", {}, {}, started=now, committed=now))
     monkeypatch.setattr("hydro_core.spark.store.ledger.ledger.pq.ParquetFile", failing)
-    with pytest.raises(HydroError, match="the disk does not answer") as refused:
+    with refused(HydroError, "runtime") as caught:
         assert Ledger(tmp_path).last
-    assert not is_of_the_tick(refused.value)
+    assert not is_of_the_tick(caught.value)
 
 
 def test_an_input_that_the_asset_does_not_say_any_more_stops_its_flow(tmp_path: Path) -> None:

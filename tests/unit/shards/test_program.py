@@ -15,8 +15,7 @@ from hydro_core.engines import Options
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.functions.tree import Const, Op
 from hydro_core.running import read_ticks, run_items
-from hydro_core.shards.program import Sharded, sharded
-from hydro_core.shards.route import arguments
+from hydro_core.shards.program import Sharded, arguments, sharded
 from hydro_core.shards.run import run_shards
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import LONG_MAX

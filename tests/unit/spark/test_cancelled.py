@@ -17,7 +17,7 @@ from hydro_core.plan.found_rows import Lookup
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.store import cancelled
 from hydro_core.spark.store.cancelled import may_cancel, remaining_of_file, without_cancelled
-from hydro_core.spark.store.delta.table import DataFile
+from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.lookups import key_hashes, lookup_files
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.large_files import met_in

@@ -9,7 +9,7 @@ import pytest
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.spark.frames.dry import BLANK, dry_run
-from hydro_core.spark.functions.columns import predicate_column, scope, to_column
+from hydro_core.spark.functions.columns import predicate_column, to_column, value
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import BOOLEAN
 
@@ -20,7 +20,7 @@ def asks(text: str) -> bool:
     """Whether the function as a column asks Python anywhere."""
     fn: Fn = parse(f"a -> map({text}) -> out").named("map")[0].args["f"]
     asked = []
-    with mock.patch.object(scope, "asked", lambda fn: asked.append(fn) or BLANK), dry_run():
+    with mock.patch.object(value, "asked", lambda fn: asked.append(fn) or BLANK), dry_run():
         to_column(fn, [(BLANK, ITEM)], result=BOOLEAN)
         predicate_column(fn, [(BLANK, ITEM)])
     return asked != []

@@ -22,7 +22,8 @@ import pytest
 from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Lookup, Needed
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import lookup_files
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.checked_file import CheckedFile

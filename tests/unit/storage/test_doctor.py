@@ -99,7 +99,7 @@ def test_a_clock_that_is_wrong(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert project.is_dir()
-    monkeypatch.setattr("hydrotick.doctor.stores._difference", lambda _: -1000.0)
+    monkeypatch.setattr("hydrotick.cli.doctor._difference", lambda _: -1000.0)
     code, found = asked(capsys)
     told = found[f"clock beside {server.url}"]
     assert (code, told["state"], told["says"]) == (1, "wrong", "1000 s apart")

@@ -13,8 +13,7 @@ from deltalake import DeltaTable
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.spark.inputs.arrivals import source
 from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.support.refused import Refused
@@ -233,18 +232,20 @@ def test_nothing_is_there(server: StoreServer, refused: Refused) -> None:
         inputs.read(0, 0)
 
 
-def test_a_store_that_refuses_is_no_fault_of_the_data(server: StoreServer, tmp_path: Path) -> None:
+def test_a_store_that_refuses_is_no_fault_of_the_data(
+    server: StoreServer, tmp_path: Path, refused: Refused
+) -> None:
     for kind in KINDS:
         place = InStore(server, opened(tmp_path / kind, kind), kind)
         place.read(0, 1)
-        for said, match in (
-            ((403, "AccessDenied"), "have not the right to"),
-            ((403, "SignatureDoesNotMatch"), "the credentials are not those of anybody"),
-            ((404, "NoSuchBucket"), "there is no bucket `landing`"),
+        for said in (
+            (403, "AccessDenied"),
+            (403, "SignatureDoesNotMatch"),
+            (404, "NoSuchBucket"),
         ):
             with (
                 server.failing(lambda *_, said=said: said),
-                pytest.raises(InfrastructureError, match=match),
+                refused(InfrastructureError, "config"),
             ):
                 place.reading().read(0, 1)
 

@@ -48,11 +48,11 @@ def test_what_is_written_is_there_as_a_whole(store: FileStore) -> None:
     ],
 )
 def test_a_look_that_is_refused_says_why(
-    server: StoreServer, store: FileStore, said: tuple[int, str], match: str
+    server: StoreServer, store: FileStore, said: tuple[int, str], match: str, refused: Refused
 ) -> None:
     """The answer to a request for what is known of a file alone has no content."""
     store.write("a", b"1")
-    with server.failing(lambda *_: said), pytest.raises(InfrastructureError, match=match):
+    with server.failing(lambda *_: said), refused(InfrastructureError, "config"):
         store.look("a")
 
 
@@ -165,18 +165,16 @@ def test_a_bucket_that_is_not_there(server: StoreServer, refused: Refused) -> No
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     with_credentials(monkeypatch)
     settings = StorageSettings("http://127.0.0.1:9", "us-east-1", patience=1)
-    with refused(InfrastructureError, "runtime") as caught:
+    with refused(InfrastructureError, "runtime"):
         list(bucket_store("s3", "s3", BUCKET, settings).list("x"))
-    assert "`endpoint`" in str(caught.value)
 
 
 def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refused: Refused) -> None:
     with_credentials(monkeypatch)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("HOME", str(tmp_path))
-    with refused(InfrastructureError, "config") as caught:
+    with refused(InfrastructureError, "config"):
         bucket_store("s3", "s3", BUCKET, StorageSettings(region="eu-north-1"))
-    assert "AWS_PROFILE" in str(caught.value)
     with refused(InfrastructureError, "config"):
         bucket_store("s3", "s3", BUCKET, StorageSettings(profile="shop"))
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import time
 
+import pyarrow as pa
 import pytest
 
+from hydro_core.cli import main
 from hydro_core.errors import InfrastructureError
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.storage.delta import created_table
 from hydro_core.storage.patterns import matching
 from hydro_core.storage.places import are_there
 from tests.support.refused import Refused
@@ -85,10 +88,10 @@ def test_a_correction_without_the_right_to_remove(server: StoreServer, refused: 
     assert verify(place).problems == ()
 
 
-def test_forgetting_without_the_right_to_remove(server: StoreServer) -> None:
+def test_forgetting_without_the_right_to_remove(server: StoreServer, refused: Refused) -> None:
     """It is not said to be done."""
     place = served(server.at("pipelines/small"))
-    with server.failing(no_deleting), pytest.raises(InfrastructureError, match="the right to"):
+    with server.failing(no_deleting), refused(InfrastructureError, "config"):
         forget(place)
     assert PERSON not in str(contents(place))
     assert having(place)
@@ -97,10 +100,10 @@ def test_forgetting_without_the_right_to_remove(server: StoreServer) -> None:
     assert having(place) == []
 
 
-def test_compaction_without_the_right_to_remove(server: StoreServer) -> None:
+def test_compaction_without_the_right_to_remove(server: StoreServer, refused: Refused) -> None:
     place = served(server.at("pipelines/small"))
     before = contents(place)
-    with server.failing(no_deleting), pytest.raises(InfrastructureError, match="the right to"):
+    with server.failing(no_deleting), refused(InfrastructureError, "config"):
         opened(place).compact(0)
     assert contents(place) == before
     assert verify(place).problems == ()
@@ -118,13 +121,39 @@ def test_compaction_without_the_right_to_remove(server: StoreServer) -> None:
         ((400, "ExpiredToken"), "the credentials have expired"),
     ],
 )
-def test_a_tick_says_what_is_wrong(server: StoreServer, answer: tuple[int, str], says: str) -> None:
+def test_a_tick_says_what_is_wrong(
+    server: StoreServer, answer: tuple[int, str], says: str, refused: Refused
+) -> None:
     place = server.at("pipelines/small")
     Small(place).tick(0)
-    with server.failing(lambda *_: answer), pytest.raises(InfrastructureError, match=says):
+    with server.failing(lambda *_: answer), refused(InfrastructureError, "config"):
         Small(place).tick(1)
     Small(place).tick(1)
     assert Small(place).ledger.last_tick == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((403, "AccessDenied"), "/landing: these credentials have not the right to read it"),
+        ((403, "RequestTimeTooSkewed"), "/landing: the clock of this machine is not the store's"),
+        ((404, "NoSuchBucket"), "/landing: there is no bucket `landing`"),
+    ],
+)
+def test_a_command_says_what_is_wrong_where_nobody_says_a_place(
+    server: StoreServer,
+    answer: tuple[int, str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    place, columns = server.at("pipelines/small"), pa.schema([("v", pa.int64())])
+    monkeypatch.setattr(main, "run_command", lambda _: created_table(place, columns).version())
+    with server.failing(lambda *_: answer):
+        assert main.main(["restore"]) == 1
+    said = capsys.readouterr().err
+    assert said.splitlines()[0] == f"error[config]: {server.url}{says}"
+    assert "list-type" not in said
 
 
 def test_a_hundred_thousand_files_are_listed(server: StoreServer) -> None:

@@ -25,8 +25,8 @@ from hydro_core.types.records import as_record, hints_of, of_record
 from hydrotick.copies.note import CopyNote
 from hydrotick.flows.late_arrivals import LateArrivals
 from hydrotick.openlineage.events import Parent
-from hydrotick.quality.validate import Verdict
-from hydrotick.runner.correction_result import CorrectionResult
+from hydrotick.quality.changed import CorrectionResult
+from hydrotick.quality.suites import Verdict
 from hydrotick.runner.report import TickReport
 
 AS_JSON = (

@@ -10,8 +10,14 @@ from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed, strict
+from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
+    ColumnValue,
+    NotCompilable,
+    computed,
+    is_item,
+    strict,
+)
 from hydro_core.types.common import common_types
 from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
@@ -25,10 +31,10 @@ _MOST_TIMES = 10_000
 
 
 def make(scope: ColumnScope, parts: Sequence[ColumnValue], *, final: bool = False) -> ColumnValue:
-    types = [p.type for p in parts]
-    if not all(isinstance(t, ItemType) for t in types):
+    types = [p.type for p in parts if is_item(p.type)]
+    if len(types) < len(parts):
         raise NotCompilable("a list of what are no items")
-    element = common_types(t for t in types if isinstance(t, ItemType))
+    element = common_types(types)
     if element is None:
         raise NotCompilable("a list of several types")
     columns = [structs.cast(scope, p, element, final=final) for p in parts]
@@ -51,15 +57,11 @@ def element_type(array: ColumnValue) -> ItemType:
     return array.type.element
 
 
-def size(array: ColumnValue) -> Column:
-    return F.size(array.column)
-
-
 def element(scope: ColumnScope, value: ColumnValue, index: ColumnValue) -> ColumnValue:
     if not integers.is_int(index) or not isinstance(value.type, Array):
         raise NotCompilable(f"{value.type} is indexed by {index.type}")
     array, i = scope.need(value), integers.bound(scope, index)
-    count = size(array)
+    count = F.size(array.column)
     inside = (i.column < count) & (i.column >= -count)
     place = F.when(i.column < 0, i.column + count).otherwise(i.column).cast("int")
     found = F.when(inside, F.get(array.column, place)).otherwise(scope.ask())

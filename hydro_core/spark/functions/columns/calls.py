@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
-from hydro_core.functions.failing_constants import constant_value
+from hydro_core.functions.constant import constant_value
 from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
@@ -23,9 +23,9 @@ from hydro_core.spark.functions.columns import (
     strings,
     structs,
 )
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.structs import constant
 from hydro_core.spark.functions.columns.value import (
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     boolean,
@@ -64,18 +64,17 @@ def _argument(node: Op) -> Expr:
 
 
 def _len(scope: ColumnScope, node: Op) -> ColumnValue:
-    array = loops.set_of(scope, _argument(node))
-    if array is None:
+    whole = loops.set_of(scope, _argument(node))
+    if whole is None:
         value = _only(scope, node)
-        if value.type == STRING:
-            return strings.length(scope, value)
         if isinstance(value.type, Tuple | Row):
             scope.use(value)
             return integers.constant(structs.arity(structs.present(scope, value)))
-        if not isinstance(value.type, Array):
+        if value.type != STRING and not isinstance(value.type, Array):
             raise NotCompilable(f"the length of {value.type}")
-        array = scope.need(value)
-    return long(F.size(array.column).cast("long"), array, safe=True)
+        whole = scope.need(value)
+    size = F.length if whole.type == STRING else F.size
+    return long(size(whole.column).cast("long"), whole, safe=True)
 
 
 def _abs(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -108,39 +107,37 @@ def _float(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _round(scope: ColumnScope, node: Op) -> ColumnValue:
-    if not 1 <= len(node.args) <= 2:
-        raise NotCompilable(f"`round` of {len(node.args)} arguments")
     value, *digits = (scope.compile(a) for a in node.args)
     return numbers.rounded(scope, value, digits[0] if digits else None)
 
 
 def _extreme(scope: ColumnScope, node: Op) -> ColumnValue:
-    op = "<" if node.name == "min" else ">"
     if len(node.args) == 1:
-        return _extreme_of_array(scope, node, op)
+        return _extreme_of_array(scope, node)
     if node.keywords:
         raise NotCompilable(f"`{node.name}` with a key")
     result, *others = (scope.compile(a) for a in node.args)
     for other in others:
-        result = _better(scope, op, result, other)
+        result = _better(scope, node, result, other)
     return result
 
 
-def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
+def _better(scope: ColumnScope, node: Op, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """Python keeps the first unless the next one is surely better."""
     if integers.is_int(a) and integers.is_int(b) and BOOLEAN not in (a.type, b.type):
-        function = F.least if op == "<" else F.greatest
+        function = F.least if node.name == "min" else F.greatest
         x, y = (scope.need(integers.as_long(v)) for v in (a, b))
         return long(function(x.column, y.column), x, y, safe=True)
     if a.size + b.size > 200:
         raise NotCompilable("`min` or `max` of long expressions")
-    test = scope.sure(compare.order(scope, op, b, a))
-    return choices.choose(scope, test, b.with_(nullable=False), a.with_(nullable=False))
+    test = scope.sure(compare.order(scope, "<" if node.name == "min" else ">", b, a))
+    pair = b.with_(nullable=False), a.with_(nullable=False)
+    return choices.choose(scope, test, pair, node.type)
 
 
-def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
-    keywords = dict(node.keywords)
-    array, given = _in_order(scope, node.args[0], keywords.get("key"), descending=op == ">")
+def _extreme_of_array(scope: ColumnScope, node: Op) -> ColumnValue:
+    keywords, least = dict(node.keywords), node.name == "min"
+    array, given = _in_order(scope, node.args[0], keywords.get("key"), descending=not least)
     element = arrays.element_type(array)
     if "default" in keywords:
         default = scope.compile(keywords["default"])
@@ -148,7 +145,7 @@ def _extreme_of_array(scope: ColumnScope, node: Op, op: str) -> ColumnValue:
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
-    best = given((F.array_min if op == "<" else F.array_max)(array.column))
+    best = given((F.array_min if least else F.array_max)(array.column))
     column = F.when(F.size(array.column) == 0, empty).otherwise(best)
     return computed(column, element, array, array, nullable=True)
 
@@ -272,7 +269,7 @@ def _of_row(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     table = lookup.table_of(base)
     if table is None:
         raise NotCompilable("`.get` of a column that is not there")
-    return lookup.entry(scope, table, key, rest[0] if rest else constant(None))
+    return lookup.entry(scope, table, key, rest or [constant(None)])
 
 
 def _replaced(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:

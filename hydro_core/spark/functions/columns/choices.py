@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-
 from hydro_core.functions.fold import surely_reads
-from hydro_core.functions.not_null import NotNull, where_false, where_true
+from hydro_core.functions.kinds import ANY, ExprType
+from hydro_core.functions.totality import NotNull, where_false, where_true
 from hydro_core.functions.tree import Bind, Expr, IfElse, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
-    DURATION,
+    ColumnScope,
     ColumnValue,
     NotCompilable,
-    ValueType,
     boolean,
     computed,
+    is_item,
 )
-from hydro_core.types.common import common_types
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,
     DOUBLE,
     LONG,
+    OPEN,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -47,8 +45,8 @@ def _test(scope: ColumnScope, node: Expr) -> ColumnValue:
             return _all_tests(scope, op, values)
         case Op("not", (operand,)):
             return compare.negation(_test(scope, operand))
-        case IfElse(condition, then, otherwise):
-            return _chosen_test(scope, condition, then, otherwise)
+        case IfElse():
+            return _chosen_test(scope, node)
         case _:
             return compare.truth(scope, scope.doubtfully(node))
 
@@ -65,9 +63,8 @@ def bool_op(scope: ColumnScope, node: Op) -> ColumnValue:
         other = scope.branch(following, not_null)
         not_null += _after(node.name, following)
         pair = (other, result) if node.name == "and" else (result, other)
-        result = choose(
-            scope, condition, *pair, final=scope.is_result(node) and following is rest[-1]
-        )
+        final = scope.is_result(node) and following is rest[-1]
+        result = choose(scope, condition, pair, node.type, final=final)
     return result
 
 
@@ -75,21 +72,25 @@ def if_else(scope: ColumnScope, node: IfElse) -> ColumnValue:
     condition = test(scope, node.test)
     then = scope.branch(node.then, where_true(node.test))
     otherwise = scope.branch(node.otherwise, where_false(node.test))
-    return choose(scope, condition, then, otherwise, final=scope.is_result(node))
+    return choose(scope, condition, (then, otherwise), node.type, final=scope.is_result(node))
 
 
 def choose(
     scope: ColumnScope,
     condition: ColumnValue,
-    then: ColumnValue,
-    otherwise: ColumnValue,
+    pair: tuple[ColumnValue, ColumnValue],
+    to: ExprType,
     *,
     final: bool = False,
 ) -> ColumnValue:
-    """The one value where the condition holds, else the other."""
-    mixed, to = _is_mixed(then, otherwise), _type_of_choice(then, otherwise)
+    """The one value where the condition holds, else the other: a value of the type `to`."""
+    then, otherwise = pair
+    mixed = _is_mixed(then, otherwise)
+    to = OPEN if to == ANY else to
+    if not isinstance(to, ItemType) or (mixed and not all(map(_is_real_or_whole, pair))):
+        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
     if mixed:
-        then, otherwise = (numbers.as_mixed(scope, v) for v in (then, otherwise))
+        then, otherwise = (numbers.as_mixed(scope, v) for v in pair)
     nullable = then.nullable or otherwise.nullable
     if nullable:
         then, otherwise = scope.sure(then), scope.sure(otherwise)
@@ -98,48 +99,28 @@ def choose(
         scope.use(*of)
         return ColumnValue(F.lit(None), UNKNOWN)
     a, b = then.column, otherwise.column
-    if isinstance(to, ItemType) and not mixed:
+    if not mixed:
         sure = (v.with_(doubtful=False) for v in (then, otherwise))
         a, b = (structs.cast(scope, v, to, final=final) for v in sure)
     column = F.when(condition.column, a).otherwise(b)
     more = {"nullable": nullable, "doubtful": doubtful, "mixed": mixed}
-    return computed(column, to, *of, safe=True, **more)
-
-
-def _type_of_choice(then: ColumnValue, otherwise: ColumnValue) -> ValueType:
-    a, b = then.type, otherwise.type
-    found: ValueType | None = None
-    if _is_mixed(then, otherwise):
-        found = DOUBLE if all(map(_is_real_or_whole, (then, otherwise))) else None
-    elif a == b == DURATION:
-        found = DURATION
-    elif isinstance(a, ItemType) and isinstance(b, ItemType):
-        found = common_types((a, b))
-    if found is None:
-        raise NotCompilable(f"a choice between {a} and {b}")
-    return found
+    return computed(column, DOUBLE if mixed else to, *of, safe=True, **more)
 
 
 def of_what_is_there(scope: ColumnScope, node: Op) -> ColumnValue:
     """`coalesce`, `greatest` and `least`, of the values that are not null; what follows the first
     of these is computed in Python alone.
     """
-    values, to, columns = _alike(scope, node)
+    values, to = [structs.whole(scope, scope.compile(a)) for a in node.args], node.type
+    if not is_item(to) or to == UNKNOWN or any(v.mixed or not is_item(v.type) for v in values):
+        raise NotCompilable(f"`{node.name}` of values of several types")
+    final = scope.is_result(node)
+    columns = [structs.cast(scope, v, to, final=final) for v in values]
     if node.name != "coalesce" and (len(values) < 2 or to not in _ORDERED):
         raise NotCompilable(f"`{node.name}` of {to}")
     nullable = all(v.nullable for v in values)
     column = getattr(F, node.name)(*columns)
     return computed(column, to, *values, safe=True, nullable=nullable)
-
-
-def _alike(scope: ColumnScope, node: Op) -> tuple[list[ColumnValue], ItemType, list[Column]]:
-    values = [structs.whole(scope, scope.compile(a)) for a in node.args]
-    kinds = [v.type for v in values if isinstance(v.type, ItemType) and not v.mixed]
-    to = common_types(tuple(kinds))
-    if len(kinds) < len(values) or to is None or to == UNKNOWN:
-        raise NotCompilable(f"`{node.name}` of values of several types")
-    final = scope.is_result(node)
-    return values, to, [structs.cast(scope, v, to, final=final) for v in values]
 
 
 def let(scope: ColumnScope, node: Bind) -> ColumnValue:
@@ -209,9 +190,8 @@ def _all_tests(scope: ColumnScope, op: str, values: tuple[Expr, ...]) -> ColumnV
     first, *rest = values
     result, not_null = _test(scope, first), _after(op, first)
     for following in rest:
-        branch = scope.inner(not_null=not_null)
+        other = scope.branch(following, not_null, _test)
         not_null += _after(op, following)
-        other = branch.guarded(_test(branch, following))
         result = decided(op, scope.sure(result), other)
     return result
 
@@ -232,13 +212,10 @@ def decided(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     return boolean(column, a, b).with_(doubtful=b.doubtful)
 
 
-def _chosen_test(scope: ColumnScope, condition: Expr, then: Expr, otherwise: Expr) -> ColumnValue:
-    chosen = test(scope, condition)
-    branches = []
-    for node, not_null in ((then, where_true(condition)), (otherwise, where_false(condition))):
-        inner = scope.inner(not_null=not_null)
-        branches.append(inner.guarded(_test(inner, node)))
-    a, b = branches
+def _chosen_test(scope: ColumnScope, node: IfElse) -> ColumnValue:
+    chosen = test(scope, node.test)
+    a = scope.branch(node.then, where_true(node.test), _test)
+    b = scope.branch(node.otherwise, where_false(node.test), _test)
     column = F.when(chosen.column, a.column).otherwise(b.column)
     return boolean(column, chosen, a, b).with_(doubtful=a.doubtful or b.doubtful)
 

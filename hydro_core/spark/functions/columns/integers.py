@@ -12,9 +12,8 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns.scope import ColumnScope
-from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
-from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, ItemType, Scalar, is_integer
+from hydro_core.spark.functions.columns.value import ColumnScope, ColumnValue, NotCompilable, strict
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, ItemType, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _BITS = {"boolean": 1, "byte": 7, "short": 15, "integer": 31, "long": 63}
@@ -40,7 +39,6 @@ def as_long(value: ColumnValue) -> ColumnValue:
 
 
 def literal(number: int) -> Column:
-    """A constant of 64 bits."""
     return F.lit(number).cast("long")
 
 
@@ -69,16 +67,12 @@ def constant(number: int) -> ColumnValue:
 
 def bitwise(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a & b`, `a | b`, `a ^ b`: of two booleans a boolean."""
-    operations: dict[str, Callable[[Column, Column], Column]] = {
-        "&": lambda x, y: x.bitwiseAND(y),
-        "|": lambda x, y: x.bitwiseOR(y),
-        "^": lambda x, y: x.bitwiseXOR(y),
-    }
-    if a.type == b.type == BOOLEAN:
-        # Spark's AND and OR would leave out the second where the first decides.
-        bits = operations[op](a.column.cast("int"), b.column.cast("int"))
-        return strict(bits == 1, BOOLEAN, a, b)
-    return strict(operations[op](as_long(a).column, as_long(b).column), LONG, a, b)
+    names = {"&": "bitwiseAND", "|": "bitwiseOR", "^": "bitwiseXOR"}
+    # Spark's AND and OR would leave out the second boolean where the first decides.
+    booleans = a.type == b.type == BOOLEAN
+    x, y = (v.column.cast("int") if booleans else as_long(v).column for v in (a, b))
+    bits = getattr(x, names[op])(y)
+    return strict(bits == 1, BOOLEAN, a, b) if booleans else strict(bits, LONG, a, b)
 
 
 def shift(op: str, a: ColumnValue, n: ColumnValue) -> ColumnValue:
@@ -115,7 +109,7 @@ def _bits(value: ColumnValue) -> int:
     """The value is at most 2**bits in either direction."""
     if value.constant is not None:
         return int(value.constant[0]).bit_length()
-    return _BITS[value.type.name] if isinstance(value.type, Scalar) else _BITS["long"]
+    return _BITS.get(str(value.type), _BITS["long"])
 
 
 EXACT = 2**53

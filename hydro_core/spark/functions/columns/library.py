@@ -15,9 +15,8 @@ from hydro_core.functions.tree import Expr, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers, loops, numbers, structs
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
-    DURATION,
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     computed,
@@ -31,15 +30,9 @@ _TIMES_READ = 3
 
 def member_of(base: ColumnValue, name: str) -> Operation | None:
     """The entry of a method or property, None where values of that type have none."""
-    kind = kind_of(base)
-    return None if kind is None or base.mixed else members_of(kind).get(name)
-
-
-def kind_of(value: ColumnValue) -> ExprType | None:
-    """The type as the library has it; None of what only a builtin reads."""
-    if value.type == DURATION:
-        return TIMEDELTA
-    return value.type if isinstance(value.type, ItemType) else None
+    if base.mixed or not isinstance(base.type, ItemType):
+        return None
+    return members_of(base.type).get(name)
 
 
 def property_of(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
@@ -111,7 +104,6 @@ def _found(expression: Expression, given: Sequence[Any], name: str) -> Any:
 
 @lru_cache(maxsize=512)
 def _takes(expression: Expression) -> tuple[int, int]:
-    """How many arguments an expression takes, at least and at most."""
     _, *parameters = inspect.signature(expression).parameters.values()
     return sum(p.default is p.empty for p in parameters), len(parameters)
 
@@ -123,7 +115,6 @@ def _arguments(
     args: Sequence[Expr],
     plain: Callable[[ColumnScope, ColumnValue], ColumnValue],
 ) -> tuple[list[Any], list[ColumnValue]]:
-    """What an expression is given, and the values that it is computed of."""
     if len(args) > len(takes):
         raise NotCompilable(f"`{name}` of {len(args)} arguments")
     given: list[Any] = []
@@ -142,8 +133,8 @@ def _arguments(
                 raise NotCompilable(f"`{name}` with a computed argument")
             given.append(value.constant[0])
             continue
-        kind = kind_of(value)
-        if kind is None or not parameter.fits(kind) or numbers.is_decimal(value):
+        fits = isinstance(value.type, ItemType) and parameter.fits(value.type)
+        if not fits or numbers.is_decimal(value):
             raise NotCompilable(f"`{name}` of {value.type}")
         several = value.parts if value.parts is not None else (value,)
         parts = [plain(scope, part) for part in several]
@@ -176,8 +167,6 @@ def _computed(
         parts = zip(gives.fields, found, strict=True)
         return structs.make_tuple([_computed(f, c, of, may_fail=may_fail) for f, c in parts])
     column = found.cast("long") if gives in (LONG, TIMEDELTA) else found
-    if gives == TIMEDELTA:
-        return strict(column, DURATION, *of * _TIMES_READ, doubtful=may_fail)
     if not isinstance(gives, ItemType):
         raise NotCompilable(f"{gives} is no item")
     return strict(column, gives, *of * _TIMES_READ, doubtful=may_fail)

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.functions.library.times import DAY, SECOND, microseconds
 from hydro_core.functions.tree import Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
-    DURATION,
+    ColumnScope,
     ColumnValue,
     NotCompilable,
     computed,
@@ -70,19 +70,19 @@ def cut(scope: ColumnScope, base: ColumnValue, fields: Mapping[str, Any]) -> Col
 
 
 def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
-    if op == "+" and a.type == DURATION and is_moment(b):
+    if op == "+" and a.type == TIMEDELTA and is_moment(b):
         a, b = b, a
-    if is_moment(a) and b.type == DURATION and op in ("+", "-"):
+    if is_moment(a) and b.type == TIMEDELTA and op in ("+", "-"):
         return _moved(scope, op, a, b)
     if is_moment(a) and a.type == b.type and op == "-":
         x, y = scope.need(a), scope.need(b)
         if a.type == DATE:
             days = F.datediff(x.column, y.column).cast("long")
-            return computed(days * DAY, DURATION, x, y, safe=True)
+            return computed(days * DAY, TIMEDELTA, x, y, safe=True)
         return computed(
-            microseconds(F, x.column) - microseconds(F, y.column), DURATION, x, y, safe=True
+            microseconds(F, x.column) - microseconds(F, y.column), TIMEDELTA, x, y, safe=True
         )
-    if DURATION in (a.type, b.type):
+    if TIMEDELTA in (a.type, b.type):
         return _of_durations(scope, op, a, b)
     raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
 
@@ -100,22 +100,24 @@ _OF_DURATIONS = {
 def _of_durations(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """Timedeltas among each other, and a multiple of one."""
     x, y = (
-        scope.need(v.with_(type=LONG, constant=None) if v.type == DURATION else v) for v in (a, b)
+        scope.need(v.with_(type=LONG, constant=None) if v.type == TIMEDELTA else v) for v in (a, b)
     )
     if a.type == b.type and op in _OF_DURATIONS:
         made = _OF_DURATIONS[op](x, y)
     elif op == "*" and (integers.is_int(a) or integers.is_int(b)):
         made = integers.multiply(integers.as_long(x), integers.as_long(y))
-    elif op == "//" and a.type == DURATION and integers.is_int(b):
-        return integers.floor_divide(x, y).with_(type=DURATION)
+    elif op == "//" and a.type == TIMEDELTA and integers.is_int(b):
+        return integers.floor_divide(x, y).with_(type=TIMEDELTA)
     else:
         raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
     # What 64 bits hold of microseconds, Python's timedeltas hold, too.
-    return made if op in ("/", "//") else made.with_(type=DURATION)
+    return made if op in ("/", "//") else made.with_(type=TIMEDELTA)
 
 
 def negative(value: ColumnValue) -> ColumnValue:
-    return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
+    return strict(
+        F.try_subtract(integers.literal(0), value.column), TIMEDELTA, value, doubtful=True
+    )
 
 
 def duration(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -130,7 +132,7 @@ def duration(scope: ColumnScope, node: Op) -> ColumnValue:
         number = integers.bound(scope, value)
         values.append(number)
         total = F.try_add(total, F.try_multiply(number.column, integers.literal(_UNITS[name])))
-    return strict(total, DURATION, *values, doubtful=bool(values))
+    return strict(total, TIMEDELTA, *values, doubtful=bool(values))
 
 
 def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:

@@ -9,16 +9,18 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.functions.kinds import TIMEDELTA
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import integers
-from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
-    DURATION,
+    ColumnScope,
     ColumnValue,
     Generator,
     NotCompilable,
+    ValueType,
     computed,
+    is_item,
 )
 from hydro_core.types.item import (
     BINARY,
@@ -57,22 +59,20 @@ def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
     return _made(Row(names), list(fields.values()))
 
 
-def names_of(item: Tuple | Row) -> tuple[str, ...]:
+def names_of(item: ValueType) -> tuple[str, ...]:
     """What Spark calls the fields."""
     if isinstance(item, Row):
         return item.names
-    return tuple(f"_{i}" for i in range(1, len(item.fields) + 1))
+    return tuple(f"_{i}" for i in range(1, 1 + len(item.fields if isinstance(item, Tuple) else ())))
 
 
 def struct(columns: Mapping[str, Column]) -> Column:
-    """The columns as one, by their names."""
     if not columns:
         return F.from_json(F.lit("{}"), "struct<>")
     return F.struct(*(column.alias(name) for name, column in columns.items()))
 
 
 def tuple_of(*columns: Column) -> Column:
-    """The columns as one, by their places."""
     return struct({f"_{i}": column for i, column in enumerate(columns, start=1)})
 
 
@@ -131,14 +131,13 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
     value = whole(scope, value, final=final)
     if value.mixed and not final:
         raise NotCompilable("a value is an int for some items and a float for others")
-    if not isinstance(value.type, ItemType):
-        raise NotCompilable(f"a {value.type} is no item")
     if value.type == to:
         return value.column
-    is_of_its_kind = value.type == UNKNOWN or isinstance(to, Row) == isinstance(value.type, Row)
-    if is_of_its_kind and fits(value.type, to, final=final):
+    item = _item(value)
+    is_of_its_kind = item == UNKNOWN or isinstance(to, Row) == isinstance(item, Row)
+    if is_of_its_kind and fits(item, to, final=final):
         return value.column.cast(spark_type(to))
-    return _refuse(value, to)
+    raise _lossy(value, to)
 
 
 def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
@@ -163,20 +162,20 @@ def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
             return False
 
 
-def _refuse(value: ColumnValue, to: ItemType) -> Column:
-    raise NotCompilable(f"{value.type} does not become {to} without a loss")
+def _lossy(value: ColumnValue, to: ItemType) -> NotCompilable:
+    return NotCompilable(f"{value.type} does not become {to} without a loss")
 
 
 def _cast_parts(scope: ColumnScope, value: ColumnValue, to: Tuple | Row, *, final: bool) -> Column:
     if not isinstance(value.type, type(to)) or set(names_of(value.type)) != set(names_of(to)):
-        return _refuse(value, to)
+        raise _lossy(value, to)
     given = dict(zip(names_of(value.type), value.parts or (), strict=True))
     wanted = zip(names_of(to), children(to), strict=True)
     return struct({n: cast(scope, given[n], item, final=final) for n, (_, item) in wanted})
 
 
 def _item(value: ColumnValue) -> ItemType:
-    if not isinstance(value.type, ItemType):
+    if not is_item(value.type):
         raise NotCompilable(f"a {value.type} is no item")
     return value.type
 
@@ -234,7 +233,7 @@ def _moment(value: datetime | date | timedelta) -> ColumnValue:
             microseconds = value // _MICROSECOND
             if abs(microseconds) >= _MAX_MICROSECONDS:
                 raise NotCompilable("a timedelta of more than 64 bits of microseconds")
-            return _known(integers.literal(microseconds), DURATION, value)
+            return _known(integers.literal(microseconds), TIMEDELTA, value)
         case datetime():
             return _known(moment(value), TIMESTAMP if value.tzinfo else TIMESTAMP_NTZ, value)
         case _:
@@ -249,4 +248,4 @@ def _decimal(value: DecimalValue) -> ColumnValue:
     if precision > 28:
         raise NotCompilable("a decimal constant of more than 28 digits")
     item = Decimal(precision, scale)
-    return _known(F.lit(str(value)).cast(f"decimal({precision},{scale})"), item, value)
+    return _known(F.lit(str(value)).cast(str(item)), item, value)

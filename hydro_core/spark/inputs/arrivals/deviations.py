@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -60,13 +60,24 @@ class OffRows:
     def plus(self, *others: OffRows) -> OffRows:
         """These rows and others."""
         several = [self, *(other for other in others if len(other))]
-        if len(several) == 1:
-            return self
-        return OffRows(*(np.concatenate(part) for part in zip(*map(_parts, several), strict=True)))
+        parts = [(rows.ticks, rows.hashes, rows.arrived, rows.accepted) for rows in several]
+        return OffRows(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def arriving(self, arrived: int | Numbers) -> OffRows:
+        """The rows as if they had arrived with another tick, or each with one."""
+        came = np.broadcast_to(np.asarray(arrived, np.int64), self.ticks.shape)
+        return replace(self, arrived=came.copy())
+
+    def as_accepted(self) -> OffRows:
+        return replace(self, accepted=np.ones(len(self), np.bool_))
 
     def without(self, hashes: Any) -> OffRows:
         """The rows without some, each as often as it is named."""
         return self.where(unmatched(self.hashes, hashes)) if len(self) and len(hashes) else self
+
+    def between(self, first: int, last: int) -> OffRows:
+        """Those whose own ticks are within some."""
+        return self.where((self.ticks >= first) & (self.ticks <= last))
 
     def at(self, ticks: Numbers) -> Mask:
         """Which rows are of some ticks of their own."""
@@ -75,14 +86,9 @@ class OffRows:
 
 def off_rows(rows: Hashed, arrived: int | Numbers | None = None) -> OffRows:
     """Rows that arrived with a tick, or each with one; None: each with its own."""
-    came: Any = rows.ticks if arrived is None else arrived
-    ticks = np.asarray(rows.ticks, np.int64)
-    return OffRows(
-        ticks,
-        np.asarray(rows.hashes, np.uint64),
-        np.broadcast_to(np.asarray(came, np.int64), ticks.shape).copy(),
-        np.zeros(len(ticks), np.bool_),
-    )
+    ticks, hashes = np.asarray(rows.ticks, np.int64), np.asarray(rows.hashes, np.uint64)
+    found = OffRows(ticks, hashes, ticks, np.zeros(len(ticks), np.bool_))
+    return found if arrived is None else found.arriving(arrived)
 
 
 NONE_OFF = off_rows(Hashed(np.array([], np.int64), np.array([], np.uint64)))
@@ -167,8 +173,7 @@ class Deviations:
 
     def touch(self, first: int, last: int) -> bool:
         """Whether not all rows of some ticks are read with these."""
-        rows = (self.late.ticks, self.waiting.ticks)
-        return any(((ticks >= first) & (ticks <= last)).any() for ticks in rows) or any(
+        return bool(len(self.elsewhere.between(first, last))) or any(
             file.state == "late" and file.holds(first, last) for file in self.files
         )
 
@@ -181,8 +186,8 @@ class Deviations:
         """The same, accepted: nobody is told of it any more."""
         return replace(
             self,
-            gone=_all_accepted(self.gone),
-            waiting=_all_accepted(self.waiting),
+            gone=self.gone.as_accepted(),
+            waiting=self.waiting.as_accepted(),
             files=tuple(f if f.state == "late" else replace(f, accepted=True) for f in self.files),
         )
 
@@ -194,7 +199,7 @@ class Deviations:
         is_late = self.late.arrived == tick
         of_known = known.late.hashes[known.late.arrived == tick]
         is_late[is_late] = unmatched(self.late.hashes[is_late], of_known)
-        waiting = replace_arrived(self.late.where(is_late), _NEVER)
+        waiting = self.late.where(is_late).arriving(_NEVER)
         files = (
             replace(f, state="waiting", arrived=_NEVER)
             if f.state == "late" and f.arrived == tick and f not in known.files
@@ -216,10 +221,10 @@ class Deviations:
         gone = self.gone.where(self.gone.arrived < first)
         waiting = self.waiting.where(self.waiting.ticks < first)
         settled = is_settled(waiting, gone, [f for f in self.files if f.state == "gone"])
-        came = replace_arrived(waiting.where(settled), first)
+        came = waiting.where(settled).arriving(first)
         found = replace(
             self,
-            late=replace_arrived(late, np.minimum(late.arrived, first)).plus(came),
+            late=late.arriving(np.minimum(late.arrived, first)).plus(came),
             gone=gone,
             waiting=waiting.where(~settled),
             files=tuple(
@@ -295,17 +300,6 @@ def saved_deviations(directory: DataPlace, name: str | None) -> Deviations:
     return Deviations(late, gone, waiting, files, known["read_as"], known["item"])
 
 
-def unreported_gone(changed: Iterable[ChangedRange]) -> Iterator[OffFile]:
-    """Ticks that have changed, and nobody knows by which rows."""
-    yield from (OffFile("", change.first, change.last, "gone") for change in changed)
-
-
-def replace_arrived(rows: OffRows, arrived: int | Numbers) -> OffRows:
-    """The rows as if they had arrived with another tick."""
-    came = np.broadcast_to(np.asarray(arrived, np.int64), rows.ticks.shape).copy()
-    return OffRows(rows.ticks, rows.hashes, came, rows.accepted)
-
-
 def is_settled(waiting: OffRows, gone: OffRows, files: Sequence[OffFile]) -> Mask:
     """Which rows wait no longer: where nothing is missing, nothing waits for it.
 
@@ -341,11 +335,3 @@ def _again(file: OffFile, first: int) -> OffFile:
     # A part of it is not what it was as a whole: it is not known when it comes back.
     whole = file.state == "waiting"
     return replace(file, path=file.path if whole else "", last=first - 1)
-
-
-def _all_accepted(rows: OffRows) -> OffRows:
-    return OffRows(rows.ticks, rows.hashes, rows.arrived, np.ones(len(rows), np.bool_))
-
-
-def _parts(rows: OffRows) -> tuple[Any, ...]:
-    return rows.ticks, rows.hashes, rows.arrived, rows.accepted

@@ -16,9 +16,9 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     Deviations,
     saved_deviations,
 )
-from hydro_core.spark.inputs.arrivals.judged import Judge, LandingChanges
+from hydro_core.spark.inputs.arrivals.judged import LandingChanges, judged
 from hydro_core.spark.inputs.arrivals.landing_diff import KnownLanding, LandingDiff
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView, seen
+from hydro_core.spark.inputs.arrivals.landings import LandingView, seen
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.removed_rows import still_accepted
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
@@ -111,7 +111,7 @@ def seen_by_way_of(
     if deleted.after is not None:
         scan = source.scan(Snapshot("", deleted.after))
         off = before.off.put_off(until, accepted)
-        found = Judge(source, scan, until).judged(LandingChanges(gone=deleted.rows), off)
+        found = judged(source, scan, until, LandingChanges(gone=deleted.rows), off)
         by_then = replace(before, scan=scan, now=source.snapshot(scan), arrivals=found)
     now = source.snapshot(source.scan()).version
     return before, by_then if now is None else _moved(by_then, now, accepted)
@@ -129,7 +129,7 @@ def _moved(view: LandingView, version: int, accepted: Deviations) -> LandingView
     scan = source.scan(Snapshot("", version))
     known = KnownLanding(view.now, view.off.put_off(until, accepted))
     now = source.snapshot(scan)
-    found = LandingDiff(source, (scan, now), until).since(known)
+    found = LandingDiff(source, scan, now, until).since(known)
     return replace(view, scan=scan, now=now, arrivals=found)
 
 

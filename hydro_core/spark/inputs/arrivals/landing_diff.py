@@ -20,9 +20,8 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     Deviations,
     OffFile,
     saved_deviations,
-    unreported_gone,
 )
-from hydro_core.spark.inputs.arrivals.judged import Arrivals, Judge, LandingChanges, NewFile
+from hydro_core.spark.inputs.arrivals.judged import Arrivals, LandingChanges, NewFile, judged
 from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
 from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
@@ -41,39 +40,40 @@ class KnownLanding:
     off: Deviations = NO_DEVIATIONS
 
 
+@dataclass(frozen=True, slots=True)
 class LandingDiff:
-    """Compares what is in an input's landing with what was read of it.
+    """Compares what is in an input's landing with what was read of it."""
 
-    Args:
-        source: the input.
-        now: what is there.
-        until: the first tick that is not committed.
-    """
-
-    def __init__(self, source: LandingSource, now: tuple[Scan, Snapshot], until: int) -> None:
-        self._source, (self._scan, self._now), self._until = source, now, until
+    source: LandingSource
+    scan: Scan
+    now: Snapshot
+    until: int
+    """The first tick that is not committed."""
 
     def since(self, known: KnownLanding) -> Arrivals:
         """What came, went and changed since."""
-        changes = self._changes(known.snapshot)
-        off = in_columns_of(self._source, self._scan, known.off)
-        return Judge(self._source, self._scan, self._until).judged(changes, off)
-
-    def _changes(self, before: Snapshot) -> LandingChanges:
-        if self._now.version is not None:
-            return self._of_delta(before, self._now.version)
-        return self._of_files(before.listing, self._now.listing)
+        before = known.snapshot
+        if self.now.version is not None:
+            changes = self._of_delta(before, self.now.version)
+        else:
+            changes = self._of_files(before.listing, self.now.listing)
+        off = in_columns_of(self.source, self.scan, known.off)
+        return judged(self.source, self.scan, self.until, changes, off)
 
     def _of_delta(self, before: Snapshot, now: int) -> LandingChanges:
-        if before.version is None or before.table not in (None, self._now.table):
+        if before.version is None or before.table not in (None, self.now.table):
             return self._unknown()
         changes = changes_between(
-            self._source.file.place, before.version, now, self._source.file.column
+            self.source.file.place, before.version, now, self.source.file.column
         )
         if changes is None:
             return self._unknown()
-        came = [*self._came(changes.appended, replaces=False)]
-        lost = [self._lost(f) for f in changes.appended if self._may_hold(f) and not self._has(f)]
+        came = self._came(changes.appended, replaces=False)
+        lost = (
+            self._lost(file)
+            for file in changes.appended
+            if self._may_hold(file) and not self._path(file.path).exists()
+        )
         found = LandingChanges(tuple(came), lost=tuple(lost))
         if not (changes.written or changes.gone):
             return found
@@ -86,11 +86,11 @@ class LandingDiff:
         written = [self._path(file.path) for file in changes.written]
         there = all(file.exists() for file in (*gone, *written))
         if there and _bytes(gone) + _bytes(written) <= _COMPARED:
-            at = self._source.scan(Snapshot(self._now.kind, before)) if gone else None
-            old = self._source.hashed(at, gone, (0, self._until - 1)) if at else NO_ROWS
+            until = self.until - 1
+            old = self.source.hashed(self._at(before), gone, (0, until)) if gone else NO_ROWS
             return replace(found, came=came, gone=old)
         lost = [
-            self._span(path, *self._source.ticks_at(before, [path])) for path in changes.gone
+            self._span(path, *self.source.ticks_at(before, [path])) for path in changes.gone
         ] or [self._lost(file) for file in changes.written]
         return replace(found, came=came, lost=(*found.lost, *filter(None, lost)))
 
@@ -99,18 +99,15 @@ class LandingDiff:
         for file in added:
             if not self._may_hold(file) or not self._path(file.path).exists():
                 continue
-            there = self._path(file.path) in self._scan.fileset.form.constants
-            ends = self._source.tick_of(file.lowest), self._source.tick_of(file.highest)
-            at = self._scan if there else self._at(file.version)
+            there = self._path(file.path) in self.scan.fileset.form.constants
+            ends = self.source.tick_of(file.lowest), self.source.tick_of(file.highest)
+            at = self.scan if there else self._at(file.version)
             yield NewFile(at, self._path(file.path), (file.path, 0, 0), ends, replaces)
-
-    def _has(self, file: AddedFile) -> bool:
-        return self._path(file.path).exists()
 
     def _lost(self, file: AddedFile) -> OffFile:
         """A file that came and went before it was looked at: what it had may lie elsewhere now."""
-        ends = self._source.tick_of(file.lowest), self._source.tick_of(file.highest)
-        return self._span("", *ends) or OffFile("", 0, self._until - 1, "gone")
+        ends = self.source.tick_of(file.lowest), self.source.tick_of(file.highest)
+        return self._span("", *ends) or OffFile("", 0, self.until - 1, "gone")
 
     def _of_files(self, before: Listing | None, now: Listing | None) -> LandingChanges:
         if before is None or now is None:
@@ -130,14 +127,14 @@ class LandingDiff:
         ]
         return LandingChanges(
             tuple(file for file in files if self._is_committed(file.ends[0])),
-            _hashes(gone.values() if kept else (), self._until),
+            _hashes(gone.values() if kept else (), self.until),
             tuple(lost),
         )
 
     def _came_file(self, now: Listing, path: str, entry: Entry, *, replaces: bool) -> NewFile:
         file = file_known(now.base, path, entry.size, entry.written)
         identity = (path, entry.size, entry.written)
-        return NewFile(self._scan, file, identity, self._source.bounds(self._scan, file), replaces)
+        return NewFile(self.scan, file, identity, self.source.bounds(self.scan, file), replaces)
 
     def _unknown(self) -> LandingChanges:
         """Any tick may have changed."""
@@ -147,20 +144,20 @@ class LandingDiff:
     def _span(self, path: str, first: int | None, last: int | None) -> OffFile | None:
         """What is gone of a file; None: it had no rows of committed ticks."""
         low = max(0, first or 0)
-        high = self._until - 1 if last is None else min(last, self._until - 1)
+        high = self.until - 1 if last is None else min(last, self.until - 1)
         return OffFile(path, low, high, "gone") if low <= high else None
 
     def _may_hold(self, file: AddedFile) -> bool:
-        return self._is_committed(self._source.tick_of(file.lowest))
+        return self._is_committed(self.source.tick_of(file.lowest))
 
     def _is_committed(self, lowest: int | None) -> bool:
-        return lowest is None or lowest < self._until
+        return lowest is None or lowest < self.until
 
     def _at(self, version: int) -> Scan:
-        return self._source.scan(Snapshot(self._now.kind, version))
+        return self.source.scan(Snapshot(self.now.kind, version))
 
     def _path(self, path: str) -> DataPlace:
-        return self._source.file.place / path
+        return self.source.file.place / path
 
 
 def known_of(source: LandingSource, read: InputRead, directory: DataPlace) -> KnownLanding | None:
@@ -171,7 +168,8 @@ def known_of(source: LandingSource, read: InputRead, directory: DataPlace) -> Kn
     off = saved_deviations(directory, read.deviations)
     if off.is_nothing and read.changed:
         # An earlier version has kept the ticks alone.
-        off = Deviations(files=tuple(unreported_gone(read.changed)))
+        files = (OffFile("", one.first, one.last, "gone") for one in read.changed)
+        off = Deviations(files=tuple(files))
     return KnownLanding(snapshot, off)
 
 

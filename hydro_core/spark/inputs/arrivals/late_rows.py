@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,17 @@ from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.scan import Scan
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.inputs.arrivals.deviations import NONE_OFF, Deviations, OffFile, OffRows
+from hydro_core.spark.inputs.arrivals.deviations import (
+    NONE_OFF,
+    Deviations,
+    OffFile,
+    OffRows,
+    RowIndices,
+)
 from hydro_core.spark.inputs.arrivals.row_bags import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource
-from hydro_core.spark.inputs.by_pieces import count_ticks
 from hydro_core.storage.remote import DataPlace, name_below
-from hydro_core.ticks.tick_range import Numbers
+from hydro_core.ticks.tick_range import Numbers, count_ticks
 from hydro_core.types.ddl import parse_ddl, to_ddl
 
 if TYPE_CHECKING:
@@ -36,17 +41,23 @@ def rows_of(source: LandingSource, scan: Scan, wanted: OffRows) -> tuple[pa.Tabl
     came: list[Numbers] = []
     for first, last in runs(wanted.ticks):
         table = source.rows(scan, files_of(source, scan, first, last), (first, last))
-        hashes = row_hashes(table)
-        here = wanted.where((wanted.ticks >= first) & (wanted.ticks <= last))
-        here = here.where(~unmatched(here.hashes, hashes))
-        found = np.flatnonzero(~unmatched(hashes, here.hashes))
-        # Equal rows are one to the program, so which of them arrived when is open.
-        found = found[np.argsort(hashes[found], kind="stable")]
-        parts.append(table.take(found))
-        came.append(here.arrived[np.argsort(here.hashes, kind="stable")])
+        here, places = _matched(wanted.between(first, last), row_hashes(table))
+        parts.append(table.take(places))
+        came.append(here.arrived)
     if not parts:
         return source.rows(scan, [], None), np.array([], np.int64)
     return pa.concat_tables(parts), np.concatenate(came)
+
+
+def _matched(rows: OffRows, hashes: Any) -> tuple[OffRows, RowIndices]:
+    """Those of some rows that are among others, and their places there, both by their hashes.
+
+    Equal rows are one to the program, so which of them arrived when is open.
+    """
+    here = rows.where(~unmatched(rows.hashes, hashes))
+    places = np.flatnonzero(~unmatched(hashes, here.hashes))
+    by_hash = places[np.argsort(hashes[places], kind="stable")]
+    return here.where(np.argsort(here.hashes, kind="stable")), by_hash
 
 
 def arriving(
@@ -65,9 +76,15 @@ def arriving(
     for tick in sorted({f.arrived for f in off.files if f.state == "late"}):
         if not first <= tick <= last:
             continue
-        for (low, high), paths in _by_ticks(source, scan, off, tick):
-            rows, counts = source.many(scan, paths, (low, high))
-            yield as_of(rows, tick), Counter({tick: counts.total()})
+        together: dict[tuple[int, int], list[str]] = {}
+        for file in off.files:
+            if file.state == "late" and file.arrived == tick:
+                together.setdefault((file.first, file.last), []).append(file.path)
+        for ends, names in together.items():
+            paths = present(source, scan, names)
+            if paths:
+                rows, counts = source.many(scan, paths, ends)
+                yield as_of(rows, tick), Counter({tick: counts.total()})
 
 
 def in_columns_of(source: LandingSource, scan: Scan, off: Deviations) -> Deviations:
@@ -103,7 +120,7 @@ def _hashed_again(
     source: LandingSource, scan: Scan, before: LandingSource, rows: OffRows
 ) -> OffRows:
     """Rows by other columns, as far as they are there."""
-    parts = [NONE_OFF]
+    parts: list[OffRows] = []
     for first, last in runs(rows.ticks):
         files = files_of(source, scan, first, last)
         try:
@@ -113,15 +130,9 @@ def _hashed_again(
             raise
         except DataError:
             continue
-        here = rows.where((rows.ticks >= first) & (rows.ticks <= last))
-        hashes = row_hashes(then)
-        here = here.where(~unmatched(here.hashes, hashes))
-        places = np.flatnonzero(~unmatched(hashes, here.hashes))
-        places = places[np.argsort(hashes[places], kind="stable")]
-        order = np.argsort(here.hashes, kind="stable")
-        here = here.where(order)
+        here, places = _matched(rows.between(first, last), row_hashes(then))
         parts.append(replace(here, hashes=row_hashes(now)[places]))
-    return parts[0].plus(*parts[1:])
+    return NONE_OFF.plus(*parts)
 
 
 def as_of(rows: Rows, tick: int) -> Rows:
@@ -136,13 +147,12 @@ def own_rows(
     source: LandingSource, scan: Scan, off: Deviations, ticks: tuple[int, int]
 ) -> Iterator[tuple[Rows, Counter[int]]]:
     """The rows of some ticks that are read with these: without what is late or waits."""
-    elsewhere = off.elsewhere
-    there = elsewhere.where((elsewhere.ticks >= ticks[0]) & (elsewhere.ticks <= ticks[1]))
+    there = off.elsewhere.between(*ticks)
     late = {file.path: file.last for file in off.files if file.state == "late"}
     for first, last in _cut(ticks, list(runs(there.ticks))):
         files = files_of(source, scan, first, last)
         files = [file for file in files if _name(source, file) not in late]
-        part = there.where((there.ticks >= first) & (there.ticks <= last))
+        part = there.between(first, last)
         if not len(part):
             yield source.many(scan, files, (first, last))
             continue
@@ -174,7 +184,12 @@ def unreported(source: LandingSource, scan: Scan, off: Deviations) -> Counter[in
 
 def files_of(source: LandingSource, scan: Scan, first: int, last: int) -> list[DataPlace]:
     """The files that may have rows of some ticks."""
-    return [file for file in scan.fileset.files if _may_hold(source, scan, file, first, last)]
+
+    def may_hold(file: DataPlace) -> bool:
+        low, high = source.bounds(scan, file)
+        return (low is None or low <= last) and (high is None or high >= first)
+
+    return list(filter(may_hold, scan.fileset.files))
 
 
 def runs(ticks: Numbers) -> Iterator[tuple[int, int]]:
@@ -196,25 +211,6 @@ def _cut(ticks: tuple[int, int], parts: Sequence[tuple[int, int]]) -> Iterator[t
         begin = last + 1
     if begin <= ticks[1]:
         yield begin, ticks[1]
-
-
-def _by_ticks(
-    source: LandingSource, scan: Scan, off: Deviations, tick: int
-) -> Iterator[tuple[tuple[int, int], list[DataPlace]]]:
-    """The files that came late with a tick, by the ticks of theirs that did."""
-    found: dict[tuple[int, int], list[OffFile]] = {}
-    for file in off.files:
-        if file.state == "late" and file.arrived == tick:
-            found.setdefault((file.first, file.last), []).append(file)
-    for ends, files in found.items():
-        paths = present(source, scan, [file.path for file in files])
-        if paths:
-            yield ends, paths
-
-
-def _may_hold(source: LandingSource, scan: Scan, file: DataPlace, first: int, last: int) -> bool:
-    low, high = source.bounds(scan, file)
-    return (low is None or low <= last) and (high is None or high >= first)
 
 
 def _name(source: LandingSource, file: DataPlace) -> str:

@@ -26,7 +26,7 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.places import entries_in
 from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
-from hydro_core.ticks.tick_range import Numbers
+from hydro_core.ticks.tick_range import Numbers, count_ticks
 
 LISTINGS = "_landings"
 """The directory, in a pipeline's, that has the lists."""
@@ -105,11 +105,10 @@ class Listing:
 
     def changed(self, files: Iterable[DataPlace]) -> DataPlace | None:
         """The first of some of its files that is not what it was; None: all are."""
-        now = entries_now(files, self.base)
-        return next((file for file, one in now if not self._entry_of(file).is_like(one)), None)
-
-    def _entry_of(self, file: DataPlace) -> Entry:
-        return self.entries[_name(file, self.base)]
+        for file, now in entries_now(files, self.base):
+            if not self.entries[name_below(file, self.base)].is_like(now):
+                return file
+        return None
 
     def described(
         self,
@@ -154,8 +153,7 @@ class Listing:
             if entry.rows is None:
                 return None
             own = entry.rows.ticks
-            own = own[(own >= ticks.start) & (own < ticks.stop)]
-            found.update(dict(zip(*(part.tolist() for part in _counts(own)), strict=True)))
+            found.update(count_ticks(own[(own >= ticks.start) & (own < ticks.stop)]))
         return found
 
     def _table(self) -> pa.Table:
@@ -193,7 +191,7 @@ def save(table: pa.Table, directory: DataPlace) -> str:
 
 def listing_of(files: Sequence[DataPlace], base: DataPlace, read_as: str) -> Listing:
     """The files as they are now; what went away meanwhile is not among them."""
-    found = ((_name(file, base), _entry(file)) for file in files)
+    found = ((name_below(file, base), _entry(file)) for file in files)
     return Listing(base, {name: entry for name, entry in found if entry}, read_as)
 
 
@@ -232,10 +230,6 @@ def _saved(place: DataPlace) -> Listing | None:
     return Listing(Path(), entries, metadata.get(_READ_AS, b"").decode())
 
 
-def _counts(ticks: Numbers) -> Any:
-    return np.unique(ticks, return_counts=True)
-
-
 def _rows(row: Mapping[str, Any]) -> Hashed | None:
     if row["ticks"] is None:
         return None
@@ -243,12 +237,10 @@ def _rows(row: Mapping[str, Any]) -> Hashed | None:
 
 
 def _digest(table: pa.Table) -> str:
-    found = hashlib.blake2b(digest_size=16)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    found.update(sink.getvalue())
-    return found.hexdigest()
+    return hashlib.blake2b(sink.getvalue(), digest_size=16).hexdigest()
 
 
 def entries_now(
@@ -274,7 +266,3 @@ def _entry(file: DataPlace) -> Entry | None:
     except FileNotFoundError:
         return None
     return Entry(found.st_size, found.st_mtime_ns)
-
-
-def _name(file: DataPlace, base: DataPlace) -> str:
-    return name_below(file, base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -24,16 +24,16 @@ from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
 from hydro_core.files.tolerant import number_told
 from hydro_core.files.unreadable import UNREADABLE
+from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
-from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import Calendar, zone_of
 from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
+from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, tick_of_value
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType
@@ -180,8 +180,11 @@ class LandingSource:
         table = self.rows(scan, files, ticks)
         return Hashed(table[TICK].to_numpy(), row_hashes(table))
 
-    def described(self, scan: Scan, now: Listing, before: Listing | None) -> Listing:
-        """A list of files with what is kept of each."""
+    def described(self, scan: Scan, before: Listing | None) -> Snapshot:
+        """What is there now; of files with what is kept of each."""
+        now = self.snapshot(scan)
+        if now.listing is None:
+            return now
 
         def hashed(file: DataPlace) -> Hashed | None:
             try:
@@ -192,7 +195,8 @@ class LandingSource:
                 # What is wrong with the rows of later ticks is told when these run.
                 return None
 
-        return now.described(before, lambda file: self.bounds(scan, file), hashed)
+        listing = now.listing.described(before, lambda file: self.bounds(scan, file), hashed)
+        return replace(now, listing=listing)
 
     def bounds(self, scan: Scan, file: DataPlace) -> tuple[int | None, int | None]:
         """The first and the last tick that a file may hold, as far as that is told outside of its
@@ -315,3 +319,29 @@ def _statistics(file: DataPlace, column: str) -> tuple[Any, Any]:
     if not found or not all(one is not None and one.has_min_max for one in found):
         return None, None
     return min(one.min for one in found), max(one.max for one in found)
+
+
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this are read by Spark's workers."""
+
+
+def read_by_pieces(
+    spark: Callable[[], SparkSession], scan: Scan, files: Sequence[DataPlace]
+) -> tuple[pa.Table | DataFrame, Counter[int]]:
+    """The rows (item, t) of some files that are of the ticks of a scan, and how many each has.
+
+    Args:
+        spark: gives the session, where there is much to read.
+        scan: the input, and the ticks.
+        files: those that may have rows of the ticks.
+
+    Raises:
+        DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
+    """
+    if sum(file.stat().st_size for file in files) > _HERE:
+        # Whoever only looks at what has landed does without Spark.
+        from hydro_core.spark.files.frames import read_in_workers
+
+        return read_in_workers(spark(), scan, files)
+    rows = read(scan, files)
+    return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.functions.evaluate import router
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.routed import router
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.functions.udf import udf_predicate

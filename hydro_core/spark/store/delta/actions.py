@@ -5,32 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.storage.delta import entry_of
-from hydro_core.storage.remote import DataPlace, Remote, file_known
+from hydro_core.storage.remote import DataPlace, Remote, file_known, name_below
 
 SUMMED_TO = "hydrotick.summedTo"
 """What an entry of a log says of the tick up to which the rows are one."""
 _ORDER = "hydrotick.order"
-
-
-def data_files(table: DeltaTable, *columns: str) -> list[dict[str, Any]]:
-    """A row for each data file, with some of what its log says: `path`, `size_bytes`, `max.tick`.
-
-    What the log says of no file is None. Nothing else is read: pyarrow loads pandas for every
-    instant that it makes a Python object of, and before it takes a stream for a table; whoever only
-    looks at a ledger does without.
-    """
-    found = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
-    there = [name for name in columns if name in found.column_names]
-    absent = dict.fromkeys(columns)
-    return [{**absent, **row} for row in found.select(there).to_pylist()]
 
 
 def stored_file(table: DataPlace, row: Mapping[str, Any]) -> DataPlace:
@@ -106,21 +94,29 @@ def with_order(schema: pa.Schema) -> pa.Schema:
     return pa.schema([first, *list(schema)[1:]])
 
 
-class LoggedFile(NamedTuple):
-    """What the log of a table says of a file: its name below the table, and what is known of it."""
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a table at a version, with what the log tells of its ticks."""
 
-    name: str
+    path: DataPlace
     size: int
     rows: int | None
     first: int | None = None
     last: int | None = None
 
+    def may_hold(self, first: int, last: int) -> bool:
+        """Whether rows of the ticks `first` to `last` may be in it."""
+        return (self.last is None or self.last >= first) and (
+            self.first is None or self.first <= last
+        )
 
-def added(file: LoggedFile, tick: str = "", *, changes: bool = True) -> AddAction:
-    """That a file is one of a table's.
+
+def added(file: DataFile, table: DataPlace, tick: str = "", *, changes: bool = True) -> AddAction:
+    """That a file below a table's directory is one of the table's.
 
     Args:
         file: the file.
+        table: the directory.
         tick: the column that has the ticks, if there is one.
         changes: whether the table has other rows by that.
     """
@@ -129,10 +125,14 @@ def added(file: LoggedFile, tick: str = "", *, changes: bool = True) -> AddActio
         statistics["numRecords"] = file.rows
     if file.first is not None and file.last is not None:
         statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
-    now = int(time.time() * 1000)
-    return AddAction(file.name, file.size, {}, now, changes, json.dumps(statistics))
+    name, told = name_below(file.path, table), json.dumps(statistics)
+    return AddAction(name, file.size, {}, _now(), changes, told)
 
 
-def removed(name: str, size: int, *, changes: bool = True) -> RemoveAction:
+def removed(file: DataFile, table: DataPlace, *, changes: bool = True) -> RemoveAction:
     """That a file is one of a table's no more."""
-    return RemoveAction(name, changes, int(time.time() * 1000), size)
+    return RemoveAction(name_below(file.path, table), changes, _now(), file.size)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

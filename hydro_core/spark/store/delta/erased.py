@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.files.parquet import files_as_dataset, write_parquet_file
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.storage.delta import opened_table
 from hydro_core.storage.remote import DataPlace

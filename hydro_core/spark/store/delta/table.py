@@ -9,13 +9,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, PostCommitHookProperties, Schema
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    WriterProperties,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -24,9 +31,8 @@ from hydro_core.errors import DataError
 from hydro_core.files.parquet import copy_parquet, has_int96
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.store.delta.actions import (
-    LoggedFile,
+    DataFile,
     added,
-    data_files,
     named_types,
     removed,
     stored_file,
@@ -34,12 +40,12 @@ from hydro_core.spark.store.delta.actions import (
     summing,
     with_order,
 )
-from hydro_core.spark.store.delta.row_groups import joining, write_rows
 from hydro_core.spark.store.ledger.ledger import RESTORE, overtaken, state_error
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
     created_table,
+    data_files,
     entry_of,
     is_table,
     log_configuration,
@@ -48,7 +54,7 @@ from hydro_core.storage.delta import (
     without_old_entries,
 )
 from hydro_core.storage.places import are_there, remove_tree
-from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.storage.remote import DataPlace, Remote
 
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
@@ -61,21 +67,17 @@ wait for the next one.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A file of a table at a version, with what the log tells of its ticks."""
+ROWS_OF_A_GROUP = 1 << 15
+"""The rows of a row group of state, of which those are read in which a row is met."""
 
-    path: DataPlace
-    size: int
-    rows: int | None
-    first: int | None
-    last: int | None
+# Of state: what delta-rs takes by itself, but for the size of row groups.
+_WRITTEN = WriterProperties(compression="SNAPPY", max_row_group_size=ROWS_OF_A_GROUP)
+_JOINED = WriterProperties(
+    compression="ZSTD", compression_level=4, max_row_group_size=ROWS_OF_A_GROUP
+)
 
-    def may_hold(self, first: int, last: int) -> bool:
-        """Whether rows of the ticks `first` to `last` may be in it."""
-        return (self.last is None or self.last >= first) and (
-            self.first is None or self.first <= last
-        )
+FileActions = Iterable[AddAction | RemoveAction]
+WriteMode = Literal["append", "overwrite"]
 
 
 class StoredTable:
@@ -168,23 +170,13 @@ class StoredTable:
         """Adds the rows, or puts them in the place of all others, as the form of the table says."""
         if rows.num_rows == 0 and (self.spec.form is not Form.VALUES or not self.files()):
             return
-        table = self._open()
-        with self._one_version(table):
-            write_rows(table, rows, self.spec, self._mode)
+        self._write(rows, self._mode)
 
     def append_files(self, files: Iterable[DataPlace], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
-        adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
-        if not adds and self.spec.form is not Form.VALUES:
-            return
-        table = self._open()
-        with self._one_version(table):
-            table.create_write_transaction(
-                adds,
-                self._mode,
-                table.schema(),
-                post_commithook_properties=PostCommitHookProperties(),
-            )
+        adds = [added(self._seen(f, first, last), self.path, self.spec.tick) for f in files]
+        if adds or self.spec.form is Form.VALUES:
+            self._commit(adds, self._mode)
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
@@ -216,30 +208,20 @@ class StoredTable:
         The files lie below the table's directory. `summed_to` is the last tick that its rows do not
         tell apart from those before it.
         """
-        table = self._open()
         wanted = {file.path: file for file in files}
         held = {file.path: file for file in self.files()}
         same_columns = self.schema_matches()
-        said = summing(self.path, summed_to) if summed_to >= 0 else None
-        adds: list[AddAction | RemoveAction] = [
-            self._adding(file) for path, file in wanted.items() if path not in held
-        ]
+        new = [file for path, file in wanted.items() if path not in held]
         gone = [file for path, file in held.items() if path not in wanted]
-        if not adds and not gone and same_columns:
-            return
-        if same_columns:
-            adds += [self._removing(file) for file in gone]
-        elif len(gone) < len(held):
-            raise AssertionError(f"{self.path} cannot keep files that have other columns")
-        columns = self.spec.arrow_schema
-        with self._one_version(table):
-            table.create_write_transaction(
-                adds,
-                "append" if same_columns else "overwrite",
-                Schema.from_arrow(columns if same_columns else with_order(columns)),
-                commit_properties=said,
-                post_commithook_properties=PostCommitHookProperties(),
-            )
+        adds = [added(file, self.path, self.spec.tick) for file in new]
+        said, columns = self._summing(summed_to), self.spec.arrow_schema
+        if not same_columns:
+            if len(gone) < len(held):
+                raise AssertionError(f"{self.path} cannot keep files that have other columns")
+            self._commit(adds, "overwrite", Schema.from_arrow(with_order(columns)), said)
+        elif adds or gone:
+            removes = [removed(file, self.path) for file in gone]
+            self._commit([*adds, *removes], "append", Schema.from_arrow(columns), said)
 
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
@@ -248,10 +230,11 @@ class StoredTable:
     def compact(self, least: int) -> None:
         """Joins the files of each tier that has at least so many of them."""
         table = self._open()
+        how = _JOINED if self.spec.role == "state" else None
         for tier in _TIERS:
             if self._of_tier(tier) >= least:
                 with self._one_version(table):
-                    table.optimize.compact(target_size=tier, writer_properties=joining(self.spec))
+                    table.optimize.compact(target_size=tier, writer_properties=how)
                 without_old_entries(self.path, table)
 
     def _of_tier(self, size: int) -> int:
@@ -267,55 +250,28 @@ class StoredTable:
         Spark wrote these once. It reads them right, and so are they read here; but delta-rs, which
         joins files, takes them for other times, as other readers do.
         """
-        table = self._open()
-        old = self._with_int96()
-        if not old:
-            return
         actions: list[AddAction | RemoveAction] = []
-        for file, path in old:
+        for file, path in self._with_int96():
             made = Path(str(self.path), f"part-{uuid.uuid4()}.parquet")
             copy_parquet(path, made, self.spec.arrow_schema)
-            made_file = replace(file, path=made, size=made.stat().st_size)
-            actions += [
-                self._adding(made_file, changes=False),
-                self._removing(file, changes=False),
-            ]
-        with self._one_version(table):
-            table.create_write_transaction(
-                actions,
-                "append",
-                table.schema(),
-                post_commithook_properties=PostCommitHookProperties(),
-            )
+            copy = replace(file, path=made, size=made.stat().st_size)
+            actions.append(added(copy, self.path, self.spec.tick, changes=False))
+            actions.append(removed(file, self.path, changes=False))
+        if actions:
+            self._commit(actions, "append")
 
     def _with_int96(self) -> list[tuple[DataFile, Path]]:
         # Of what is in stores none is as old as that.
         here = [(file, file.path) for file in self.files() if isinstance(file.path, Path)]
         return [(file, path) for file, path in here if path.exists() and has_int96(path)]
 
-    def sum_up(self, rows: pa.Table, tick: int) -> None:
-        """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
-        table = self._open()
-        with self._one_version(table):
-            write_rows(table, rows, self.spec, "overwrite", summing(self.path, tick))
+    def rewrite(self, rows: pa.Table, *, summed_to: int = -1) -> None:
+        """Puts the rows in the place of all others; see `hold`."""
+        self._write(rows, "overwrite", self._summing(summed_to))
 
     def note_summed(self, tick: int) -> None:
         """Says once more in the log up to which tick its changes are one."""
-        table = self._open()
-        with self._one_version(table):
-            table.create_write_transaction(
-                [],
-                "append",
-                table.schema(),
-                commit_properties=summing(self.path, tick),
-                post_commithook_properties=PostCommitHookProperties(),
-            )
-
-    def rewrite(self, rows: pa.Table) -> None:
-        """Puts the rows in the place of all others."""
-        table = self._open()
-        with self._one_version(table):
-            write_rows(table, rows, self.spec, "overwrite")
+        self._commit([], "append", said=summing(self.path, tick))
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
@@ -337,6 +293,39 @@ class StoredTable:
         found: Any = self._open().schema().to_arrow()
         return named_types(pa.schema(found)) == named_types(self.spec.arrow_schema)
 
+    def _write(self, rows: pa.Table, mode: WriteMode, said: CommitProperties | None = None) -> None:
+        table = self._open()
+        # Its overloads tell modes apart that are one call.
+        write: Any = write_deltalake
+        with self._one_version(table):
+            write(
+                table,
+                rows.cast(self.spec.arrow_schema),
+                mode=mode,
+                commit_properties=said,
+                writer_properties=_WRITTEN if self.spec.role == "state" else None,
+            )
+
+    def _commit(
+        self,
+        actions: FileActions,
+        mode: WriteMode,
+        columns: Schema | None = None,
+        said: CommitProperties | None = None,
+    ) -> None:
+        table = self._open()
+        with self._one_version(table):
+            table.create_write_transaction(
+                list(actions),
+                mode,
+                columns or table.schema(),
+                commit_properties=said,
+                post_commithook_properties=PostCommitHookProperties(),
+            )
+
+    def _summing(self, tick: int) -> CommitProperties | None:
+        return summing(self.path, tick) if tick >= 0 else None
+
     @contextmanager
     def _one_version(self, table: DeltaTable) -> Iterator[None]:
         """Within it one version is written, which is seen then.
@@ -355,7 +344,7 @@ class StoredTable:
             raise overtaken(self.path)
 
     @property
-    def _mode(self) -> Literal["append", "overwrite"]:
+    def _mode(self) -> WriteMode:
         return "overwrite" if self.spec.form is Form.VALUES else "append"
 
     def _open(self) -> DeltaTable:
@@ -366,17 +355,9 @@ class StoredTable:
                 raise self._lost("cannot be read", error) from error
         return self._table
 
-    def _add(self, file: DataPlace, first: int, last: int) -> AddAction:
+    def _seen(self, file: DataPlace, first: int, last: int) -> DataFile:
         rows = pq.read_metadata(opened(file)).num_rows
-        return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
-
-    def _adding(self, file: DataFile, *, changes: bool = True) -> AddAction:
-        name = name_below(file.path, self.path)
-        of = LoggedFile(name, file.size, file.rows, file.first, file.last)
-        return added(of, self.spec.tick, changes=changes)
-
-    def _removing(self, file: DataFile, *, changes: bool = True) -> RemoveAction:
-        return removed(name_below(file.path, self.path), file.size, changes=changes)
+        return DataFile(file, file.stat().st_size, rows, first, last)
 
     def _removed(self, version: int) -> DataError:
         return state_error(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
 
 
@@ -43,12 +45,34 @@ def pieces_of(
 ) -> Iterator[pa.Table]:
     """The same a piece at a time; at least one, which tells the columns."""
     with told_of(table):
-        rows, some = _dataset(table, files), False
-        for piece in in_pieces(rows, where=where):
-            some = True
-            yield piece
-        if not some:
-            yield rows.schema.empty_table()
+        yield from pieces_or_empty(_dataset(table, files), None, where)
+
+
+def pieces_or_empty(
+    rows: ds.Dataset, columns: Sequence[str] | None, where: ds.Expression | None
+) -> Iterator[pa.Table]:
+    """The rows of a dataset a piece at a time; where there are none, one without rows."""
+    some = False
+    for piece in in_pieces(rows, columns, where):
+        some = True
+        yield piece
+    if not some:
+        empty = rows.schema.empty_table()
+        yield empty if columns is None else empty.select(list(columns))
+
+
+def rows_since(table: StoredTable, tick: int) -> int:
+    """The number of rows of a tick and those after it: their column alone is read."""
+    files = (file for file in table.files() if file.last is None or file.last >= tick)
+    return _dataset(table, files).count_rows(filter=ds.field(table.spec.tick) >= tick)
+
+
+def last_tick(table: StoredTable, until: int) -> int | None:
+    """The last tick up to one of which there are rows."""
+    tick = table.spec.tick
+    rows = _dataset(table, (file for file in table.files() if file.may_hold(0, until)))
+    found: int | None = pc.max(rows.to_table([tick], ds.field(tick) <= until)[tick]).as_py()
+    return found
 
 
 def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:

@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from hydro_core.errors import DataError, HydroError, TransientError
 from hydro_core.machine.delta_path import refuse_path
 from hydro_core.machine.faults import fault_of
-from hydro_core.spark.store.delta.actions import data_files, stored_file
+from hydro_core.spark.store.delta.actions import stored_file
 from hydro_core.spark.store.ledger.commit import LEDGER_SCHEMA, Commit, programs_of
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.record_columns import as_rows
@@ -29,6 +29,7 @@ from hydro_core.spark.store.stored_format import note_format, refuse_newer
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.delta import (
     created_table,
+    data_files,
     entry_of,
     is_table,
     log_configuration,

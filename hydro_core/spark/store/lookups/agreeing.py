@@ -8,8 +8,8 @@ like that, arrays above all, nothing is asked, so that more rows are found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,19 +20,13 @@ from hydro_core.spark.store.lookups.bounds import KeyBounds
 from hydro_core.spark.store.values import (
     Column,
     Leaves,
+    Numbers,
     are_comparable,
     comparable,
     leaf_of,
     type_of,
 )
 from hydro_core.types.item import FieldPath, ItemType, at
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
-
 
 KnownItems = Mapping[LookupSource, tuple[Column, ItemType]]
 """Items and their type: those that arrive, by the inputs' names, and what is told from them."""
@@ -56,8 +50,6 @@ class Agreeing:
             of_others: their type.
             lookup: the leaves of the items that are to equal those of the others.
         """
-        import numpy as np
-
         self._steps: list[tuple[FieldPath, Column, Numbers]] = []
         values = {
             mine: comparable(leaf_of(others, of_others, theirs))
@@ -85,8 +77,6 @@ class Agreeing:
             leaves: gives of all items what stands at a path; asked while some are left.
             count: how many items there are.
         """
-        import numpy as np
-
         found = np.arange(count)
         ids = np.zeros(count, dtype=np.int64)
         for path, distinct, known in self._steps:
@@ -153,8 +143,6 @@ class Met:
             leaves: gives of all rows' items what stands at a path.
             ticks: the rows' ticks.
         """
-        import numpy as np
-
         met = ticks == self._last if self._whole else np.zeros(len(ticks), dtype=bool)
         for one in self.found:
             met[one.places(leaves, len(ticks))] = True
@@ -172,8 +160,6 @@ def agreeing_items(
         lookups: what they are to agree with, each in one of these ways.
         known: the rows by which these look up.
     """
-    import numpy as np
-
     there = np.zeros(len(items), dtype=bool)
     for one in lookups:
         others, of_others = known[one.by]

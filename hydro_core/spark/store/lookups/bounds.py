@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,19 +18,14 @@ from hydro_core.plan.found_rows import FieldPairs, LookupBounds
 from hydro_core.spark.store.values import (
     Column,
     Leaves,
+    Mask,
+    Numbers,
     are_comparable,
     in_order,
     leaf_of,
     type_of,
 )
 from hydro_core.types.item import FieldPath, ItemType
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
 
 Others = tuple[Column, ItemType]
 """The rows that have the places, and their type."""
@@ -55,8 +51,6 @@ class _Side:
         Returns:
             None where nothing is asked.
         """
-        import numpy as np
-
         rows, of_rows = others
         known = all(are_comparable(type_of(item, a), type_of(of_rows, b)) for a, b in orders)
         if not orders or not known:
@@ -73,8 +67,6 @@ class _Side:
 
     def keep(self, leaves: Leaves, keys: Numbers) -> Mask:
         """Which rows are within."""
-        import numpy as np
-
         beyond, equal = np.zeros(len(keys), bool), np.ones(len(keys), bool)
         parts = [part for path in self.orders for part in _parts(leaves(path))]
         of_keys = pa.array(keys, pa.int64())
@@ -110,8 +102,6 @@ class KeyBounds:
             leaves: gives of these rows what stands at a path.
             keys: the numbers of their keys.
         """
-        import numpy as np
-
         found = np.ones(len(keys), bool)
         for side in self._sides:
             found &= side.keep(leaves, keys)

@@ -16,15 +16,12 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
+from hydro_core.spark.store.values import Numbers
 
 FileFacts = Mapping[str, Any]
 """What a file is: it is read by those alone who ask for the same."""
@@ -87,8 +84,6 @@ class CheckedFile:
             DamagedError: it is not what was written, or something else.
             OSError: it cannot be opened.
         """
-        import numpy as np
-
         with file.open("rb") as opened:
             self._file, self._stat = file, _identity(os.fstat(opened.fileno()))
             size = self._stat[0]
@@ -141,8 +136,6 @@ class CheckedFile:
         Raises:
             DamagedError: it is not what was written.
         """
-        import numpy as np
-
         self.check(place, np.zeros(1, np.int64), np.full(1, self.size(place)))
         return self.unchecked(place)
 
@@ -162,8 +155,6 @@ class CheckedFile:
         Raises:
             DamagedError: one of them is not what was written.
         """
-        import numpy as np
-
         first, size = self._buffers[place]
         there = ends > starts
         if not there.all():

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hydro_core.functions.evaluate import call_item
@@ -117,8 +118,6 @@ def rows_before(before: RowsBefore, log: pa.Table, item: ItemType) -> tuple[Colu
         log: changes of stored rows (item, n, …) with all those of the same items.
         item: the type of the items.
     """
-    import numpy as np
-
     of = Tuple((LONG, item))
     items, known = groups(log, [(ITEM, item)])
     counts = np.zeros(len(known), np.int64)

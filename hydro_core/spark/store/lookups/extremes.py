@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,14 +20,8 @@ from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
 from hydro_core.spark.store.snapshots import groups
-from hydro_core.spark.store.values import Column, in_order, leaf_of
+from hydro_core.spark.store.values import Column, Numbers, in_order, leaf_of
 from hydro_core.types.item import ItemType
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
 
 FIRST_TAKEN = 64
 MOST_TAKEN = 1 << 15
@@ -105,8 +100,6 @@ def places_in_order(values: Column) -> Numbers:
 
 def _there(log: pa.Table, item: ItemType) -> Column:
     """The different items of which copies are left."""
-    import numpy as np
-
     ids, firsts = groups(log.select([ITEM]), [(ITEM, item)])
     counts = np.zeros(len(firsts), dtype=np.int64)
     np.add.at(counts, ids, log[COUNT].to_numpy())
@@ -115,8 +108,6 @@ def _there(log: pa.Table, item: ItemType) -> Column:
 
 def _others(items: Column, item: ItemType, changing: Met) -> Column:
     """The items that are none of those whose keys change."""
-    import numpy as np
-
     others = np.ones(len(items), dtype=bool)
     for one in changing.found:
         others[one.places(lambda path: leaf_of(items, item, path), len(items))] = False

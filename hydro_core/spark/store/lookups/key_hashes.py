@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.store.values import Column, comparable
+from hydro_core.spark.store.values import Column, Numbers, comparable
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Hashes = npt.NDArray[np.uint32]
-    Words = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint64]
 
 _NULL = 0x9E3779B97F4A7C15
 _ODD = 0xD6E8FEB86659FD93
@@ -53,15 +51,11 @@ def hashes(columns: Sequence[Column]) -> Hashes:
     Args:
         columns: at least one, all of one length, of types that have hashes.
     """
-    import numpy as np
-
     return (words_of(columns) >> np.uint64(32)).astype(np.uint32)
 
 
 def words_of(columns: Iterable[Column]) -> Words:
     """The same as a hash of 64 bits; columns are asked for one by one."""
-    import numpy as np
-
     found: Words = np.zeros(1, np.uint64)
     for column in columns:
         found = _mixed(found * np.uint64(_BASE) + _of_column(comparable(column)))
@@ -70,16 +64,12 @@ def words_of(columns: Iterable[Column]) -> Words:
 
 def _mixed(words: Words) -> Words:
     """Each word with its bits spread over all of it."""
-    import numpy as np
-
     for _ in range(2):
         words = (words ^ (words >> np.uint64(32))) * np.uint64(_ODD)
     return words ^ (words >> np.uint64(32))
 
 
 def _of_column(column: Column) -> Words:
-    import numpy as np
-
     words = _mixed(_words(column))
     if column.null_count:
         words[~column.is_valid().to_numpy(zero_copy_only=False)] = np.uint64(_NULL)
@@ -88,8 +78,6 @@ def _of_column(column: Column) -> Words:
 
 def _words(column: Column) -> Words:
     """A word for each value that has the same where another is equal; of nulls any."""
-    import numpy as np
-
     of = column.type
     if pa.types.is_string(of) or pa.types.is_binary(of):
         return _of_bytes(column)
@@ -110,8 +98,6 @@ def _words(column: Column) -> Words:
 
 
 def _words_of(column: Column, instead: float) -> Words:
-    import numpy as np
-
     filled: Any = pc.fill_null(column, instead)
     words: Words = np.ascontiguousarray(filled.to_numpy(zero_copy_only=False)).view(np.uint64)
     return words
@@ -119,8 +105,6 @@ def _words_of(column: Column, instead: float) -> Words:
 
 def _of_bytes(column: Column) -> Words:
     """The bytes of each value as digits of one number, and how many they are."""
-    import numpy as np
-
     _, offsets, data = column.buffers()
     if not len(column):
         return np.zeros(0, np.uint64)
@@ -133,10 +117,8 @@ def _of_bytes(column: Column) -> Words:
     return np.concatenate(parts)
 
 
-def _of_digits(held: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> Words:
+def _of_digits(held: npt.NDArray[np.uint8], ends: Numbers) -> Words:
     """The same of the values between these ends."""
-    import numpy as np
-
     lengths = np.diff(ends)
     read = held[ends[0] : ends[-1]]
     longest = int(lengths.max(initial=0))

@@ -7,8 +7,9 @@ are read in which a row is met; so the files of state are written in small ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -17,14 +18,10 @@ from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.row_cache import RowCache
+from hydro_core.spark.store.values import Numbers
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import FieldPath, ItemType, children
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 
 _SEARCHED_AT_ONCE = 1 << 20
 """So many rows of a table are searched at once."""
@@ -96,10 +93,8 @@ def stored_leaf(
     return tuple(names), of
 
 
-def _at(fragment: Any, schema: pa.Schema, places: npt.NDArray[np.int64]) -> pa.Table:
+def _at(fragment: Any, schema: pa.Schema, places: Numbers) -> pa.Table:
     """The rows of a file at these places, which are in their order."""
-    import numpy as np
-
     ends = np.cumsum([group.num_rows for group in fragment.row_groups])
     groups = np.searchsorted(ends, places, side="right")
     read = np.unique(groups)

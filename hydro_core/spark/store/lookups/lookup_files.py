@@ -19,14 +19,16 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.spark.frames.column_names import COUNT, TICK
 from hydro_core.spark.store.cancelled import remaining_of_file
-from hydro_core.spark.store.delta.table import DataFile, StoredTable
+from hydro_core.spark.store.delta.actions import DataFile
+from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.lookups.checked_file import (
     CheckedFile,
@@ -35,29 +37,21 @@ from hydro_core.spark.store.lookups.checked_file import (
     write_checked,
 )
 from hydro_core.spark.store.lookups.extremes import places_in_order
-from hydro_core.spark.store.lookups.key_hashes import are_hashed, hashes
+from hydro_core.spark.store.lookups.key_hashes import Hashes, are_hashed, hashes
 from hydro_core.spark.store.lookups.large_files import stored_leaf
 from hydro_core.spark.store.lookups.rows_copy import (
-    column_read,
+    RowsCopy,
     copied,
     is_copied,
-    leaf_at,
     leaf_of_file,
-    rows_at,
-    schema_width,
+    width_of,
 )
-from hydro_core.spark.store.values import Column, in_order
+from hydro_core.spark.store.values import Column, Numbers, in_order
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.types.item import FieldPath
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from hydro_core.spark.store.lookups.key_hashes import Hashes
-
-    Numbers = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 LOOKUPS = ".lookups"
 """The directory, within a pipeline's."""
@@ -71,7 +65,7 @@ _ABANDONED = 3600.0
 
 StoredLeaf = tuple[tuple[str, ...], pa.DataType]
 """The names at which a leaf stands in a file, and its type."""
-_Asked = Mapping[tuple[StoredLeaf, ...], "Hashes"]
+_Asked = Mapping[tuple[StoredLeaf, ...], Hashes]
 """The hashes that are looked for, by the leaves of which."""
 
 
@@ -108,7 +102,11 @@ class LookupFiles:
         asked = _asked(met, schema) if large and is_copied(schema) else None
         if asked is None:
             return schema.empty_table(), files
-        found = {file.path: self._read(file, schema, (asked, summed), met) for file in large}
+        log = schema if summed else None
+        found = {
+            file.path: self._looked_up(file, lambda one: self._met(one, schema, asked, met, log))
+            for file in large
+        }
         rows = [table for table in found.values() if table is not None]
         rest = [file for file in files if found.get(file.path) is None]
         if not any(table.num_rows for table in rows):
@@ -131,7 +129,9 @@ class LookupFiles:
         copied_all = is_copied(schema)
         for file in files:
             looked_up = copied_all and self._is_looked_up(file)
-            rows = self._leading(file, schema, leaf, ends) if looked_up else None
+            rows = None
+            if looked_up:
+                rows = self._looked_up(file, lambda one: self._leading(one, schema, leaf, ends))
             if rows is None:
                 rest.append(file)
             else:
@@ -140,22 +140,14 @@ class LookupFiles:
 
     def _leading(
         self, file: DataFile, schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
-    ) -> tuple[pa.Table, bool] | None:
-        import numpy as np
-
-        try:
-            copy, order = self._copy(file, schema), self._order(file, leaf)
-            many = order.size(0) // 4
-            parts = [(0, min(ends[0], many)), (many - min(ends[1], many), many)]
-            order.check(0, *(4 * np.array(end, np.int64) for end in zip(*parts, strict=True)))
-            known = np.frombuffer(order.unchecked(0), np.uint32)
-            places = np.unique(np.concatenate([known[a:b] for a, b in parts])).astype(np.int64)
-            return rows_at(copy, schema, file.rows or 0, places), len(places) < many
-        except DamagedError:
-            self._remove(self._names(file))
-        except (OSError, pa.ArrowInvalid):
-            self._refused.add(file.path)
-        return None
+    ) -> tuple[pa.Table, bool]:
+        copy, order = self._copy(file, schema), self._order(file, leaf)
+        many = order.size(0) // 4
+        parts = [(0, min(ends[0], many)), (many - min(ends[1], many), many)]
+        order.check(0, *(4 * np.array(end, np.int64) for end in zip(*parts, strict=True)))
+        known = np.frombuffer(order.unchecked(0), np.uint32)
+        places = np.unique(np.concatenate([known[a:b] for a, b in parts])).astype(np.int64)
+        return copy.at(places), len(places) < many
 
     def gone_through(self, table: StoredTable) -> int:
         """How many rows of a table are looked at by whoever looks for some of them."""
@@ -168,37 +160,44 @@ class LookupFiles:
         rows = file.rows or 0
         return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused
 
-    def _read(
-        self, file: DataFile, schema: pa.Schema, wanted: tuple[_Asked, bool], met: Met
-    ) -> pa.Table | None:
-        """The rows that are met; None where the file is to be gone through."""
-        rows, (asked, summed) = file.rows or 0, wanted
+    def _looked_up(self, file: DataFile, look: Callable[[DataFile], T]) -> T | None:
+        """What a look gives at what belongs to a file; None where that is to be gone through."""
         try:
-            copy = self._copy(file, schema)
-            places = [
-                _found(self._keys(file, leaves, schema if summed else None), some)
-                for leaves, some in asked.items()
-            ]
-            if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
-                places.append(_of_tick(copy, schema, met.whole_tick))
-            return rows_at(copy, schema, rows, _of_these(_united(places), copy, rows, schema, met))
+            return look(file)
         except DamagedError:
-            self._remove(self._names(file))
+            self._remove(self._directory.glob(f"{self._name(file)}-*"))
         except (OSError, pa.ArrowInvalid):
             # Whoever goes through the data file tells what is wrong with it.
             self._refused.add(file.path)
         return None
 
-    def keep_of(self, tables: Iterable[StoredTable]) -> None:
-        """Removes what belongs to files that none of these tables holds."""
-        self.keep(file for table in tables for file in table.files())
+    def _met(
+        self,
+        file: DataFile,
+        schema: pa.Schema,
+        asked: _Asked,
+        met: Met,
+        log: pa.Schema | None,
+    ) -> pa.Table:
+        copy, tick = self._copy(file, schema), met.whole_tick
+        hits = [_found(self._keys(file, leaves, log), some) for leaves, some in asked.items()]
+        if tick is not None and file.may_hold(tick, tick):
+            hits.append(np.flatnonzero(np.frombuffer(copy.whole(TICK), np.int64) == tick))
+        places: Numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *hits]))
+
+        def leaf(path: FieldPath) -> Column:
+            return copy.leaf(stored_leaf(schema, met.item, path)[0], places)
+
+        ticks = copy.leaf((TICK,), places).to_numpy(zero_copy_only=False)
+        return copy.at(places[met.places(leaf, ticks)])
 
     def keep(self, files: Iterable[DataFile]) -> None:
         """Removes what belongs to other data files than these, or was never finished."""
         if not self._is_here or not self._directory.exists():
             return
         names = {self._name(file) for file in files}
-        others = (one for one in self._directory.glob("[!.]*") if _belongs_to(one) not in names)
+        there = self._directory.glob("[!.]*")
+        others = (file for file in there if file.name.partition("-")[0] not in names)
         self._remove([*others, *left_behind(self._directory, _ABANDONED, time.time())])
 
     def remove_all(self) -> None:
@@ -211,12 +210,13 @@ class LookupFiles:
         if self._is_here and self._directory.exists():
             shutil.rmtree(self._directory)
 
-    def _copy(self, file: DataFile, schema: pa.Schema) -> CheckedFile:
+    def _copy(self, file: DataFile, schema: pa.Schema) -> RowsCopy:
         def made() -> Iterable[pa.Buffer | bytes]:
             with opened_parquet(file.path) as data:
                 yield from copied(data, schema)
 
-        return self._opened(file, ["rows", str(schema)], made, 2 * schema_width(schema))
+        opened = self._opened(file, ["rows", str(schema)], made, 2 * width_of(schema))
+        return RowsCopy(opened, schema, file.rows or 0)
 
     def _keys(
         self, file: DataFile, leaves: tuple[StoredLeaf, ...], log: pa.Schema | None
@@ -239,8 +239,6 @@ class LookupFiles:
 
     def _order(self, file: DataFile, leaf: StoredLeaf) -> CheckedFile:
         def made() -> Iterable[bytes]:
-            import numpy as np
-
             with opened_parquet(file.path) as data:
                 counts = leaf_of_file(data, (COUNT,), pa.int64()).to_numpy()
                 places = places_in_order(in_order(leaf_of_file(data, *leaf)))
@@ -273,9 +271,6 @@ class LookupFiles:
         if there + more > self._most:
             raise OSError("the files by which rows are looked up take as much as they may")
 
-    def _names(self, file: DataFile) -> list[Path]:
-        return list(self._directory.glob(f"{self._name(file)}-*"))
-
     def _name(self, file: DataFile) -> str:
         return _digest(f"{self._relative(file)} {file.size}")
 
@@ -289,18 +284,12 @@ class LookupFiles:
                 one.unlink(missing_ok=True)
 
 
-def _belongs_to(file: Path) -> str:
-    return file.name.partition("-")[0]
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def _asked(met: Met, schema: pa.Schema) -> _Asked | None:
     """What is looked for; None where some rows are met for another reason."""
-    import numpy as np
-
     found: dict[tuple[StoredLeaf, ...], list[Hashes]] = {}
     for one in met.found:
         leaves = sorted((stored_leaf(schema, met.item, path), path) for path in one.values)
@@ -317,8 +306,6 @@ def _buckets(columns: Sequence[Column], some: Numbers | None) -> Iterable[bytes]
 
     `some` are the places of the rows that are to be found; None: all.
     """
-    import numpy as np
-
     of_rows = hashes(columns)
     places = np.arange(len(of_rows)) if some is None else some
     of_rows = of_rows[places]
@@ -337,8 +324,6 @@ def _bits(rows: int) -> int:
 
 def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     """The places of the rows that have one of some hashes."""
-    import numpy as np
-
     starts, bits = np.frombuffer(keys.whole(0), np.uint32), _bits(keys.size(1) // 4)
     if len(starts) != (1 << bits) + 1:
         raise AssertionError("the buckets are those of another number of rows")
@@ -353,29 +338,3 @@ def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     keys.check(2, hits * 4, hits * 4 + 4)
     found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
     return found
-
-
-def _of_these(
-    places: Numbers, copy: CheckedFile, rows: int, schema: pa.Schema, met: Met
-) -> Numbers:
-    """Those of the places of some rows at which one is met: of others single columns are read."""
-
-    def leaf(path: FieldPath) -> Column:
-        return leaf_at(copy, schema, rows, places, stored_leaf(schema, met.item, path)[0])
-
-    ticks = leaf_at(copy, schema, rows, places, (TICK,)).to_numpy(zero_copy_only=False)
-    return places[met.places(leaf, ticks)]
-
-
-def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:
-    import numpy as np
-
-    return np.flatnonzero(np.frombuffer(column_read(copy, schema, TICK), np.int64) == tick)
-
-
-def _united(places: Sequence[Numbers]) -> Numbers:
-    import numpy as np
-
-    if len(places) > 1:
-        return np.unique(np.concatenate(places))
-    return np.sort(places[0]) if places else np.zeros(0, np.int64)

@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal as Number
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,10 +20,8 @@ from hydro_core.functions.fields import field_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import Const, Expr, Op, Param, Part
+from hydro_core.spark.store.values import Column
 from hydro_core.types.item import Decimal, ItemType, Row, Scalar, is_integer
-
-if TYPE_CHECKING:
-    from hydro_core.spark.store.values import Column
 
 _ASKED = {
     "<": pc.less,

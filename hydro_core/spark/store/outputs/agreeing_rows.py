@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import in_pieces
 from hydro_core.spark.store.outputs.net_changes import TypedColumns, agreeing, has_nulls
+from hydro_core.storage.delta import data_files
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -33,11 +33,9 @@ def may_be_null(name: str, source: pa.Table, table: DeltaTable) -> bool:
     """Whether a column of rows, or of a table that they are merged into, may have a null."""
     if has_nulls(source[name]):
         return True
-    actions: Any = pa.table(table.get_add_actions(flatten=True))
-    counts = f"null_count.{name}"
-    if counts not in actions.column_names:
-        return True
-    return pc.max(actions[counts]).as_py() != 0 or has_nulls(actions[counts])
+    count = f"null_count.{name}"
+    counts = [row[count] for row in data_files(table, count)]
+    return not counts or any(known != 0 for known in counts)
 
 
 def _may_agree(rows: pa.Table, by: TypedColumns) -> ds.Expression | None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.store.snapshots import groups
+from hydro_core.spark.store.values import Mask, Numbers
 from hydro_core.types.item import FLOATS, SCALARS, Array, Decimal, ItemType, Row, Scalar, Tuple
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 TypedColumns = Sequence[tuple[str, ItemType]]
 """TypedColumns and the types of what they hold."""
@@ -28,7 +26,7 @@ class NetChanges:
     """Different rows, and by how many copies each becomes more, or fewer where it is negative."""
 
     rows: pa.Table
-    counts: npt.NDArray[np.int64]
+    counts: Numbers
 
     def __len__(self) -> int:
         return self.rows.num_rows
@@ -51,17 +49,15 @@ class NetChanges:
         """The rows that come, as often as they do."""
         return repeated(self.rows, self.counts)
 
-    def of(self, mask: npt.NDArray[np.bool_]) -> NetChanges:
+    def of(self, mask: Mask) -> NetChanges:
         """Some of them."""
         return NetChanges(self.rows.filter(pa.array(mask)), self.counts[mask])
 
 
 def net_changes(
-    rows: pa.Table, counts: npt.NDArray[np.int64] | Sequence[int], columns: TypedColumns
+    rows: pa.Table, counts: Numbers | Sequence[int], columns: TypedColumns
 ) -> NetChanges:
     """Rows with counts, equal ones together, without those that cancel out."""
-    import numpy as np
-
     ids, firsts = groups(rows, columns)
     total = np.zeros(len(firsts), np.int64)
     np.add.at(total, ids, np.asarray(counts, np.int64))
@@ -71,25 +67,19 @@ def net_changes(
 
 def difference(now: pa.Table, before: pa.Table, columns: TypedColumns) -> NetChanges:
     """By what one bag of rows differs from another."""
-    import numpy as np
-
     both = pa.concat_tables([now, before])
     ones = np.ones(len(both), np.int64)
     ones[len(now) :] = -1
     return net_changes(both, ones, columns)
 
 
-def repeated(rows: pa.Table, counts: npt.NDArray[np.int64]) -> pa.Table:
+def repeated(rows: pa.Table, counts: Numbers) -> pa.Table:
     """Each row as often as its count says; those with none, or fewer, not."""
-    import numpy as np
-
     return _taken(rows, np.repeat(np.arange(len(rows)), counts.clip(min=0)))
 
 
-def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> npt.NDArray[np.bool_]:
+def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> Mask:
     """Which of some rows agree with one of others in these columns."""
-    import numpy as np
-
     names = [name for name, _ in columns]
     both = pa.concat_tables([rows.select(names), others.select(names)])
     ids, _ = groups(both, columns)
@@ -119,5 +109,5 @@ def has_nulls(column: Any) -> bool:
     return bool(pc.any(pc.is_null(column)).as_py())
 
 
-def _taken(rows: pa.Table, places: npt.NDArray[np.int64]) -> pa.Table:
+def _taken(rows: pa.Table, places: Numbers) -> pa.Table:
     return rows.take(pa.array(places, pa.int64()))

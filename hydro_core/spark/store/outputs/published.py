@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import (
     CommitProperties,
@@ -29,9 +29,8 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
 from hydro_core.spark.store.delta.actions import (
-    LoggedFile,
+    DataFile,
     added,
-    data_files,
     last_entry,
     named_types,
     stored_file,
@@ -51,13 +50,14 @@ from hydro_core.spark.store.outputs.net_changes import (
 from hydro_core.spark.store.schema import TableSpec, stored
 from hydro_core.storage.delta import (
     created_table,
+    data_files,
     is_table,
     log_configuration,
     opened_table,
     without_old_entries,
 )
 from hydro_core.storage.places import empty
-from hydro_core.storage.remote import DataPlace, Remote, name_below
+from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import LONG
 
@@ -169,7 +169,7 @@ class PublishedTable:
         """
         table = self.made()
         adds: list[AddAction | RemoveAction] = [
-            added(LoggedFile(name_below(file, self.path), file.stat().st_size, rows))
+            added(DataFile(file, file.stat().st_size, rows), self.path)
             for file, rows in files.items()
         ]
         table.create_write_transaction(
@@ -320,8 +320,8 @@ class PublishedTable:
     def _tidy(self, table: DeltaTable) -> None:
         """Joins small files, where there are many."""
         table.update_incremental()
-        sizes: Any = pa.table(table.get_add_actions(flatten=True))["size_bytes"]
-        if sum(size < _SMALL_FILE for size in sizes.to_pylist()) >= _SMALL_FILES:
+        sizes = [row["size_bytes"] for row in data_files(table, "size_bytes")]
+        if sum(size < _SMALL_FILE for size in sizes) >= _SMALL_FILES:
             with suppress(DeltaError):  # what was written stands, and the next time will do
                 table.optimize.compact()
                 without_old_entries(self.path, table)
@@ -376,14 +376,11 @@ def _places(table: DeltaTable, path: DataPlace) -> list[DataPlace]:
 
 
 def _row_count(table: DeltaTable) -> int:
-    counts: Any = pa.table(table.get_add_actions(flatten=True))
-    return pc.sum(counts["num_records"]).as_py() or 0 if counts.num_rows else 0
+    return sum(row["num_records"] or 0 for row in data_files(table, "num_records"))
 
 
 def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table | None:
     """The rows that are left of some; None where more go than there are."""
-    import numpy as np
-
     both = pa.concat_tables([there, net.rows])
     counts = np.concatenate([np.ones(len(there), np.int64), net.counts])
     left = net_changes(both, counts, columns)

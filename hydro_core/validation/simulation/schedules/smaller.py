@@ -63,26 +63,18 @@ def _smaller(story: Story) -> Iterator[Story]:
     """The story without a tick (its facts come with the next one or not at all), or a fact."""
     given, arrived = story.given, story.arrived
     for at in range(len(arrived)):
-        rest = _without(given, at), _without(arrived, at)
-        yield Story(*rest, story.violation)
+        rest = [(*s[:at], *s[at + 1 :]) for s in (given, arrived)]
+        yield Story(rest[0], rest[1], story.violation)
         if at + 1 < len(arrived):
-            later = _merged(given, at), _merged(arrived, at)
-            yield Story(*later, story.violation)
-    for at, facts in enumerate(arrived):
+            rest = [(*s[:at], s[at] | s[at + 1], *s[at + 2 :]) for s in (given, arrived)]
+            yield Story(rest[0], rest[1], story.violation)
+    for fewer in _one_less(arrived):
+        yield Story(given, fewer, story.violation)
+    for fewer in _one_less(given):
+        yield Story(fewer, arrived, story.violation)
+
+
+def _one_less(ticks: tuple[Facts, ...]) -> Iterator[tuple[Facts, ...]]:
+    for at, facts in enumerate(ticks):
         for fact in sorted(facts, key=repr):
-            yield Story(given, _replaced(arrived, at, facts - {fact}), story.violation)
-    for at, facts in enumerate(given):
-        for fact in sorted(facts, key=repr):
-            yield Story(_replaced(given, at, facts - {fact}), arrived, story.violation)
-
-
-def _without(ticks: tuple[Facts, ...], at: int) -> tuple[Facts, ...]:
-    return (*ticks[:at], *ticks[at + 1 :])
-
-
-def _merged(ticks: tuple[Facts, ...], at: int) -> tuple[Facts, ...]:
-    return (*ticks[:at], ticks[at] | ticks[at + 1], *ticks[at + 2 :])
-
-
-def _replaced(ticks: tuple[Facts, ...], at: int, facts: Facts) -> tuple[Facts, ...]:
-    return (*ticks[:at], facts, *ticks[at + 1 :])
+            yield (*ticks[:at], facts - {fact}, *ticks[at + 1 :])

@@ -1,1 +1,0 @@
-"""What `hydrotick doctor` looks at before the first tick runs."""
