@@ -36,9 +36,9 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    input_error,
 )
 from hydro_core.files.scan import Findings, Misfit, Scan, scans_of
+from hydro_core.files.unreadable import refuse
 from hydro_core.spark.files.workers import rows_in_workers, survey
 from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
@@ -292,7 +292,7 @@ def refuse_unread(scan: Scan, frame: DataFrame, files: Sequence[DataPlace]) -> N
     told = frame.agg(*stages, named, F.min(negative), *counts).collect()[0]
     unread, without_tick, names, too_early, rows, numbers, moments = told
     if unread is not None:
-        raise input_error(unread[PROBLEM], unread[CURE])
+        refuse(unread[PROBLEM], unread[CURE])
     found = Findings(numbers=bool(numbers), moments=bool(moments), too_early=too_early)
     for each in names:
         found.note(files[each[FILE]], each[NAMES].split("\n"))
