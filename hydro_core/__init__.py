@@ -41,17 +41,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Expect": "hydro_core.project.flow_asset",
     "Flow": "hydro_core.flow",
-    "FlowAsset": "hydro_core.project.flow_asset",
-    "FlowSpark": "hydro_core.project.flow_asset",
-    "FlowOutput": "hydro_core.project.flow_asset",
-    "KeptOutput": "hydro_core.project.flow_asset",
-    "Landing": "hydro_core.project.flow_asset",
-    "OnError": "hydro_core.project.flow_asset",
-    "Shards": "hydro_core.project.flow_asset",
     "Stream": "hydro_core.lang.flow",
-    "Ticks": "hydro_core.project.flow_asset",
     "typed": "hydro_core.lang.values",
 }
 
@@ -61,6 +52,6 @@ def __getattr__(name: str) -> Any:
     # language along.
     if name in ("agg", "fn", "over"):
         return import_module(f"hydro_core.{name}")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOMES.get(name, "hydro_core.project.flow_asset")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from math import ceil, floor
 from typing import Any
 
-from hydro_core.functions.failing_constants import constant_value
+from hydro_core.functions.constant import constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import (

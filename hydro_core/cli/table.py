@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hydro_core.cli.command import (
     FORMAT,
     Command,
@@ -41,13 +43,14 @@ ENGINE = Word(
     default="reference",
 )
 
+of_a_program = partial(Command, about="A program by itself", needs="a program")
+of_a_project = partial(Command, about="A project")
+
 COMMANDS = (
-    Command(
+    of_a_program(
         "run",
         "Runs a program on ticks and prints its outputs.",
         "hydro_core.cli.run:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(
             Word("FILE", FORMS, optional=True),
             Word("--ticks", "the ticks, as JSON", "T.json"),
@@ -103,12 +106,10 @@ COMMANDS = (
             "run totals.hydro --input payments=landing/payments:day --every 1d --out results",
         ),
     ),
-    Command(
+    of_a_program(
         "check",
         "Parses, types and stratifies a program, or every flow of the project.",
         "hydro_core.cli.check:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(
             Word("FILE", f"{FORMS}; without one, all flows of the project", optional=True),
             SCHEMA,
@@ -117,12 +118,10 @@ COMMANDS = (
         ),
         examples=("check totals.hydro", "check"),
     ),
-    Command(
+    of_a_program(
         "optimize",
         "The optimized program, its cost before and after.",
         "hydro_core.cli.optimize:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(
             FILE,
             SCHEMA,
@@ -135,12 +134,10 @@ COMMANDS = (
         ),
         examples=("optimize totals.hydro --explain",),
     ),
-    Command(
+    of_a_program(
         "partition",
         "How a program can be cut into shards.",
         "hydro_core.cli.partition:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(
             FILE,
             SCHEMA,
@@ -151,21 +148,17 @@ COMMANDS = (
         ),
         examples=("partition totals.hydro --on payments=user",),
     ),
-    Command(
+    of_a_program(
         "lineage",
         "Which input fields an output field comes from.",
         "hydro_core.cli.lineage:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(FILE, SCHEMA, PARAM, FORMAT),
         examples=("lineage totals.hydro",),
     ),
-    Command(
+    of_a_program(
         "graph",
         "Draws a program with its strata.",
         "hydro_core.cli.graph:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(
             FILE,
             SCHEMA,
@@ -179,12 +172,10 @@ COMMANDS = (
         ),
         examples=("graph totals.hydro --out totals.svg",),
     ),
-    Command(
+    of_a_program(
         "rules",
         "Prints the operators that rules become, as the program `*.hydro` that means the same.",
         "hydro_core.cli.rules:command",
-        about="A program by itself",
-        needs="a program",
         arguments=(
             Word("FILE", "rules `*.dl`"),
             Word("--to", "the form (default: hydro)", choices=("hydro",), default="hydro"),
@@ -193,11 +184,10 @@ COMMANDS = (
         ),
         examples=("rules paxos.dl",),
     ),
-    Command(
+    of_a_project(
         "ready",
         "Makes ready what Spark needs, once: a Java, jars, an archive of its classes.",
         "hydro_core.cli.ready:command",
-        about="A project",
         needs="nothing",
         arguments=(
             Word(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -117,12 +116,8 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
         raise ValueError(f"a timestamp without a zone has no `{name}`: {cure}")
     method: Callable[..., Any] = getattr(value, name)
     if name in _IMPORTING:
-        return partial(_called_here, method)
+        return lambda *args, **keywords: method(*args, **keywords)  # noqa: PLW0108 - called here
     return method
-
-
-def _called_here(method: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    return method(*args, **keywords)
 
 
 def _none(value: Any, name: str) -> Any:

@@ -60,11 +60,9 @@ class CallAttempt:
         return None
 
     def row(self, item: Any) -> str:
-        """The item as JSON."""
         return json.dumps(to_json(item, self.item), ensure_ascii=False, default=str)
 
     def result(self, fn: Fn) -> ItemType:
-        """The type of what a function gives."""
         return result_type(fn, (self.item,), spread=True)
 
     def _reason(self, fn: Fn, item: Any) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.failing_constants import check_constants, constant_value
+from hydro_core.functions.constant import check_constants, constant_value
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import Fold
 from hydro_core.functions.kinds import (
@@ -149,7 +149,6 @@ def arguments_of(fn: Fn, inputs: Sequence[ExprType]) -> tuple[BoundParameter, ..
 
 
 def _check_count(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> None:
-    """Refuses parameters that do not stand for the inputs."""
     missing = len(fn.params) - len(inputs)
     if missing == 0:
         return
@@ -193,7 +192,10 @@ class _Typer(Fold[NamedTypes, Expr]):
             case "method":
                 found = _method_type(call.args[0].type, call.site())
             case _:
-                found = _call_type(call.site())
+                site, entry, found = call.site(), operation(node.name), ANY
+                if entry is not None:
+                    _refuse_functions(site, entry.functions)
+                    found = entry.result(site)
         return replace(node, args=call.args, keywords=call.keywords, type=found)
 
     def _if_else(self, node: IfElse, around: NamedTypes) -> Expr:
@@ -284,17 +286,7 @@ class _Call:
         return body.type
 
 
-def _call_type(site: CallSite) -> ExprType:
-    """The kind of the call's result."""
-    entry = operation(site.name)
-    if entry is None:
-        return ANY
-    _refuse_functions(site, entry.functions)
-    return entry.result(site)
-
-
 def _method_type(base: ExprType, site: CallSite) -> ExprType:
-    """The kind of `base.name(…)`."""
     if is_open(base):
         return computed_of(base)
     if isinstance(base, Row) and base.column(site.name) is not None:
@@ -312,7 +304,6 @@ def _method_type(base: ExprType, site: CallSite) -> ExprType:
 
 
 def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
-    """Refuses functions where values are meant."""
     for which, kind in (*enumerate(site.args), *site.keywords.items()):
         if kind == FUNCTION and which not in but:
             shown = f"argument {which + 1}" if isinstance(which, int) else f"`{which}`"
@@ -321,7 +312,6 @@ def _refuse_functions(site: CallSite, but: Collection[str | int] = ()) -> None:
 
 
 def _variables(node: Bind, value: Expr) -> tuple[ExprType, ...]:
-    """The types of what the variables stand for."""
     if not node.is_loop:
         return (value.type,)
     item = _elements(value)

@@ -2,7 +2,9 @@
 
 Nothing is compiled or called but the pure operations of the language, so `check` may know the value
 of a fold's start or the items of a `source_iter`, and no text of a program can take more than a
-moment.
+moment. Of a function, too, what depends on nothing is computed when it is read: a part of it that
+fails for every item is refused, be it `timedelta(months=3)` or `1 // 0`. Only what is evaluated for
+every item counts: not a branch, what stands behind an `and`, or what stands in a comprehension.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.constant_limits import Budget, LimitError
+from hydro_core.functions.fold import always, children
 from hydro_core.functions.from_tree import Syntax, called, compiled
-from hydro_core.functions.library.registry import OF_TYPES, OPERATIONS
-from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Part, is_function
+from hydro_core.functions.library.registry import OF_TYPES, OPERATIONS, operation
+from hydro_core.functions.tree import Bind, Const, Expr, Make, Op, Param, Part, is_function
 
 Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
@@ -55,7 +58,7 @@ def value_of(tree: Expr, names: Constants | None = None) -> Any:
         raise TypeProblem(said, _CURE, place=evaluation.place) from None
 
 
-def failure_of(tree: Expr) -> TypeProblem | None:
+def _failure_of(tree: Expr) -> TypeProblem | None:
     """Why a tree without parameters fails wherever it is evaluated; None where it has a value, or
     where finding out would take too long.
     """
@@ -68,6 +71,49 @@ def failure_of(tree: Expr) -> TypeProblem | None:
         said = f"this fails for every item: {type(problem).__name__}: {problem}"
         return TypeProblem(said, _ALWAYS, place=evaluation.place)
     return None
+
+
+def check_constants(tree: Expr) -> None:
+    """Refuses a function that fails for every item.
+
+    Raises:
+        TypeProblem: a part of it that depends on nothing has no value.
+    """
+    constant: dict[int, bool] = {}
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if not _is_constant(part, constant):
+            todo += reversed([*always(part)])
+        elif not isinstance(part, Const):
+            problem = _failure_of(part)
+            if problem is not None:
+                raise problem
+
+
+def constant_value(tree: Expr) -> Any:
+    """The value of a tree that depends on nothing, `...` of another, and of one that has none."""
+    if isinstance(tree, Const):
+        return tree.value
+    try:
+        return value_of(tree) if _is_constant(tree, {}) else ...
+    except TypeProblem:
+        return ...
+
+
+def _is_constant(tree: Expr, known: dict[int, bool]) -> bool:
+    """Whether it has no parameter, of its own or of what is around it."""
+    found = known.get(id(tree))
+    if found is None:
+        match tree:
+            case Param() | Bind() | Op("(unpack)" | "(flatten)"):
+                found = False
+            case Op(name, family=family) if family != "method" and operation(name) is None:
+                found = False
+            case _:
+                found = all(_is_constant(child, known) for child in children(tree))
+        known[id(tree)] = found
+    return found
 
 
 class _Evaluation:
@@ -113,7 +159,6 @@ class _Evaluation:
         return operand
 
     def operation(self, tree: Op, *args: Any, **keywords: Any) -> Any:
-        """What the entry of an operation gives."""
         self.at(tree)
         if tree.family == "unread":
             said = f"`{tree.name[1:].strip('()')}` is not computed before the program runs"
@@ -176,7 +221,6 @@ class _Charged(Syntax):
         return found
 
     def loop(self, node: Bind, kind: str) -> ast.expr:
-        """A comprehension, each of whose items is a step."""
         found = super().loop(node, "list" if kind == "generator" else kind)
         assert isinstance(found, ast.ListComp | ast.SetComp)
         loop = found.generators[0]

@@ -22,7 +22,7 @@ MOST_WIDTH = 9_999
 """A width or precision in a format."""
 MOST_FORMAT = 10_000
 """Characters of a format of times."""
-_GROWTH = 12
+GROWTH = 12
 """Bytes of a text that shows a value, by the value's own: escapes are the longest."""
 
 
@@ -39,7 +39,6 @@ class Budget:
         self._weights: dict[int, tuple[Any, int]] = {}
 
     def step(self) -> None:
-        """Counts a node that is visited."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise LimitError(f"takes more than {MOST_STEPS:,} steps")
@@ -56,7 +55,6 @@ class Budget:
             self.charge(size)
 
     def made(self, value: Any) -> Any:
-        """The value, which an operation has made."""
         self.charge(self.weight(value))
         return value
 
@@ -106,27 +104,17 @@ class Budget:
             form = left if isinstance(left, str) else left.decode("latin-1")
             if "*" in form:
                 raise LimitError("has a format whose width is computed")
-            self.foresee(check_format(form) + _GROWTH * (self.weight(right) + len(form)))
+            self.foresee(check_format(form) + GROWTH * (self.weight(right) + len(form)))
         else:
             self.read(left, right)
 
-    def foresee_text(self, value: Any) -> None:
-        """Refuses a text that shows a value if it would be too long."""
-        self.foresee(_GROWTH * self.weight(value))
-
-    def before_format(self, value: Any, spec: str) -> None:
-        """Refuses a value of an f-string whose text would be too long."""
-        self.foresee(check_format(spec) + _GROWTH * self.weight(value))
-
 
 def check_bits(bits: int) -> None:
-    """Refuses an integer of so many bits."""
     if bits > MOST_BITS:
         raise LimitError(f"has an integer of more than {MOST_BITS:,} bits")
 
 
 def check_places(places: int) -> None:
-    """Refuses a decimal of so many digits."""
     if places > MOST_PLACES:
         raise LimitError(f"has a decimal of more than {MOST_PLACES:,} places")
 

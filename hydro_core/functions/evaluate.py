@@ -2,15 +2,21 @@
 
 A function of several parameters gets the fields of the tuple or row in their order; in a fold the
 accumulator comes first, then the item or its fields. What comes back is an item: beyond 64 bits, or
-not an item, is a `ValueProblem`.
+not an item, is a `ValueProblem`. Which shard an item is routed to may be such a call's result, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hydro_core.functions.fn import Fn
+from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, at
+from hydro_core.types.routing import shard_of
 from hydro_core.types.values import RowItem, Struct, ValueProblem, describe, is_changeable, to_item
+
+FAILURES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, ValueProblem)
+"""What a function may raise on an item: the item then goes to the first shard."""
 
 
 def call_item(fn: Fn, item: Any) -> Any:
@@ -60,3 +66,40 @@ def _copy(item: Any) -> Any:
             return RowItem((name, _copy(value)) for name, value in dict.items(item))
         case _:
             return item
+
+
+def router(
+    by: Sequence[FieldPath], f: Fn | None, item: ItemType, shards: int
+) -> Callable[[Any], int]:
+    """The function from items to their shards.
+
+    Args:
+        by: the fields that items are routed by, if there is no `f`.
+        f: gives the value, or the tuple of values, that items are routed by.
+        item: the type of the items.
+        shards: how many there are.
+    """
+
+    def by_value(fn: Fn, x: Any) -> int:
+        try:
+            return shard_of([(call_item(fn, x), UNKNOWN)], shards)
+        except FAILURES:
+            return 0
+
+    if f is not None:
+        return lambda x: by_value(f, x)
+    types = [at(item, path) or UNKNOWN for path in by]
+
+    def routed(x: Any) -> int:
+        values = (_field(x, path) for path in by)
+        return shard_of(zip(values, types, strict=True), shards)
+
+    return routed
+
+
+def _field(item: Any, path: FieldPath) -> Any:
+    for step in path:
+        if item is None:
+            return None
+        item = item[int(step)] if isinstance(item, tuple) else item[step]
+    return item

@@ -39,7 +39,6 @@ def shown(item: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """As much of a text as a message shows."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

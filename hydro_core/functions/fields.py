@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from hydro_core.functions.tree import Make, Part
+from hydro_core.functions.tree import Part
 from hydro_core.types.item import ItemType, Row, Tuple
 
 _POSITION = re.compile(r"_([1-9][0-9]*)")
@@ -58,14 +58,4 @@ def field_in(whole: object, part: Part) -> FieldOf | None:
                 return FieldOf(place, place, fields[place])
         case Row() if isinstance(part.step, str) and (found := whole.column(part.step)) is not None:
             return FieldOf(part.step, whole.names.index(part.step), found)
-    return None
-
-
-def made_field(part: Part) -> Any:
-    """What a field of a tuple or row is made of that is made on the spot; None where that is not
-    known.
-    """
-    match part.base:
-        case Make("tuple" | "row" as kind) as made if made.fields is not None:
-            return made.fields.get(step_in(kind, part))
     return None

@@ -23,7 +23,6 @@ class Fold(ABC, Generic[Around, Answer]):
     """A question; an answer is made of those for the node's parts, which it asks for by `of`."""
 
     def of(self, node: Expr, around: Around) -> Answer:
-        """The answer for a node."""
         match node:
             case Part():
                 return self._part(node, around)
@@ -43,32 +42,25 @@ class Fold(ABC, Generic[Around, Answer]):
                 assert_never(node)
 
     @abstractmethod
-    def _const(self, node: Const, around: Around) -> Answer:
-        """The answer for a constant."""
+    def _const(self, node: Const, around: Around) -> Answer: ...
 
     @abstractmethod
-    def _param(self, node: Param, around: Around) -> Answer:
-        """The answer for a parameter or a variable."""
+    def _param(self, node: Param, around: Around) -> Answer: ...
 
     @abstractmethod
-    def _part(self, node: Part, around: Around) -> Answer:
-        """The answer for what a constant names of a value."""
+    def _part(self, node: Part, around: Around) -> Answer: ...
 
     @abstractmethod
-    def _op(self, node: Op, around: Around) -> Answer:
-        """The answer for an operation."""
+    def _op(self, node: Op, around: Around) -> Answer: ...
 
     @abstractmethod
-    def _if_else(self, node: IfElse, around: Around) -> Answer:
-        """The answer for one of two values."""
+    def _if_else(self, node: IfElse, around: Around) -> Answer: ...
 
     @abstractmethod
-    def _make(self, node: Make, around: Around) -> Answer:
-        """The answer for a tuple, list, set or row."""
+    def _make(self, node: Make, around: Around) -> Answer: ...
 
     @abstractmethod
-    def _bind(self, node: Bind, around: Around) -> Answer:
-        """The answer for what has variables."""
+    def _bind(self, node: Bind, around: Around) -> Answer: ...
 
 
 def children(node: Expr) -> Iterator[Expr]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import Span
 from hydro_core.functions.allowed import attribute
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.fold import Fold, children, nodes
-from hydro_core.functions.library.operators import formatted
+from hydro_core.functions.library.operators import SYNTAX, formatted
 from hydro_core.functions.library.registry import OPERATIONS, operation
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.tree import Bind, Const, Expr, IfElse, Make, Op, Param, Part, Spread
@@ -29,37 +29,6 @@ ATTRIBUTE = " attribute"
 FORMATTED = " formatted"
 """No program can write these names."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
-OPERATORS: Mapping[str, type[ast.AST]] = {
-    "+": ast.Add,
-    "-": ast.Sub,
-    "*": ast.Mult,
-    "/": ast.Div,
-    "//": ast.FloorDiv,
-    "%": ast.Mod,
-    "**": ast.Pow,
-    "&": ast.BitAnd,
-    "|": ast.BitOr,
-    "^": ast.BitXor,
-    "<<": ast.LShift,
-    ">>": ast.RShift,
-    "==": ast.Eq,
-    "!=": ast.NotEq,
-    "<": ast.Lt,
-    "<=": ast.LtE,
-    ">": ast.Gt,
-    ">=": ast.GtE,
-    "in": ast.In,
-    "not in": ast.NotIn,
-    "is": ast.Is,
-    "is not": ast.IsNot,
-    "and": ast.And,
-    "or": ast.Or,
-    "not": ast.Not,
-    "-x": ast.USub,
-    "+x": ast.UAdd,
-    "~x": ast.Invert,
-}
-"""Their syntax, by the names that they have in trees."""
 
 
 def function_of(
@@ -142,26 +111,17 @@ def text_of(tree: Expr, params: Sequence[str]) -> str:
 
     Two functions of one text are the same but for the names of variables.
     """
-    node = Syntax(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
-    return python_text(ast.fix_missing_locations(node))
-
-
-def _shown_names(names: Iterable[str]) -> Mapping[str, str]:
-    """The names as they are shown: what the reader made up holds a point."""
-    found: dict[str, str] = {name: name for name in names if "." not in name}
+    names = list(params)
+    for node in nodes(tree):
+        names += node.names if isinstance(node, Bind) else ()
+        names += [node.name] if isinstance(node, Param) else []
+    # What the reader made up holds a point.
+    shown = {name: name for name in names if "." not in name}
     for name in names:
         plain = name.replace(".", "_")
-        found.setdefault(name, name if plain in found.values() else plain)
-    return found
-
-
-def _names(tree: Expr) -> Iterator[str]:
-    for node in nodes(tree):
-        match node:
-            case Param(name):
-                yield name
-            case Bind(names=names):
-                yield from names
+        shown.setdefault(name, name if plain in shown.values() else plain)
+    made = Syntax(shown).function(params, tree)
+    return python_text(ast.fix_missing_locations(made))
 
 
 def is_complete(tree: Expr | None) -> bool:
@@ -171,17 +131,14 @@ def is_complete(tree: Expr | None) -> bool:
     todo: list[tuple[Expr, int]] = [(tree, 1)]
     while todo:
         node, depth = todo.pop()
-        if depth > MAX_DEPTH or (isinstance(node, Op) and not _is_known(node)):
+        if depth > MAX_DEPTH or (isinstance(node, Op) and node.family == "unread"):
             return False
+        if isinstance(node, Op) and node.family == "call":
+            entry = operation(node.name)
+            if entry is None or entry.function is None:
+                return False
         todo += [(child, depth + 1) for child in children(node)]
     return True
-
-
-def _is_known(node: Op) -> bool:
-    if node.family == "call":
-        entry = operation(node.name)
-        return entry is not None and entry.function is not None
-    return node.family != "unread"
 
 
 class Syntax(Fold[None, ast.expr]):
@@ -193,13 +150,9 @@ class Syntax(Fold[None, ast.expr]):
 
     def function(self, params: Sequence[str], body: Expr) -> ast.Lambda:
         given = [ast.arg(arg=self.name(p)) for p in params]
-        arguments = ast.arguments(
-            posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[]
-        )
-        return ast.Lambda(args=arguments, body=self.expr(body))
+        return ast.Lambda(ast.arguments([], given, None, [], [], None, []), self.expr(body))
 
     def name(self, name: str) -> str:
-        """A name as the syntax has it."""
         return name if self.shown is None else self.shown[name]
 
     def read(self, name: str) -> ast.expr:
@@ -261,15 +214,14 @@ class Syntax(Fold[None, ast.expr]):
         return self.operator(node, [self.expr(arg) for arg in node.args])
 
     def operator(self, node: Op, parts: list[ast.expr]) -> ast.expr:
-        """An operation as Python's syntax has it."""
-        syntax: Any = OPERATORS[node.name]() if node.name in OPERATORS else None
+        syntax: Any = SYNTAX[node.name]() if node.name in SYNTAX else None
         match node.family:
             case "unary":
                 return ast.UnaryOp(op=syntax, operand=parts[0])
             case "binary":
                 return ast.BinOp(left=parts[0], op=syntax, right=parts[1])
             case "comparison":
-                ops: list[Any] = [OPERATORS[op]() for op in node.name.split(",")]
+                ops: list[Any] = [SYNTAX[op]() for op in node.name.split(",")]
                 return ast.Compare(left=parts[0], ops=ops, comparators=parts[1:])
             case "and" | "or":
                 return ast.BoolOp(op=syntax, values=parts)
@@ -284,7 +236,6 @@ class Syntax(Fold[None, ast.expr]):
                 return self._formatted(*parts)
 
     def _formatted(self, value: ast.expr, conversion: ast.expr, spec: ast.expr) -> ast.expr:
-        """A value in an f-string."""
         if self.shown is None:
             text = called(self.read(FORMATTED), value, conversion, spec)
             return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
@@ -343,7 +294,6 @@ class Syntax(Fold[None, ast.expr]):
                 return self.loop(node, kind)
 
     def loop(self, node: Bind, kind: str) -> ast.expr:
-        """A comprehension of that kind."""
         names: list[ast.expr] = [ast.Name(id=self.name(n), ctx=ast.Store()) for n in node.names]
         target = names[0] if len(names) == 1 else ast.Tuple(elts=names, ctx=ast.Store())
         loop = ast.comprehension(
@@ -361,8 +311,6 @@ def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
     return ast.Call(func=function, args=list(arguments), keywords=[])
 
 
-_SCOPE: dict[str, Any] = {
-    **{f" {name}": entry.function for name, entry in OPERATIONS.items()},
-}
+_SCOPE = {f" {name}": entry.function for name, entry in OPERATIONS.items()}
 GUARDS: Mapping[str, Any] = {ATTRIBUTE: attribute, FORMATTED: formatted}
 """By what attributes are read, and the values of f-strings formatted."""

@@ -100,7 +100,6 @@ def part(kind: ExprType) -> ItemType:
 
 
 def join(a: ExprType, b: ExprType, place: Place = (0, 0)) -> ExprType:
-    """The kind of a value that is of one of two kinds."""
     if b in (a, NULL) or a == NULL:
         return b if a == NULL else a
     if ANY in (a, b):
@@ -186,7 +185,6 @@ def number(kind: ExprType) -> ExprType | None:
 
 
 def of_constant(value: Any) -> ExprType:
-    """The kind of a constant."""
     match value:
         case timedelta():
             return TIMEDELTA
@@ -232,7 +230,6 @@ def elements(kind: ExprType) -> ExprType | None:
 
 
 def joined(kinds: Any, place: Place = (0, 0)) -> ExprType:
-    """The kind of a value of one of several kinds."""
     result: ExprType = NULL
     for kind in kinds:
         result = join(result, kind, place)

@@ -89,11 +89,20 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
         case Op("+" | "-"):
             return _total(expr, acc, name)
         case Op("min" | "max", (a, b), ()):
-            other = _other(a, b, acc)
-            kind: Literal["min", "max"] = "min" if expr.name == "min" else "max"
-            return None if other is None or mentions(other, name) else Extreme(kind, other)
-        case IfElse():
-            return _choice(expr, acc, name)
+            return _extreme("min" if expr.name == "min" else "max", (a, b), acc, name)
+        case IfElse(Op("<" | "<=" | ">" | ">=" as op, (a, b)), then, otherwise) if (
+            then == a and otherwise == b
+        ) or (then == b and otherwise == a):
+            is_least = (op in ("<", "<=")) == (then == a)
+            return _extreme("min" if is_least else "max", (a, b), acc, name)
+        case IfElse(test, then, otherwise) if not mentions(test, name):
+            # `acc + x if test else acc`, or the other way round
+            if not _same(otherwise, acc):
+                test, then, otherwise = Op("not", (test,)), otherwise, then
+            found = _known(then, acc, name) if _same(otherwise, acc) else None
+            if isinstance(found, Total) and found.where is None:
+                return replace(found, where=test)
+            return None
         case _:
             return None
 
@@ -132,38 +141,12 @@ def _terms(expr: Expr, *, negative: bool) -> list[tuple[Expr, bool]]:
             return [(expr, negative)]
 
 
-def _choice(expr: IfElse, acc: Expr, name: str) -> KnownFold | None:
-    """`acc + x if test else acc`, and `acc if acc > x else x` with its like."""
-    extreme = _chosen_extreme(expr, acc, name)
-    if extreme is not None or mentions(expr.test, name):
-        return extreme
-    test: Expr = expr.test
-    added, kept = expr.then, expr.otherwise
-    if not _same(kept, acc):
-        test, added, kept = Op("not", (test,)), kept, added
-    found = _known(added, acc, name) if _same(kept, acc) else None
-    return replace(found, where=test) if isinstance(found, Total) and not found.where else None
-
-
-def _chosen_extreme(expr: IfElse, acc: Expr, name: str) -> Extreme | None:
-    match expr.test:
-        case Op("<" | "<=" | ">" | ">=" as op, (a, b)):
-            value = _other(a, b, acc)
-        case _:
-            return None
-    if value is None or mentions(value, name):
-        return None
-    left_wins = expr.then == a and expr.otherwise == b
-    right_wins = expr.then == b and expr.otherwise == a
-    if not left_wins and not right_wins:
-        return None
-    return Extreme("min" if (op in ("<", "<=")) == left_wins else "max", value)
-
-
-def _other(a: Expr, b: Expr, acc: Expr) -> Expr | None:
-    if _same(a, acc):
-        return b
-    return a if _same(b, acc) else None
+def _extreme(
+    kind: Literal["min", "max"], pair: tuple[Expr, Expr], acc: Expr, name: str
+) -> Extreme | None:
+    a, b = pair
+    other = b if _same(a, acc) else a if _same(b, acc) else None
+    return None if other is None or mentions(other, name) else Extreme(kind, other)
 
 
 def _same(expr: Expr, reference: Expr) -> bool:

@@ -76,22 +76,16 @@ def read_function(
     algebra = algebra or Algebra()
     match tree:
         case ast.Lambda():
-            find = finder(bindings, visible_builtin)
-            closed = _closed(tree, find)
-            read = _tree(tree, find, locate)
-            pure = read is not None and not has_effects(read)
+            definition = Definition("<lambda>", tree, finder(bindings, visible_builtin), locate)
             params = tuple(a.arg for a in tree.args.args)
-            text = python_text(tree)
-            call: Callable[..., Any]
-            if read is not None and is_complete(read):
-                call = TreeCall(read, params)
-            else:
-                called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
-                call = TextCall(tree, called)
-            return Fn(text, text, params, call, read, algebra, returns, span, pure, closed)
+            called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
+            call = TextCall(tree, called)
+            fn = _defined(definition, params, call, returns, algebra, span)
+            whole = fn.tree if is_complete(fn.tree) else None
+            return fn if whole is None else replace(fn, call=TreeCall(whole, params))
         case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
-            fn: Fn = bindings[name]
-            return fn
+            known: Fn = bindings[name]
+            return known
         case ast.Name(id=name) if name in bindings and not callable(bindings[name]):
             problem = f"`{name}` is bound to a value, not to a function"
             raise TypeProblem(problem, place=locate(tree))
@@ -119,7 +113,13 @@ def read_callable(
             tree: Expr = Op(builtin, (Param("x"),))
             return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)
         case Definition() as definition:
-            return _defined(f, own, definition, returns, algebra, span)
+            if returns is None and isinstance(f, FunctionType):
+                annotation = f.__annotations__.get("return")
+                is_told = isinstance(annotation, str | type)
+                returns = _ANNOTATIONS.get(annotation) if is_told else None
+            fn = _defined(definition, _parameters(f, own), f, returns, algebra, span)
+            used = _places(f, uses_of(definition.node, definition.find))
+            return replace(fn, unrepeatable=used)
         case _:
             params = _parameters(f, own)
             source = f"{own} = {_label(f)}"
@@ -128,24 +128,18 @@ def read_callable(
 
 
 def _defined(
-    f: Callable[..., Any],
-    own: str,
     definition: Definition,
+    params: tuple[str, ...],
+    call: Callable[..., Any],
     returns: ItemType | None,
     algebra: Algebra,
     span: Span | None,
 ) -> Fn:
-    params = _parameters(f, own)
-    tree = _tree(definition.node, definition.find, definition.locate)
-    text = python_text(definition.node)
-    name = text if own == "<lambda>" else own
+    tree, text = _tree(definition), python_text(definition.node)
+    name = text if definition.name == "<lambda>" else definition.name
     pure = tree is not None and not has_effects(tree)
     closed = _closed(definition.node, definition.find)
-    if returns is None and isinstance(f, FunctionType):
-        annotation = f.__annotations__.get("return")
-        returns = _ANNOTATIONS.get(annotation) if isinstance(annotation, str | type) else None
-    used = _places(f, uses_of(definition.node, definition.find))
-    return Fn(name, text, params, f, tree, algebra, returns, span, pure, closed, used)
+    return Fn(name, text, params, call, tree, algebra, returns, span, pure, closed)
 
 
 def _places(
@@ -185,12 +179,12 @@ def has_effects(tree: Expr) -> bool:
     )
 
 
-def _tree(node: ast.Lambda | ast.FunctionDef, find: Find, locate: Locate) -> Expr | None:
-    reader = FunctionReader(find, locate)
-    scope = Scope({a.arg: Param(a.arg) for a in node.args.args})
-    reader.inlining.append(node)
+def _tree(definition: Definition) -> Expr | None:
+    reader = FunctionReader(definition.find, definition.locate)
+    scope = Scope({a.arg: Param(a.arg) for a in definition.node.args.args})
+    reader.inlining.append(definition.node)
     try:
-        return reader.body(node, scope)
+        return reader.body(definition.node, scope)
     except (UnreadableError, RecursionError):
         return None
 

@@ -8,7 +8,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.bind import bind, bound_to
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import ExprType, Mixed, as_item, join, known, part
-from hydro_core.types.item import Array, ItemType, Row, Tuple, is_large
+from hydro_core.types.item import Array, ItemType, children, is_large
 
 _WIDENINGS = 64
 
@@ -45,7 +45,11 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
         else:
             result = bound_to(fn, (kind, known(item)), spread=spread).raw
         wider = join(kind, result)
-        _check_accumulator(fn, wider)
+        mixed = _mixed(wider)
+        if mixed is not None:
+            place = mixed.place if mixed.place[0] or fn.tree is None else fn.tree.place
+            said = f"the accumulator starts as {mixed.one} and becomes {mixed.other}"
+            raise TypeProblem(said, "give the start the type of the result", place=place)
         if wider == kind:
             return as_item(kind)
         if is_large(part(wider)):
@@ -58,27 +62,8 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
     )
 
 
-def _check_accumulator(fn: Fn, after: ExprType) -> None:
-    mixed = _mixed(after)
-    if mixed is not None:
-        place = fn.tree.place if fn.tree is not None else (0, 0)
-        raise TypeProblem(
-            f"the accumulator starts as {mixed.one} and becomes {mixed.other}",
-            "give the start the type of the result",
-            place=mixed.place if mixed.place[0] else place,
-        )
-
-
 def _mixed(kind: Any) -> Mixed | None:
-    match kind:
-        case Mixed():
-            return kind
-        case Tuple(fields):
-            found = [_mixed(f) for f in fields]
-        case Row(fields):
-            found = [_mixed(f.type) for f in fields]
-        case Array(element):
-            found = [_mixed(element)]
-        case _:
-            return None
-    return next((f for f in found if f is not None), None)
+    if isinstance(kind, Mixed):
+        return kind
+    inner = [kind.element] if isinstance(kind, Array) else [part for _, part in children(kind)]
+    return next((found for found in map(_mixed, inner) if found is not None), None)

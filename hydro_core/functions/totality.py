@@ -3,7 +3,7 @@
 An expression fails where a value is null, where a container has no such element, and where two
 values have no order. So it is looked at with its types, and with what the tests around it say is
 not null. Only what is known to have a value counts; of the rest nothing is claimed. When an
-operation has one, its entry says.
+operation has one, its entry says; what a test says of None, `where_true` and `where_false`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from hydro_core.functions.fields import field_in
 from hydro_core.functions.fold import Fold, children
 from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.library.registry import operation
-from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.tree import (
     Bind,
     Const,
@@ -39,6 +38,8 @@ class Certainty(NamedTuple):
     not_null: bool
 
 
+NotNull = tuple[Expr, ...]
+"""Expressions that are not null."""
 _NOTHING = Certainty(has_value=False, not_null=False)
 
 
@@ -129,3 +130,33 @@ def _is_item(value: Any) -> bool:
     except ValueProblem:
         return False
     return True
+
+
+def where_true(test: Expr) -> NotNull:
+    """What cannot be null where the expression is true."""
+    match test:
+        case Op("is not", (first, Const(None))):
+            return (first,)
+        case Op("==", (first, Const(value))) if value is not None:
+            return (first,)
+        case Op(family="comparison"):
+            return ()
+        case Op("and", values):
+            return tuple(part for value in values for part in where_true(value))
+        case Op("not", (operand,)):
+            return where_false(operand)
+        case _:
+            return (test,)
+
+
+def where_false(test: Expr) -> NotNull:
+    """What cannot be null where the expression is false."""
+    match test:
+        case Op("is", (first, Const(None))):
+            return (first,)
+        case Op("or", values):
+            return tuple(part for value in values for part in where_false(value))
+        case Op("not", (operand,)):
+            return where_true(operand)
+        case _:
+            return ()

@@ -161,7 +161,6 @@ class Op:
 
     @property
     def family(self) -> OpFamily:
-        """How it is written."""
         return _FAMILIES[self.name]
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.fields import made_field
+from hydro_core.functions.fields import step_in
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.fold import children, mentions, nodes, substituted
 from hydro_core.functions.from_tree import TreeCall, function_of, is_complete
@@ -39,7 +39,6 @@ class ViewedCall:
         object.__setattr__(self, "made", TreeCall(self.view, (ITEM, MISSING.name)))
 
     def __call__(self, item: Any) -> Any:
-        """The function's result."""
         return call_item(self.fn, _as_item(self.made(item, None)))
 
 
@@ -135,17 +134,14 @@ def seen(fn: Fn, view: Expr) -> Expr | None:
 
 
 def touches_missing(tree: Expr) -> bool:
-    """Whether something missing is asked for."""
     return mentions(tree, MISSING.name)
 
 
 def _taken(tree: Expr) -> Expr:
     """A field of a tuple or row that is made on the spot is what it is made of."""
-    found: Expr
     match tree:
-        case Part():
-            found = made_field(tree) or tree
-            return found
+        case Part(Make("tuple" | "row" as kind) as made) if made.fields is not None:
+            return made.fields.get(step_in(kind, tree), tree)
         case Op("is" | "is not" as op, (Make("tuple" | "row"), Const(None))):
             return Const(op == "is not")
         case IfElse(Const(bool() as test), then, otherwise):

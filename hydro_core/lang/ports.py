@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from hydro_core.catalog.spec import Args, OpSpec, Port
-from hydro_core.errors import Code, Diagnostic, Span
+from hydro_core.errors import Diagnostic, Span
 from hydro_core.ir.builder import Draft, Wire
 from hydro_core.lang.names import In, Out
 from hydro_core.lang.similar import did_you_mean
@@ -180,5 +180,4 @@ class Wiring:
         self._complain(message, span, draft.op.name, "bring them together first: `both = union()`")
 
     def _complain(self, message: str, span: Span | None, operator: str, help_: str) -> None:
-        code: Code = "port"
-        self.problems.append(Diagnostic(code, message, span, operator, help=help_))
+        self.problems.append(Diagnostic("port", message, span, operator, help=help_))

@@ -10,14 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from hydro_core.catalog.spec import (
-    NO_ARGS,
-    Aggregate,
-    Arg,
-    Args,
-    OpSpec,
-    OverFunction,
-)
+from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
 from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.constant_arguments import (

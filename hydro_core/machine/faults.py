@@ -109,7 +109,7 @@ def fault_of(
         scratch: the directories that what failed writes to beside, and what they are.
     """
     known = (*_FAULTS, _VANISHED) if vanished else _FAULTS
-    for found in _chain(error):
+    for found in chain(error):
         if isinstance(found, HydroError):
             return None
         for fault in known:
@@ -124,7 +124,7 @@ def fault_of(
                 return told
         of_files = isinstance(found, OSError) or _of_library(found)
         if of_files and is_of_store(str(found)):
-            return _of_store(found, "\n".join(map(str, _chain(error))), where)
+            return _of_store(found, "\n".join(map(str, chain(error))), where)
     return None
 
 
@@ -150,7 +150,8 @@ def faults_as_errors(where: str, *, vanished: bool = False) -> Iterator[None]:
         raise told from error
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, what it was raised from, and so on."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

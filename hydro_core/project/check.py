@@ -18,7 +18,7 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.machine.environment import wrong_master
 from hydro_core.machine.spark_conf import wrong_conf
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards
-from hydro_core.project.within import is_within_project
+from hydro_core.project.yaml_text import is_within_project
 from hydro_core.settings import MOST_SHARDS
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.types.columns import declared_columns, required_columns

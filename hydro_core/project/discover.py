@@ -119,16 +119,6 @@ def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:
     return replace(flow, fed_by=ticks) if ticks else flow
 
 
-def module_in(folder: Path, module: str) -> str | None:
-    """The name by which a module that lies in an asset folder is imported; None if none does."""
-    file = folder.joinpath(*module.split("."))
-    there = file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()
-    package = sys.modules.get(PACKAGE)
-    if not there or package is None or [str(folder.parent)] != list(package.__path__):
-        return None
-    return f"{PACKAGE}.{folder.name}.{module}"
-
-
 def place_of(flow: FlowAsset) -> str:
     """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
     program = str(flow.program)
@@ -137,8 +127,11 @@ def place_of(flow: FlowAsset) -> str:
     if isinstance(flow.program, Path) or program.endswith(PROGRAMS):
         return str(flow.folder / program)
     module, _, attribute = program.partition(":")
-    beside = module_in(flow.folder, module)
-    return program if beside is None else f"{beside}:{attribute}"
+    file, package = flow.folder.joinpath(*module.split(".")), sys.modules.get(PACKAGE)
+    there = file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()
+    if not there or package is None or [str(flow.folder.parent)] != list(package.__path__):
+        return program
+    return f"{PACKAGE}.{flow.folder.name}.{module}:{attribute}"
 
 
 def _declarations(root: Path) -> list[Path]:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hydro_core.errors import Diagnostic, Span
-from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.schedule import scheduled
+from hydro_core.ticks.calendar import Calendar, scheduled
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Feed
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import UNKNOWN, ItemType
 

@@ -6,6 +6,7 @@ for more than anybody writes. Everything that is wrong is collected, so that it 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,25 @@ import yaml
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.project.within import is_within_project
 from hydro_core.settings import MOST_ALIASED
+
+
+def is_within_project(file: Path, folder: Path) -> bool:
+    """Whether a file that an asset's folder names, links followed, is of the project of the folder.
+
+    A folder that is a link itself has what lies in it.
+    """
+    return any(_is_below(file, top) for top in (folder, folder.parent.parent))
+
+
+def leads_out(file: Path) -> bool:
+    """Whether a file is a link to one that is not below its folder."""
+    return not _is_below(file, file.parent)
+
+
+def _is_below(file: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
 
 _YAML = "YAML has `name: value` a line, lists as `[a, b]`, and texts with signs in quotes"
 

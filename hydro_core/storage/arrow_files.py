@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyarrow.fs import FileInfo, FileSelector, FileSystemHandler, FileType
+from pyarrow.fs import FileInfo, FileSystemHandler, FileType
 
 from hydro_core.storage.remote import Remote
 
@@ -41,42 +41,10 @@ class ArrowFiles(FileSystemHandler):
         found = file.stat()
         return FileInfo(path, FileType.File, size=found.st_size, mtime_ns=found.st_mtime_ns)
 
-    def get_file_info_selector(self, selector: FileSelector) -> Any:
-        """Nobody asks for folders."""
-        raise NotImplementedError(selector.base_dir)
+    def _refused(self, *given: Any, **named: Any) -> Any:
+        """Nobody asks for folders, and nothing is written or removed."""
+        raise NotImplementedError(given, named)
 
-    def create_dir(self, path: str, recursive: bool) -> None:
-        """Nothing is written."""
-        raise NotImplementedError(path, recursive)
-
-    def delete_dir(self, path: str) -> None:
-        """Nothing is removed."""
-        raise NotImplementedError(path)
-
-    def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
-        """Nothing is removed."""
-        raise NotImplementedError(path, missing_dir_ok)
-
-    def delete_root_dir_contents(self) -> None:
-        """Nothing is removed."""
-        raise NotImplementedError
-
-    def delete_file(self, path: str) -> None:
-        """Nothing is removed."""
-        raise NotImplementedError(path)
-
-    def move(self, src: str, dest: str) -> None:
-        """Nothing is moved."""
-        raise NotImplementedError(src, dest)
-
-    def copy_file(self, src: str, dest: str) -> None:
-        """Nothing is copied."""
-        raise NotImplementedError(src, dest)
-
-    def open_output_stream(self, path: str, metadata: dict[str, str]) -> Any:
-        """Nothing is written."""
-        raise NotImplementedError(path, metadata)
-
-    def open_append_stream(self, path: str, metadata: dict[str, str]) -> Any:
-        """Nothing is written."""
-        raise NotImplementedError(path, metadata)
+    get_file_info_selector = create_dir = move = copy_file = _refused
+    delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = _refused
+    open_output_stream = open_append_stream = _refused

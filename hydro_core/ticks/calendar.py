@@ -275,5 +275,98 @@ def _shows_skipped(wall: datetime) -> bool:
     return wall.hour not in (1, 2, 3)
 
 
+_COMPARED = 13
+"""So many windows that are the same are all the same: a year of months."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The ticks of `own`, which are fed by those of `other`.
+
+    A tick of the other calendar arrives with the own tick that has the same window; a longer one,
+    whose window no tick has, with the first tick after it, as rows would that land at its end.
+    """
+
+    own: Calendar
+    other: Calendar
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether every tick of the other calendar has the window of an own one."""
+        shift = self.own.tick_of(self.other.origin)
+        starts = ((self.own.start_of(shift + k), self.other.start_of(k)) for k in range(_COMPARED))
+        return all(mine == theirs for mine, theirs in starts)
+
+    @property
+    def is_coarser(self) -> bool:
+        """Whether the ticks of the other calendar are longer."""
+        mine, theirs = (one.times(0, 0)[0] for one in (self.own, self.other))
+        return theirs[1] - theirs[0] > mine[1] - mine[0]
+
+    def arrives(self, tick: int) -> int:
+        """The own tick that a tick of the other calendar arrives with; negative before tick 0."""
+        start, end = self.other.times(tick, tick)[tick]
+        own = self.own.tick_of(start)
+        return own if self.own.start_of(own + 1) == end else self.own.tick_of(end)
+
+    def needed(self, first: int, last: int) -> range:
+        """The ticks of the other calendar that arrive with the own ticks `first` to `last`."""
+        low = self.other.tick_of(self.own.start_of(first)) - 1
+        while self.arrives(low) < first:
+            low += 1
+        high = self.other.tick_of(self.own.start_of(last + 1))
+        while self.arrives(high) > last:
+            high -= 1
+        return range(max(low, 0), high + 1)
+
+
+_DIVIDED = {"m": 60, "h": 24, "d": 1, "w": 1, "mo": 12}
+"""What the count of each unit must divide: a schedule names minutes of an hour, hours of a day."""
+_LENGTHS = "1m to 30m and 1h to 12h that divide the hour or the day, 1d, 1w, 1mo to 12mo"
+
+
+def scheduled(calendar: Calendar) -> Calendar:
+    """The calendar, if a schedule can name the starts of its windows.
+
+    Raises:
+        ProgramError: none can, and what can be named (code `config`).
+    """
+    length, first = calendar.length, calendar.first
+    if _DIVIDED[length.unit] % length.count:
+        raise _wrong(f"`every`: ticks of {calendar.every} have no schedule", f"take {_LENGTHS}")
+    if first.second or first.microsecond:
+        raise _wrong(f"`start`: {calendar.start} is within a minute", "begin at a whole minute")
+    if length.unit == "mo" and first.day in (29, 30):
+        raise _wrong(
+            f"`start`: not every month has a day {first.day}",
+            "begin on a day from 1 to 28, or on a 31st for the last day of each month",
+        )
+    return calendar
+
+
+def cron_of(calendar: Calendar) -> str:
+    """The starts of the windows as a cron schedule in the calendar's zone."""
+    first, length = calendar.first, calendar.length
+    minute, hour, day = str(first.minute), str(first.hour), str(first.day)
+    match length.unit:
+        case "m":
+            return f"{_listed(first.minute, length.count, 0, 60)} * * * *"
+        case "h":
+            hours = "*" if length.count == 1 else _listed(first.hour, length.count, 0, 24)
+            return f"{minute} {hours} * * *"
+        case "d":
+            return f"{minute} {hour} * * *"
+        case "w":
+            return f"{minute} {hour} * * {first.isoweekday() % 7}"
+        case "mo":
+            months = "*" if length.count == 1 else _listed(first.month, length.count, 1, 12)
+            return f"{minute} {hour} {'L' if first.day == 31 else day} {months} *"
+
+
+def _listed(first: int, step: int, lowest: int, size: int) -> str:
+    found = sorted((first - lowest + k * step) % size + lowest for k in range(size // step))
+    return ",".join(map(str, found))
+
+
 def _wrong(message: str, cure: str) -> ProgramError:
     return ProgramError.of("config", message, help=cure)

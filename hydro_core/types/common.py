@@ -119,13 +119,9 @@ def _common_row(a: Row, b: Row) -> Row | None:
         both = None if other is None else common_type(field.type, other)
         if both is None:
             return None
-        nullable = field.nullable or not _is_required(b, field.name)
+        nullable = field.nullable or b.by_name[field.name].nullable
         fields.append(Field(field.name, both, nullable))
     return Row(tuple(fields))
-
-
-def _is_required(row: Row, name: str) -> bool:
-    return not row.by_name[name].nullable
 
 
 def type_of(item: Any) -> ItemType:

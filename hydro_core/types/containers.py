@@ -70,6 +70,10 @@ class RowItem(dict[str, Any]):
     clear = pop = popitem = setdefault = update = _refuse
 
 
+_SHOWN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, tuple, list, dict})
+_SHOWN |= {Struct, RowItem}
+
+
 def describe(value: Any, limit: int = 60) -> str:
     """A short text of any value for a message.
 
@@ -78,21 +82,7 @@ def describe(value: Any, limit: int = 60) -> str:
     """
     if type(value) is int and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
-    if type(value) not in (
-        bool,
-        int,
-        float,
-        str,
-        bytes,
-        Decimal,
-        date,
-        datetime,
-        tuple,
-        list,
-        dict,
-        Struct,
-        RowItem,
-    ):
+    if type(value) not in _SHOWN:
         return "None" if value is None else f"a {type(value).__name__}"
     try:
         text = repr(value)

@@ -94,7 +94,15 @@ def _backfill(
         done = f"{begun:,} tick(s) are committed, {committed}"
         console.say(f"{flow.name}: nothing is open: {done}{why}")
         if wanted is None:
-            _correct_due(flow, runner, console)
+            # The next open tick would have them computed again before it runs.
+            tick = correction_due(flow, runner)
+            if tick is not None:
+                _warm_up(runner)
+                plan = planned(runner, flow, window(tick).key)
+                late = span([plan.first.key, plan.last.key])
+                says = f"rows came or changed for {late}, which are computed again"
+                console.say(f"{flow.name}: {says}")
+                console.say(*correct_ticks(flow, runner, plan).lines)
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
     _warm_up(runner)
     began = time.monotonic()
@@ -125,18 +133,6 @@ def _warm_up(runner: TickRunner) -> None:
     """Has what this process needs for ticks, unless a worker runs them."""
     if not worker_answers(runner.project):
         runner.warm_up()
-
-
-def _correct_due(flow: FlowAsset, runner: TickRunner, console: Console) -> None:
-    """Computes again what the next open tick would have computed again before it runs."""
-    tick = correction_due(flow, runner)
-    if tick is None:
-        return
-    _warm_up(runner)
-    plan = planned(runner, flow, flow.ticks.calendar.window(tick).key)
-    ticks = span([plan.first.key, plan.last.key])
-    console.say(f"{flow.name}: rows came or changed for {ticks}, which are computed again")
-    console.say(*correct_ticks(flow, runner, plan).lines)
 
 
 def _correct(

@@ -16,13 +16,12 @@ from hydro_core.types.values import ValueProblem
 from ..code_location.records import runs_with
 from ..instance.opening import open_existing
 from ..project import project
-from ..project.console import Console, asked_flow
+from ..project.console import Console, asked_flow, value_in, wrong_where
 from ..runner.forgetting import forget as forget_rows
 from ..runner.forgetting import refuse_files
 from ..runner.runner import TickRunner
 from ..runner.to_forget import ToForget, WhoseRows, to_forget
 from .ticking import record_deployed
-from .where import value_in, wrong_where
 
 _NOTHING, _REFUSED, _THERE = 0, 1, 3
 _NAMED = 5

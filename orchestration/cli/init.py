@@ -1,4 +1,4 @@
-"""`hydrotick init DIR`: a project that runs."""
+"""`hydrotick init DIR`: a project that runs; `hydrotick land`: the data that a flow brings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hydro_core.storage.settings import StorageSettings
 
 from ..instance import SETTINGS as INSTANCE_SETTINGS
 from ..instance import prepare_instance
-from ..project.console import Console
+from ..project.console import Console, asked_flow
 from ..project.known_settings import wrong_place
 from ..project.settings import leading_elsewhere
 
@@ -38,7 +38,8 @@ __pycache__/
 def init(options: Asked) -> int:
     if not _NAME.fullmatch(options.flow):
         raise MisuseError(
-            f"--flow: {options.flow!r} is no name: take letters, digits and underscores"
+            f"--flow: {options.flow!r} is no name: take letters, digits and underscores, "
+            "and begin with a letter of a to z"
         )
     directory = local_path(options.directory)
     store = None if options.storage is None else _empty_folder(options.storage)
@@ -131,3 +132,19 @@ def _says(directory: Path, flow: str, made: Sequence[str]) -> str:
         for name in leading_elsewhere()
     ]
     return "".join(lines)
+
+
+def land(options: Asked) -> int:
+    flow, settings = asked_flow(options)
+    if flow.land is None:
+        message = f"`{flow.name}` brings no data with it"
+        cure = f"what its inputs read is to land below {settings.landing_store or settings.landing}"
+        raise DataError.of("config", message, help=cure)
+    if settings.landing_store is not None:
+        message = f"the data of `{flow.name}` cannot be landed in {settings.landing_store}"
+        cure = "a store is only read: put the data there, or take `landing` out of `[paths]`"
+        raise DataError.of("config", message, help=cure)
+    flow.land(settings.landing)
+    told = {"flow": flow.name, "landing": str(settings.landing)}
+    Console(options).give(told, f"{flow.name}: landed below {settings.landing}")
+    return 0

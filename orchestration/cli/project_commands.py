@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hydro_core.cli.command import FORMAT, Command, Word, number_of
-from hydro_core.cli.table import ENGINE, PARAM, SCHEMA
+from hydro_core.cli.command import FORMAT, Word, number_of
+from hydro_core.cli.table import ENGINE, PARAM, SCHEMA, of_a_program, of_a_project
 from hydro_core.lang.suffixes import FORMS
 
 from .tick_commands import FLOW
 
 COMMANDS = (
-    Command(
+    of_a_project(
         "init",
         "Makes a project that runs: a flow with its program, sample data and a test.",
         "hydrotick.cli.init:init",
-        about="A project",
         needs="nothing",
         arguments=(
             Word("DIR", "a new or an empty folder", dest="directory"),
@@ -29,11 +28,10 @@ COMMANDS = (
         ),
         examples=("init shop",),
     ),
-    Command(
+    of_a_project(
         "test",
         "Runs the tests of the project's flows: ticks in, outputs out, as they are written.",
         "hydrotick.flow_tests.command:test",
-        about="A project",
         arguments=(
             Word("FLOW", "one flow (default: all)", optional=True),
             ENGINE,
@@ -41,29 +39,26 @@ COMMANDS = (
         ),
         examples=("test", "test totals --engine spark"),
     ),
-    Command(
+    of_a_project(
         "land",
         "Lands the data that a flow of this project brings with it.",
-        "hydrotick.cli.land:land",
-        about="A project",
+        "hydrotick.cli.init:land",
         writes=True,
         arguments=(FLOW, FORMAT),
         examples=("land flights",),
     ),
-    Command(
+    of_a_project(
         "dev",
         "Opens the Dagster UI with its daemon, on this machine only.",
         "hydrotick.cli.dev:dev",
-        about="A project",
         writes=True,
         arguments=(Word("--port", "the UI's port (3000)", "N", type=int, default=3000),),
         examples=("dev",),
     ),
-    Command(
+    of_a_project(
         "worker",
         "Runs ticks for Dagster's runs in processes that stay, whatever launches these.",
         "hydrotick.cli.worker:worker",
-        about="A project",
         writes=True,
         arguments=(
             Word("--flows", "so many flows run at a time (2)", "N", type=number_of("flows")),
@@ -88,22 +83,20 @@ COMMANDS = (
         ),
         examples=("worker --flows 4", "worker --status"),
     ),
-    Command(
+    of_a_project(
         "demo",
         "Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta.",
         "hydrotick.cli.demo:demo",
-        about="A project",
         writes=True,
         arguments=(
             Word("--days", "how many days of 2013, from 1 to 365 (7)", "N", type=int, default=7),
         ),
         examples=("demo --days 31",),
     ),
-    Command(
+    of_a_project(
         "docs",
         "Writes what flows are as a small site: program, plan, columns, state, cost, checks.",
         "hydrotick.site.command:docs",
-        about="A project",
         arguments=(
             Word("FLOW", "the flow (default: all of them)", optional=True),
             Word("--out", "where (site)", "DIR", default="site"),
@@ -111,44 +104,39 @@ COMMANDS = (
         ),
         examples=("docs --out site",),
     ),
-    Command(
+    of_a_project(
         "doctor",
         "Looks whether all that ticks need is there: settings, rights, stores, clocks, Spark.",
         "hydrotick.cli.doctor:doctor",
-        about="A project",
         arguments=(
             Word("--no-spark", "do not start Spark, nor ask its executors"),
             FORMAT,
         ),
         examples=("doctor",),
     ),
-    Command(
+    of_a_project(
         "completion",
         "Prints the script by which a shell completes commands, options, flows and outputs.",
         "hydrotick.cli.completion:completion",
-        about="A project",
         needs="nothing",
         more="In bash: `source <(hydrotick completion bash)`; in zsh the same with `zsh`; in fish: "
         "`hydrotick completion fish | source`.",
         arguments=(Word("SHELL", "which shell", choices=("bash", "zsh", "fish")),),
         examples=("completion bash",),
     ),
-    Command(
+    of_a_project(
         "complete",
         "Prints what the last of some words after `hydrotick` can become: what shells ask.",
         "hydrotick.cli.completion:complete",
-        about="A project",
         needs="nothing",
         arguments=(Word("WORDS", "the words up to the cursor; the last may be empty", rest=True),),
         examples=("complete status --fo",),
     ),
-    Command(
+    of_a_program(
         "simulate",
         "Runs a program on random ticks in ways that must not matter, and shows the least that "
         "does.",
         "hydrotick.cli.simulate:simulate",
-        about="A program by itself",
-        needs="a program",
         more="What the program gives tick by tick, as it is written, is compared with its "
         "optimized plan, with the rows of each tick in another order, and with pipelines on Spark "
         "whose ticks are cut into ranges and whose process ends in the middle of a commit.",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hydro_core.cli.command import FORMAT, Command, Word
 
 from .tick_commands import FLOW, YES
 
 _NO_COPY = "the copy is damaged, somebody works on a flow, or it was not agreed to"
 
+of_tables = partial(Command, about="Tables")
+
 COMMANDS = (
-    Command(
+    of_tables(
         "compact",
         "Joins the small files of a flow's tables, and removes those that were replaced long ago.",
         "hydrotick.cli.maintenance:compact",
-        about="Tables",
         writes=True,
         arguments=(
             FLOW,
@@ -28,11 +31,10 @@ COMMANDS = (
         ),
         examples=("compact totals",),
     ),
-    Command(
+    of_tables(
         "forget",
         "Removes all that a flow has of a person: landed rows, states, outputs, and their history.",
         "hydrotick.cli.forget:forget",
-        about="Tables",
         writes=True,
         arguments=(
             FLOW,
@@ -55,11 +57,10 @@ COMMANDS = (
             (3, "with --dry-run: there is something to remove"),
         ),
     ),
-    Command(
+    of_tables(
         "copy",
         "Copies the project, or one flow, as of the last commits; ticks may run meanwhile.",
         "hydrotick.cli.copies:copy",
-        about="Tables",
         more="A copy of the project has all flows, what they landed themselves, and Dagster's "
         "records. Another copy to the same directory replaces it, and copies the files that are "
         "new; of one flow, the directory may not be there yet.",
@@ -70,11 +71,10 @@ COMMANDS = (
         ),
         examples=("copy ../backup", "copy totals ../totals"),
     ),
-    Command(
+    of_tables(
         "restore",
         "Puts a copy in the place of what is there; the ticks after it are open, and run anew.",
         "hydrotick.cli.copies:restore",
-        about="Tables",
         writes=True,
         arguments=(
             Word("DIR", "where the copy is: a directory, or a URL", dest="copy"),
@@ -95,20 +95,18 @@ COMMANDS = (
             (3, "with --dry-run: the copy is whole, and can be restored"),
         ),
     ),
-    Command(
+    of_tables(
         "reset",
         "Starts a flow over: removes its tables, and what Dagster has recorded of it.",
         "hydrotick.cli.start_over:reset",
-        about="Tables",
         writes=True,
         arguments=(FLOW, YES, FORMAT),
         examples=("reset totals",),
     ),
-    Command(
+    of_tables(
         "upgrade",
         "Takes what is stored, of the flows and of Dagster, to the formats of this version.",
         "hydrotick.cli.upgrade:upgrade",
-        about="Tables",
         writes=True,
         arguments=(
             Word("FLOW", "one flow, and Dagster's records", optional=True),

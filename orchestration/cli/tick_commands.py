@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hydro_core.cli.command import FORMAT, Command, Word, number_of
 
 FLOW = Word("FLOW", "a flow of the project")
@@ -29,12 +31,14 @@ _UNWELL = (
     "than --max-open are open"
 )
 
+of_ticks = partial(Command, about="Ticks")
+of_what_is_deployed = partial(Command, about="What is deployed")
+
 COMMANDS = (
-    Command(
+    of_ticks(
         "backfill",
         "Runs the open ticks of a flow, in order, as Dagster runs in this process.",
         "hydrotick.cli.backfill:backfill",
-        about="Ticks",
         writes=True,
         arguments=(
             FLOW,
@@ -50,11 +54,10 @@ COMMANDS = (
         ),
         examples=("backfill totals", "backfill totals --to 2026-01-31"),
     ),
-    Command(
+    of_ticks(
         "correct",
         "Computes committed ticks of a flow again, from what is landed now, in one commit.",
         "hydrotick.cli.backfill:correct",
-        about="Ticks",
         writes=True,
         arguments=(
             FLOW,
@@ -64,20 +67,18 @@ COMMANDS = (
         ),
         examples=("correct totals --from 2026-01-31",),
     ),
-    Command(
+    of_ticks(
         "accept",
         "Accepts what came or changed for committed ticks: late rows arrive with the next tick.",
         "hydrotick.cli.late_status:accept",
-        about="Ticks",
         writes=True,
         arguments=(FLOW, YES, FORMAT),
         examples=("accept totals",),
     ),
-    Command(
+    of_ticks(
         "status",
         "Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next.",
         "hydrotick.cli.status:status",
-        about="Ticks",
         arguments=(
             Word("FLOW", "one flow", optional=True),
             FORMAT,
@@ -94,19 +95,17 @@ COMMANDS = (
             (1, _UNWELL),
         ),
     ),
-    Command(
+    of_ticks(
         "metrics",
         "Prints how flows and the worker are, in the text format of Prometheus.",
         "hydrotick.cli.metrics:metrics",
-        about="Ticks",
         arguments=(),
         examples=("metrics",),
     ),
-    Command(
+    of_ticks(
         "show",
         "Shows the rows of an output, or of a state, as of a committed tick.",
         "hydrotick.cli.show:show",
-        about="Ticks",
         arguments=(
             FLOW,
             Word("OUTPUT", "an output, or a state", dest="name"),
@@ -116,11 +115,10 @@ COMMANDS = (
         ),
         examples=("show totals totals --tick 2026-01-31 --limit 20",),
     ),
-    Command(
+    of_ticks(
         "why",
         "Shows which landed rows, of which ticks, a row of an output comes from.",
         "hydrotick.cli.why:why",
-        about="Ticks",
         arguments=(
             FLOW,
             Word("OUTPUT", "an output of the flow"),
@@ -145,11 +143,10 @@ COMMANDS = (
         ),
         examples=("why totals totals --where user=ann",),
     ),
-    Command(
+    of_what_is_deployed(
         "plan",
         "Shows what deploying the program of a flow as it is now would do; nothing is done.",
         "hydrotick.cli.deploy:plan",
-        about="What is deployed",
         arguments=(FLOW, *_DEPLOYED, FORMAT),
         examples=("plan totals --compare 7",),
         ends=(
@@ -158,20 +155,18 @@ COMMANDS = (
             (3, "deploying it would change something"),
         ),
     ),
-    Command(
+    of_what_is_deployed(
         "deploy",
         "Deploys the program of a flow as it is now: shows what that does, asks, and does it.",
         "hydrotick.cli.deploy:deploy",
-        about="What is deployed",
         writes=True,
         arguments=(FLOW, *_DEPLOYED, YES, FORMAT),
         examples=("deploy totals",),
     ),
-    Command(
+    of_what_is_deployed(
         "rollback",
         "Goes back to the deployment before, and computes the ticks since then by its program.",
         "hydrotick.cli.deploy:rollback",
-        about="What is deployed",
         writes=True,
         arguments=(FLOW, YES, FORMAT),
         examples=("rollback totals",),

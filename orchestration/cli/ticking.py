@@ -2,30 +2,109 @@
 
 Each tick is a run of the flow's job for one partition, recorded in the project's instance, so the
 UI shows it like any other. Spark starts once, with the first tick.
+
+Somebody sits in front of it. So Ctrl-C is recorded as what it is, a run that somebody terminated,
+and not as a failure, which would be tried again by the flow's sensor.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import dagster as dg
+from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.execution.api import execute_run_iterator
+from dagster._utils.interrupts import check_captured_interrupt
+from dagster_shared.error import SerializableErrorInfo
 
 from hydro_core.errors import DataError
+from hydro_core.machine.processes import this_process
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..code_location.factory import project_definitions
 from ..code_location.records import end_orphans, refuse_lost_pipeline, unrecorded
 from ..instance.opening import open_instance
-from ..instance.run_here import RunHere, run_here
-from ..instance.run_tags import CORRECT, CORRECT_TAG
+from ..instance.run_tags import CORRECT, CORRECT_TAG, PARTITION, PROCESS_TAG, range_tags
 from ..quality.changed import CorrectionResult
 from ..runner.correction import CorrectionPlan
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_INTERRUPTS = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")
+_SAYS = "Somebody interrupted it where it was started (Ctrl-C)."
+
+
+@dataclass(frozen=True, slots=True)
+class RunHere:
+    """A run that has ended: whether all of it succeeded, and what the first failed step raised,
+    from the outermost error to its cause.
+    """
+
+    success: bool
+    errors: Sequence[SerializableErrorInfo]
+
+    @property
+    def reason(self) -> str:
+        """Why it failed: the innermost cause."""
+        return self.errors[-1].to_string() if self.errors else "the run failed"
+
+
+def run_here(
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    keys: tuple[str, str],
+    more: Mapping[str, str] | None = None,
+) -> RunHere:
+    """Executes a job for the ticks from one key to another, as one run of this process.
+
+    Args:
+        instance: where the run is recorded.
+        keys: those of the first and the last tick.
+        more: tags of the run beside those that it needs.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came; the run is recorded as terminated, unless it was done by
+            then.
+    """
+    ticks = {PARTITION: keys[0]} if keys[0] == keys[1] else range_tags(*keys)
+    tags = {**job.run_tags, PROCESS_TAG: this_process(), **ticks, **(more or {})}
+    run = instance.create_run_for_job(job, run_config=_QUIET, tags=tags)
+    interrupted = False
+    errors: list[SerializableErrorInfo] = []
+    try:
+        for event in execute_run_iterator(InMemoryJob(job), run, instance):
+            # Dagster asks how the run stands before it says how it has ended.
+            if not errors:
+                errors = list(_errors(event))
+                if any(error.cls_name in _INTERRUPTS for error in errors):
+                    interrupted = True
+                    instance.report_run_canceling(run, _SAYS)
+            # What comes between two steps is noted by Dagster, and forgotten with the run.
+            interrupted |= check_captured_interrupt()
+    except KeyboardInterrupt:
+        if not _ended(instance, run).is_finished:
+            instance.report_run_canceled(run, _SAYS)
+        raise
+    if interrupted:
+        raise KeyboardInterrupt
+    return RunHere(_ended(instance, run).is_success, errors)
+
+
+def _ended(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun:
+    return instance.get_run_by_id(run.run_id) or run
+
+
+def _errors(event: dg.DagsterEvent) -> Iterator[SerializableErrorInfo]:
+    """What a failed step raised, and then its causes."""
+    error = event.step_failure_data.error if event.is_step_failure else None
+    while error is not None:
+        yield error
+        error = error.cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,9 @@ from hydro_core.validation.shrink import Shrunk, shrink
 from hydro_core.validation.sliced import SlicedRun
 
 from ..flows.slices import FlowSlices, Where, rows_where
-from ..project.console import Console, asked_flow
+from ..project.console import Console, asked_flow, value_in, wrong_where
 from ..runner.runner import TickRunner
 from .show import WIDEST, committed_window
-from .where import value_in, wrong_where
 
 _FEW = 3
 """So many ticks are named at which there was such a row."""

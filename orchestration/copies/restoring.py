@@ -24,7 +24,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.transfer import damaged
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.put_back import PutBack
-from hydro_core.spark.pipeline.verify import Verified, verify
+from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.ledger.lock import WriterLock
 from hydro_core.spark.store.stored_format import refuse_newer
@@ -121,20 +121,21 @@ def refuse_damaged(asked: Restorable) -> None:
         raise _damaged(asked, f"{wrong[0]} is not what was copied{more}")
 
 
-def read_again(asked: Restorable) -> dict[str, Verified]:
-    """Reads all of a copy that is to be restored, and gives what is in it, by the flows' names.
+def read_again(asked: Restorable) -> None:
+    """Reads all of a copy that is to be restored.
 
     Raises:
         DataError: something of it is damaged, or a newer version has written it (code `state`).
     """
     refuse_damaged(asked)
-    return {flow.name: _whole(asked, asked.source(flow), flow) for flow in asked.flows}
+    for flow in asked.flows:
+        _refuse_broken(asked, asked.source(flow), flow)
 
 
 def restore(
     asked: Restorable, settings: ProjectSettings, step: Callable[[str], None] = lambda _: None
-) -> dict[str, Verified]:
-    """Puts the flows of a copy in the place of what is there, and gives what is there now.
+) -> None:
+    """Puts the flows of a copy in the place of what is there.
 
     Dagster's records of a flow are restored with it, or go, to be recorded anew.
 
@@ -146,10 +147,9 @@ def restore(
         work = [_InPlace(asked, flow, settings, held, step) for flow in asked.flows]
         _refuse_runs(asked, settings)
         refuse_damaged(asked)
-        found = {}
         for one in work:
             step(f"beside {one.flow.name}")
-            found[one.flow.name] = one.lay_beside()
+            one.lay_beside()
         step(RECORDS)
         _records(asked, settings)
         for one in work:
@@ -159,7 +159,6 @@ def restore(
         _land(asked, settings)
         for one in work:
             one.end()
-    return found
 
 
 class _InPlace:
@@ -183,18 +182,17 @@ class _InPlace:
             self._to.mkdir(parents=True, exist_ok=True)
             held.enter_context(WriterLock(self._to).at_work(_WORK))
 
-    def lay_beside(self) -> Verified:
+    def lay_beside(self) -> None:
         """Copies what is to be there beside what it replaces, and reads it."""
         source = self._asked.source(self.flow)
         refuse_newer(source)
         if self._in_store is not None:
-            found = _whole(self._asked, source, self.flow)
+            _refuse_broken(self._asked, source, self.flow)
             self._in_store.prepare()
-            return found
-        beside = self._beside
-        remove_tree(beside, ignore_errors=True)
-        _laid(source, beside)
-        return _whole(self._asked, beside, self.flow)
+            return
+        remove_tree(self._beside, ignore_errors=True)
+        _laid(source, self._beside)
+        _refuse_broken(self._asked, self._beside, self.flow)
 
     def exchange(self) -> None:
         if self._in_store is not None:
@@ -227,15 +225,14 @@ def _laid(source: DataPlace, to: Path) -> None:
         carry(file, target)
 
 
-def _whole(asked: Restorable, directory: DataPlace, flow: FlowAsset) -> Verified:
-    """What a directory has of a flow, all of which is read."""
+def _refuse_broken(asked: Restorable, directory: DataPlace, flow: FlowAsset) -> None:
+    """Reads all that a directory has of a flow, and refuses what is not whole."""
     refuse_newer(directory)
     found, source = verify(directory, measure), asked.source(flow)
     if found.problems:
         raise _damaged(asked, found.problems[0].replace(str(directory), str(source)))
     if found.last < 0:
         raise _damaged(asked, f"there is no flow in {source}")
-    return found
 
 
 def _refuse_runs(asked: Restorable, settings: ProjectSettings) -> None:

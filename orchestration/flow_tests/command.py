@@ -19,8 +19,16 @@ from hydro_core.running import run_items
 from ..project import project
 from ..project.console import Console, flow_named
 from ..project.project import Project
-from .judge import MISSING, SAME, UNEXPECTED, JudgedTest, UnexpectedRows, judge
-from .written import files_beside, tests_in
+from .judge import (
+    MISSING,
+    SAME,
+    UNEXPECTED,
+    JudgedTest,
+    UnexpectedRows,
+    files_beside,
+    judge,
+    tests_in,
+)
 
 _HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
 

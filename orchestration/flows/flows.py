@@ -6,7 +6,7 @@ does not load it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +19,6 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
 from hydro_core.storage.remote import DataPlace
-from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.quarantine import QUARANTINE, WRONG, is_widened
 
@@ -28,9 +27,7 @@ from ..project.settings import ProjectSettings
 from .readiness import HeldTick, Ready, held_by, ready
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
     from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
-    from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -116,7 +113,10 @@ class Flows:
             last = self.deployments.ledger_of(other).last_tick
             return 0 if last is None else last + 1
 
-        return ready(flow, latest, committed, self.now(), partial(self._held, flow))
+        serving = self.deployments.serving(flow)
+        # The asset may be ahead: what the program that serves does not read keeps no tick waiting.
+        read = flow if serving is None else fitted(flow, serving.deployment.plan)
+        return ready(read, latest, committed, self.now(), partial(self._held, flow))
 
     def _held(self, flow: FlowAsset) -> HeldTick | None:
         """What the next tick waits for while rows are gone; None: for nothing."""
@@ -173,13 +173,6 @@ class Flows:
         return SlicedBatches(
             landings, items, spark, small, flow.ticks.calendar, self.directory(flow)
         )
-
-    def landed(
-        self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, LandingView]
-    ) -> Mapping[str, Batch]:
-        """What had landed for ticks when the inputs were looked at, by the inputs' names."""
-        first, last = windows[0].tick, windows[-1].tick
-        return self.inputs(flow).read(first, last, seen)
 
     def _where(
         self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None

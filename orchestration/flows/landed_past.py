@@ -18,7 +18,7 @@ from hydro_core.ticks.calendar import TickWindow
 from .late_arrivals import UNCHANGED, LateArrivals, noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.store.ledger.commit import Commit
     from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -47,7 +47,8 @@ class LandingReads:
     """How the ledger was; None: nobody else can commit."""
 
     def __call__(self, windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        return self.flows.landed(self.flow, windows, self.seen)
+        first, last = windows[0].tick, windows[-1].tick
+        return self.flows.inputs(self.flow).read(first, last, self.seen)
 
 
 def look(

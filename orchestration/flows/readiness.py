@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import TransientError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import Calendar, TickWindow
-from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.calendar import Calendar, Feed, TickWindow
 
 from .late_arrivals import LateArrivals, noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
 
 
 CommittedTicks = Callable[[str], int]
@@ -107,7 +106,9 @@ def ready(
         if landing.wait != "landed":
             continue
         found = latest(name)
-        landed = _landed(calendar, found)
+        # So many ticks have a row at or after their window's end.
+        landed = calendar.tick_of(found) if isinstance(found, datetime) else found or 0
+        landed = max(0, landed)
         if landed < until:
             until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
     waits = held() if any(one.removed == "hold" for one in flow.landings.values()) else None
@@ -135,15 +136,6 @@ def _why_missing(
             f"{calendar.shown(found)}"
         )
     return f"it waits for a row of `{name}` of a later tick than {tick}; the last one is of {found}"
-
-
-def _landed(calendar: Calendar, found: int | datetime | None) -> int:
-    """How many ticks have a row at or after their window's end."""
-    if found is None:
-        return 0
-    if isinstance(found, datetime):
-        return max(0, calendar.tick_of(found))
-    return max(0, found)
 
 
 def held_by(flow: FlowAsset, seen: Mapping[str, LandingView], tick: int) -> HeldTick | None:

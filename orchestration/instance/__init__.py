@@ -47,24 +47,6 @@ def prepare_instance(directory: Path) -> Path:
     """
     directory.mkdir(parents=True, exist_ok=True)
     shipped = (files("hydrotick.instance") / SETTINGS).read_bytes()
-    _refuse_former_launcher(directory)
-    if _is_anothers(directory, shipped):
-        return directory
-    target, beside = directory / SETTINGS, directory / SHIPPED_BESIDE
-    if target.exists():
-        present = target.read_bytes()
-        if present == shipped:
-            beside.unlink(missing_ok=True)
-            return directory
-        if _hash(present) not in _FORMER | {_copied(directory)}:
-            _write(beside, shipped)
-            return directory
-    _write(directory / _COPIED, _hash(shipped).encode())
-    _write(target, shipped)
-    return directory
-
-
-def _refuse_former_launcher(directory: Path) -> None:
     file = directory / SETTINGS
     content = file.read_bytes() if file.exists() else b""
     ours = _hash(content) in _FORMER | {_copied(directory)}
@@ -75,6 +57,19 @@ def _refuse_former_launcher(directory: Path) -> None:
             help="write `module: hydrotick.worker.launcher` and `class: WorkerRunLauncher` "
             "below `run_launcher`, or remove the file: it is made again",
         )
+    if _is_anothers(directory, shipped):
+        return directory
+    beside = directory / SHIPPED_BESIDE
+    if file.exists():
+        if content == shipped:
+            beside.unlink(missing_ok=True)
+            return directory
+        if not ours:
+            _write(beside, shipped)
+            return directory
+    _write(directory / _COPIED, _hash(shipped).encode())
+    _write(file, shipped)
+    return directory
 
 
 def has_own_settings(directory: Path) -> bool:

@@ -125,7 +125,9 @@ def _opened(directory: Path, opened: ExitStack) -> dg.DagsterInstance:
     except (ImportError, yaml.YAMLError, dg.DagsterError, CheckError) as error:
         raise _wrong(directory, error) from error
     except silent as error:
-        raise _silent(directory, error) from error
+        message = f"Dagster's records do not answer: {_first_line(error.__cause__ or error)}"
+        cure = f"see that what {directory / SETTINGS} names is running and lets this machine in"
+        raise TransientError.of("state", message, help=cure) from error
     return instance
 
 
@@ -141,12 +143,6 @@ def _wrong(directory: Path, error: Exception) -> HydroError:
     says = wrong[0].message.partition("\n\nStack Trace:")[0] if wrong else _first_line(error)
     message = f"Dagster's instance in {directory} cannot be opened: {says}"
     return DataError.of("config", message, help=cure)
-
-
-def _silent(directory: Path, error: Exception) -> HydroError:
-    message = f"Dagster's records do not answer: {_first_line(error.__cause__ or error)}"
-    cure = f"see that what {directory / SETTINGS} names is running and lets this machine in"
-    return TransientError.of("state", message, help=cure)
 
 
 def _first_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow, span
-from hydro_core.types.json import json_text
+from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_numeric
+from hydro_core.types.json import from_json, json_text
 
 from . import project
 from .logs import are_json, as_it_is, log, open_logs
@@ -142,3 +144,26 @@ class ProgressLine:
         if self._shown:
             sys.stderr.write(text)
             sys.stderr.flush()
+
+
+def value_in(text: str, item: ItemType) -> Any:
+    """The value of a type that a text names: itself, between double quotes or not, or as in JSON.
+
+    Raises:
+        ValueProblem: it is none of that type.
+    """
+    if item == STRING:
+        return _read(text) if len(text) > 1 and text[:1] == text[-1:] == '"' else text
+    return from_json(_read(text) if is_numeric(item) or item == BOOLEAN else text, item)
+
+
+def wrong_where(text: str, problem: str, cure: str) -> DataError:
+    """The error of a `--where` that names no rows."""
+    return DataError.of("config", f"`--where {text}`: {problem}", help=cure)
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -61,7 +61,7 @@ from typing import Any
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.failed_call import shortened
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.project.within import leads_out
+from hydro_core.project.yaml_text import leads_out
 
 from .known_settings import FileSettings, known_settings
 

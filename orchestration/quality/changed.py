@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
@@ -98,8 +100,6 @@ def sum_of(found: Iterable[Changed]) -> Changed:
 
 
 def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
-    import numpy as np
-
     pieces = store.pieces(spec.name, ticks.start, ticks.stop - 1)
     return np.concatenate([_hashed(piece, spec.place) for piece in pieces])
 
@@ -112,8 +112,6 @@ def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
 
 
 def _difference(before: Numbers, after: Numbers) -> Changed:
-    import numpy as np
-
     _, ids = np.unique(np.concatenate([before, after]), return_inverse=True)
     counts = np.bincount(ids[len(before) :], minlength=ids.max(initial=-1) + 1)
     counts -= np.bincount(ids[: len(before)], minlength=len(counts))
@@ -124,8 +122,6 @@ def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -
     """Of each item the changes are added up from tick to tick: what is left holds until the next
     change.
     """
-    import numpy as np
-
     read = [
         _changes(store, spec, ticks, sign) for store, sign in ((before, -1), (after, 1))
         for ticks in parts
@@ -146,8 +142,6 @@ def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -
 def _changes(
     store: Store, spec: TableSpec, ticks: range, sign: int
 ) -> tuple[Numbers, Numbers, Numbers]:
-    import numpy as np
-
     found = []
     for rows in store.pieces(spec.name, ticks.start, ticks.stop - 1):
         counts = rows[spec.count_column].to_numpy() * sign

@@ -21,7 +21,7 @@ from .declared import EQUALS, SAYS
 from .suites import Verdict
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
 
 class ComputedOutput(NamedTuple):
@@ -29,7 +29,7 @@ class ComputedOutput(NamedTuple):
 
     output: str
     ticks: tuple[int, int]
-    rows: ShownRows
+    rows: WrittenRows
 
 
 @dataclass(frozen=True)

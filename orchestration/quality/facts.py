@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.store.outputs.shown_rows import shown_of
 
 from .suites import TableFacts
 
@@ -31,8 +31,6 @@ def key_sum(rows: pa.Table, count: str | None = None) -> int:
     """The sum of the hashes of all rows, modulo 2**64: their order does not count; each as often as
     the column `count` says.
     """
-    import numpy as np
-
     if count is None:
         return int(row_hashes(rows).sum(dtype=np.uint64)) % _MODULUS
     hashes = row_hashes(rows.drop_columns([count])) * rows[count].to_numpy().astype(np.uint64)
@@ -71,16 +69,28 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
         spec = written.spec
         known = recorded.get(spec.name)
         if spec.form.stored == "last" or spec.bound is not None:
-            old = 0, 0
+            before_rows, before_keys = 0, 0
         elif known is not None:
-            old = known["rows"], int(known["keys"])
+            before_rows, before_keys = known["rows"], int(known["keys"])
         else:
-            old = measure_all(prepared.read_before(spec.name), spec)[:2]
-        batch = measure_all(shown_of(written).pieces(), spec)[:2]
-        rows, keys, back = measure_all(prepared.read_back(spec.name), spec)
-        after = rows if spec.bound else prepared.stored_rows(spec.name)
-        measured = (old, batch, (rows, keys), (after, (old[1] + keys) % _MODULUS))
-        facts.append(_facts_of(slot, measured, (spec.arrow_schema, back)))
+            before_rows, before_keys, _ = measure_all(prepared.read_before(spec.name), spec)
+        batch_rows, batch_keys, _ = measure_all(written.pieces(), spec)
+        written_rows, written_keys, back = measure_all(prepared.read_back(spec.name), spec)
+        facts.append(
+            TableFacts(
+                table=slot,
+                before_rows=before_rows,
+                batch_rows=batch_rows,
+                written_rows=written_rows,
+                after_rows=written_rows if spec.bound else prepared.stored_rows(spec.name),
+                before_keys=before_keys,
+                batch_keys=batch_keys,
+                written_keys=written_keys,
+                after_keys=(before_keys + written_keys) % _MODULUS,
+                declared_type=_type(spec.arrow_schema),
+                stored_type=_type(back),
+            )
+        )
     return facts
 
 
@@ -100,19 +110,23 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
     old, new, all_rows = (measure_all(pipeline.store.pieces(spec.name, *p), spec) for p in parts)
     if spec.form.stored == "last":
         old, all_rows = (0, 0, spec.arrow_schema), new
-    batch = int(known.get("batch_rows", commit.rows[spec.name])), int(known["batch_keys"])
-    measured = (old[:2], batch, new[:2], all_rows[:2])
-    return _facts_of(slot, measured, (spec.arrow_schema, all_rows[2]))
-
-
-def _facts_of(
-    slot: str, measured: Sequence[tuple[int, int]], types: tuple[pa.Schema, pa.Schema]
-) -> TableFacts:
-    """The facts of a table by rows and hash sums: before, of the batch, as written, and after."""
-    rows, keys = zip(*measured, strict=True)
-    declared, stored = (", ".join(f"{of.name} {of.type}" for of in schema) for schema in types)
-    columns: list[Any] = [slot, *rows, *keys, declared, stored]
-    return TableFacts(*columns)
+    before_rows, before_keys, _ = old
+    written_rows, written_keys, _ = new
+    after_rows, after_keys, stored = all_rows
+    batch_rows = int(known.get("batch_rows", commit.rows[spec.name]))
+    return TableFacts(
+        table=slot,
+        before_rows=before_rows,
+        batch_rows=batch_rows,
+        written_rows=written_rows,
+        after_rows=after_rows,
+        before_keys=before_keys,
+        batch_keys=int(known["batch_keys"]),
+        written_keys=written_keys,
+        after_keys=after_keys,
+        declared_type=_type(spec.arrow_schema),
+        stored_type=_type(stored),
+    )
 
 
 def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, dict[str, Any]]:
@@ -140,3 +154,7 @@ def kept_of_all(commits: Sequence[Commit]) -> dict[str, dict[str, Any]]:
                 rows = before["batch_rows"] + known["batch_rows"]
                 found[name] = {**known, "batch_rows": rows, "batch_keys": str(keys % _MODULUS)}
     return found
+
+
+def _type(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
-    from hydro_core.spark.store.outputs.shown_rows import ShownRows
+    from hydro_core.spark.store.delta.write import WrittenRows
 
     from .library import gx
 
@@ -86,7 +86,7 @@ def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> t
 
 
 def _judge_output(
-    flow: FlowAsset, output: str, shown: ShownRows, pipeline: Pipeline
+    flow: FlowAsset, output: str, shown: WrittenRows, pipeline: Pipeline
 ) -> list[tuple[str, Verdict]]:
     expected = flow.expect.get(output, ())
     suite_of = partial(output_suite, flow.name, output)
@@ -108,7 +108,7 @@ SuiteOf = Callable[[Sequence[Expect]], "gx.ExpectationSuite"]
 def validate_in_pieces(
     suite_of: SuiteOf,
     expected: Sequence[Expect],
-    shown: ShownRows,
+    shown: WrittenRows,
     session: Callable[[], Any],
 ) -> tuple[Verdict, ...]:
     """The verdicts on rows that executors wrote; `session` gives the Spark that did."""
@@ -131,7 +131,7 @@ def validate_in_pieces(
 def _unique(
     suite: gx.ExpectationSuite,
     column: str,
-    shown: ShownRows,
+    shown: WrittenRows,
     session: Callable[[], Any],
     says: str,
 ) -> Verdict:
@@ -144,7 +144,7 @@ def _unique(
     some = [one for one in told.some for _ in range(2)]
     frame = _frame({TICK: [tick for tick, _ in some], column: [value for _, value in some]})
     (verdict,) = validate(suite, frame)
-    counts = {"element_count": shown.count, "unexpected_count": told.rows}
+    counts = {"element_count": shown.rows, "unexpected_count": told.rows}
     seen: Mapping[str, Any] = {**verdict.seen, **counts}
     if ROWS in seen:
         # Each stands there twice.

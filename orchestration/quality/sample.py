@@ -16,6 +16,8 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slice_wording import path_name
@@ -36,8 +38,6 @@ from .compared import ComparedKeys, ComputedOutput, told
 from .suites import Verdict
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
     from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -253,8 +253,6 @@ class Sample:
 
 def taken(pieces: Iterable[pa.Table], places: Sequence[int]) -> pa.Table:
     """The rows at some places of a table that comes in pieces, in the order of the places."""
-    import pyarrow as pa
-
     begin, parts, there = 0, list[pa.Table](), list[int]()
     for piece in pieces:
         own = [place for place in places if begin <= place < begin + piece.num_rows]

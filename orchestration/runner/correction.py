@@ -31,7 +31,7 @@ from .ranges import (
 from .report import TickReport, report_of_error, tables_of
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.pipeline.rework import Rework
 
     from ..flows.flows import Flows

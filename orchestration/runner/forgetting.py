@@ -38,7 +38,7 @@ from .to_forget import (
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.handed_over import Deletion
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.inputs.arrivals.source import LandingSource
     from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
@@ -62,7 +62,18 @@ def refuse_files(found: ToForget) -> None:
         DataError: which files they are, or which flow is first (code `input`).
     """
     if found.untold:
-        raise _cannot_be_told(found)
+        # Of a flow that is read only what it gives now is known.
+        first = min(found.gone[name].first or 0 for name in found.untold)
+        key = found.flow.ticks.calendar.window(first).key
+        untold = (f"`{name}`, which `{of}` gives" for name, of in found.untold.items())
+        listed = ", ".join(untold)
+        raise DataError.of(
+            "input",
+            f"what committed ticks have read of {listed}, is not there any more, and what came "
+            "since cannot be told from it",
+            help=f"`hydrotick correct {found.flow.name} --from {key}` computes these ticks again "
+            "from what is there now; then run this again. Nothing was changed",
+        )
     lines, cures, named = [], [], {}
     for name, one in found.landed.items():
         if one.by_flow and one.rows:
@@ -80,20 +91,6 @@ def refuse_files(found: ToForget) -> None:
         message = "what has landed has the rows, and would bring them back:\n" + "\n".join(lines)
         cure = "; ".join(dict.fromkeys(cures)) + "; then run this again. Nothing was changed"
         raise DataError.of("input", message, help=cure)
-
-
-def _cannot_be_told(found: ToForget) -> DataError:
-    """Of a flow that is read only what it gives now is known."""
-    flow, gone = found.flow, [found.gone[name] for name in found.untold]
-    first = flow.ticks.calendar.window(min(one.first or 0 for one in gone)).key
-    listed = ", ".join(f"`{name}`, which `{of}` gives" for name, of in found.untold.items())
-    return DataError.of(
-        "input",
-        f"what committed ticks have read of {listed}, is not there any more, and what came since "
-        "cannot be told from it",
-        help=f"`hydrotick correct {flow.name} --from {first}` computes these ticks again from what "
-        "is there now; then run this again. Nothing was changed",
-    )
 
 
 def forget(found: ToForget, log: Log, others: Sequence[FlowAsset] = ()) -> int | None:
@@ -229,7 +226,7 @@ def _computed(
 ) -> TickReport:
     """The report of the last tick, or of the one that failed; then all is as it was."""
     from hydro_core.spark.executor.failed_job import failures_as_errors
-    from hydro_core.spark.pipeline.kept_reads import KeptReads
+    from hydro_core.spark.pipeline.rework import KeptReads
     from hydro_core.spark.pipeline.start_rework import correction
 
     runner, flow, pipeline = found.runner, found.flow, found.pipeline

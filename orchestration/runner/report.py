@@ -12,7 +12,6 @@ import pyarrow as pa
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
-from hydro_core.spark.store.outputs.shown_rows import shown_of
 from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.quarantine import QUARANTINE
 
@@ -285,7 +284,7 @@ def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
 
 def _by_tick(written: WrittenRows) -> Counter[int]:
     tick, found = written.spec.tick, Counter[int]()
-    for piece in shown_of(written).pieces([tick]):
+    for piece in written.pieces([tick]):
         found.update(_count(piece[tick]))
     return found
 
@@ -329,7 +328,7 @@ def _growth(written: WrittenRows) -> Counter[int]:
     if not spec.is_log:
         return _by_tick(written)
     found = Counter[int]()
-    for rows in shown_of(written).pieces([spec.tick, spec.count_column]):
+    for rows in written.pieces([spec.tick, spec.count_column]):
         sums = rows.group_by(spec.tick).aggregate([(spec.count_column, "sum")])
         found.update(_numbers(sums[spec.tick], sums[f"{spec.count_column}_sum"]))
     return found

@@ -24,7 +24,7 @@ from ..flows.landed_past import look
 from ..flows.late_arrivals import noticed
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
     from hydro_core.spark.inputs.arrivals.listing import Hashed
     from hydro_core.spark.inputs.arrivals.removed_rows import RemovedRows
     from hydro_core.spark.inputs.rows_of_value import RowsOfValue

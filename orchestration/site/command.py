@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -252,22 +251,6 @@ def docs(options: Asked) -> int:
             broken.append((flow.name, error))
     pages = {f"{name}.html": page(one) for name, one in made.items()}
     pages["index.html"] = index(list(made.values()), broken)
-    _write(out, pages)
-    files = [str(out / name) for name in pages]
-    wrong = {name: error.as_json() for name, error in broken}
-    console = Console(options)
-    console.give({"out": str(out), "files": files, "broken": wrong}, "\n".join(files))
-    if not console.gives_json:
-        output.write("".join(f"{name}: {error}\n" for name, error in broken), sys.stderr)
-    return 1 if broken else 0
-
-
-def _write(out: Path, pages: dict[str, str]) -> None:
-    """Writes the pages.
-
-    Raises:
-        DataError: they cannot be written there (code `config`).
-    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():
@@ -275,3 +258,10 @@ def _write(out: Path, pages: dict[str, str]) -> None:
     except OSError as problem:
         message = f"{out} cannot be written: {problem}"
         raise DataError.of("config", message, help="choose another --out") from None
+    files = [str(out / name) for name in pages]
+    wrong = {name: error.as_json() for name, error in broken}
+    console = Console(options)
+    console.give({"out": str(out), "files": files, "broken": wrong}, "\n".join(files))
+    if not console.gives_json:
+        output.write("".join(f"{name}: {error}\n" for name, error in broken), sys.stderr)
+    return 1 if broken else 0

@@ -17,6 +17,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import as_arrived, refuse_gone
+from ..project.serving import fitted
+from ..quality.changed import Changed, changed_as_of, sum_of
 from ..runner.ranges import OnComputed, Ranges, ReadBatches, faults_of, kept_for_checks, run_staged
 from .changes import Change, Work
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
     from hydro_core.spark.store.ledger.commit import Commit
 
-    from ..quality.changed import Changed
     from ..runner.runner import TickRunner
 
 
@@ -78,8 +79,6 @@ def compare(
     from hydro_core.plan.bootstrap import WantedTables
     from hydro_core.spark.pipeline.comparison import comparison
 
-    from ..quality.changed import Changed, changed_as_of, sum_of
-
     outputs = change.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
     restated = both & change.work.wanted.outputs
@@ -111,7 +110,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
     """What `rollback` would go back to.
 
     Raises:
-        DataError: there is none (code `state`).
+        DataError: there is none (code `state`), or it reads an input of which the asset does not
+            say where it lands (`config`).
     """
     serving = runner.deployments.serving(flow)
     if serving is None:
@@ -120,6 +120,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
         )
     from hydro_core.spark.pipeline.start_rework import first_undone
+
+    from ..project.serving import fitted
 
     *earlier, _ = runner.pipeline(flow).ledger.programs()
     found = [
@@ -134,6 +136,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"`hydrotick deploy {flow.name}`",
         )
     target, commit = found[0]
+    # What it reads has to be there for the ticks to come, though none may be computed now.
+    fitted(flow, target.deployment.plan, "before")
     last = runner.next_tick(flow) - 1
     pipeline = _pipeline_of(runner, flow, target, commit)
     return Predecessor(serving, target, commit, first_undone(runner.pipeline(flow), pipeline), last)
@@ -150,8 +154,6 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: On
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
     from hydro_core.spark.pipeline.start_rework import rollback
-
-    from ..project.serving import fitted
 
     serving, plan = runner.pipeline(flow), to.target.deployment.plan
     target = _pipeline_of(runner, flow, to.target, to.commit)
@@ -199,15 +201,13 @@ def _refuse_gone_on(change: Change, serving: Pipeline) -> None:
 
 def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> Ranges:
     """What runs the past beside, and judges it."""
-    from ..project.serving import fitted
-
     flow, by = change.flow, work.made_by
     own = fitted(flow, change.target.deployment.plan)
     given = {output: own.expect[output] for output in own.expect if output in by.plan.graph.sinks}
     read = _as_read(runner, flow, rework, by.inputs)
 
     def with_stored(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        from hydro_core.spark.inputs.stored import stored_batches
+        from hydro_core.spark.inputs.batches import stored_batches
 
         serving, ticks = rework.serving, (windows[0].tick, windows[-1].tick)
         return {

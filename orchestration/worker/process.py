@@ -13,8 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from hydro_core.errors import HydroError
@@ -82,9 +81,13 @@ class ProcessLoop:
 
                 execute_run(message["home"], message["run"], lambda: self._wanted is not None)
                 return
-            with _interruptible():
+            # Within it the signal to interrupt raises `KeyboardInterrupt`.
+            before = signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
                 if self._wanted == message["job"]:
                     work.do(message, code)
+            finally:
+                signal.signal(signal.SIGINT, before)
         except KeyboardInterrupt:
             self._tell("cancelled")
         except BaseException as error:  # noqa: BLE001 - whatever it is, who asked is to know it
@@ -96,16 +99,6 @@ class ProcessLoop:
         # Where the worker is gone, the thread that reads notices it.
         with suppress(OSError):
             self._channel.send({"kind": kind, **message})
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Within it the signal to interrupt raises `KeyboardInterrupt`."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def main(file: int) -> None:

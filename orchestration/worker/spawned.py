@@ -41,10 +41,13 @@ class TickProcess:
         self.idle_since = time.monotonic()
         ours, its = socket.socketpair()
         self._channel = Channel(ours)
+        given = {PROJECT: fit.root, HOME: str(home), MASTER: fit.master, MEMORY: fit.memory}
+        given = {name: value for name, value in given.items() if value}
+        # Its work is done in it, and handed to nobody; the current folder hides no package.
         words = [sys.executable, "-m", "hydrotick.worker.process", str(its.fileno())]
         self._process = subprocess.Popen(
             words,
-            env=_environment(fit, home),
+            env={**os.environ, WORKER: NONE, "PYTHONSAFEPATH": "1", **given},
             stdin=subprocess.DEVNULL,
             pass_fds=[its.fileno()],
             # A signal of the terminal is for the worker, which tells its processes.
@@ -121,13 +124,6 @@ class TickProcess:
         except OSError:
             # Who asked is gone.
             self.cancel(job)
-
-
-def _environment(fit: Fit, home: Path) -> dict[str, str]:
-    given = {PROJECT: fit.root, HOME: str(home), MASTER: fit.master, MEMORY: fit.memory}
-    # Its work is done in it, and handed to nobody; the current folder hides no package.
-    ours = {WORKER: NONE, "PYTHONSAFEPATH": "1", **{k: v for k, v in given.items() if v}}
-    return {**os.environ, **ours}
 
 
 def _with_children(number: int) -> list[int]:

@@ -90,7 +90,13 @@ class TickWork:
             )
         flow = _flow_named(message["flow"], self._project)
         runner = self._runner(message["settings"])
-        _refuse_other_data(runner, flow, message["commit"])
+        # Whether the worker sees what who asks it has seen of the flow's ledger.
+        last, commit = runner.deployments.commit(flow), message["commit"]
+        if commit > (-1 if last is None else last.sequence):
+            where = runner.directory(flow)
+            said = f"the worker finds no commit {commit} of `{flow.name}` in {where}"
+            cure = "mount the same data for the worker and for runs, under one path"
+            raise InfrastructureError.of("config", said, help=cure)
         tell, asked = self._tell, asked_of(flow, message["ticks"])
         runner.told = lambda line: tell("told", line=line)
         runner.computed_again = lambda windows: tell("computed", windows=as_record(windows))
@@ -127,17 +133,6 @@ def _flow_named(name: str, project: Project) -> FlowAsset:
             raise broken.error
     message = f"the worker's project, {project.settings.root}, has no flow `{name}`"
     raise DataError.of("config", message, help="start the worker in the project")
-
-
-def _refuse_other_data(runner: TickRunner, flow: FlowAsset, commit: int) -> None:
-    """Raises where the worker does not see what who asks it has seen of the flow's ledger."""
-    last = runner.deployments.commit(flow)
-    if commit > (-1 if last is None else last.sequence):
-        message = (
-            f"the worker finds no commit {commit} of `{flow.name}` in {runner.directory(flow)}"
-        )
-        cure = "mount the same data for the worker and for runs, under one path"
-        raise InfrastructureError.of("config", message, help=cure)
 
 
 def asked_json(asked: TickRequest) -> dict[str, Any]:

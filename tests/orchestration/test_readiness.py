@@ -195,6 +195,28 @@ def test_a_tick_without_rows_of_an_input_says_so(
     assert runner.empty_inputs(flow) == ()
 
 
+def test_an_input_that_only_the_program_to_come_reads_keeps_no_tick_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = opened(tmp_path)
+    runner.now = lambda: at(4, 12)
+    day = flow.ticks.calendar.window(0)
+    assert [report.committed for report in runner.run(flow, [day], lambda _: None)] == [True]
+    program = Path(flow.program)
+    more = (
+        'rates = source("rate long")\nnews = source("text string")\nrates -> more\nnews -> said\n'
+    )
+    program.write_text(program.read_text(encoding="utf-8") + more, encoding="utf-8")
+    ahead = {"rates": Landing("rates", "tick", wait="landed"), "news": FlowOutput("other", "news")}
+    flow = replace(flow, inputs={**flow.inputs, **ahead})
+    assert runner.ready(flow).until == 3
+    serve(monkeypatch, [flow], runner.project)
+    assert run_command(["status", "small"]) == 0
+    assert "has changes that are not deployed" in capsys.readouterr().out
+    day = flow.ticks.calendar.window(1)
+    assert [report.committed for report in runner.run(flow, [day], lambda _: None)] == [True]
+
+
 def test_a_landing_that_cannot_be_read_is_a_report(tmp_path: Path) -> None:
     flow, runner = opened(tmp_path)
     flow = replace(flow, inputs={"payments": Landing("small/payments", "tok", wait="landed")})

@@ -24,8 +24,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store import as_it_was, seam, store
 from hydro_core.spark.store.delta import table_rows
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.outputs import agreeing_rows, published, shown_rows
-from hydro_core.spark.store.outputs.shown_rows import ShownRows
+from hydro_core.spark.store.outputs import net_changes, published
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
@@ -62,7 +61,7 @@ class Passed:
                     self.piece = max(self.piece, piece.num_rows)
                     yield piece
 
-            for module in (parquet, table_rows, shown_rows, published, agreeing_rows, as_it_was):
+            for module in (parquet, table_rows, published, net_changes, as_it_was):
                 patch.setattr(module, "in_pieces", in_pieces)
             yield self
 
@@ -173,7 +172,7 @@ def test_verdicts_of_pieces_are_those_of_the_whole(
     )
     pq.write_table(table, tmp_path / "rows.parquet")
     files = (tmp_path / "rows.parquet",) if rows else ()
-    shown = ShownRows(None, WrittenRows(spec, len(rows), None, files))
+    shown = WrittenRows(spec, len(rows), None, files)
     suite_of = partial(output_suite, "flow", "out")
     found = validate_in_pieces(suite_of, EXPECTED, shown, lambda: spark)
     names = ["tick", "user", "total"]

@@ -12,7 +12,7 @@ import pytest
 
 from hydro_core import Expect, FlowAsset, Landing, Ticks
 from hydro_core.project.asset_yaml import flow_of_yaml
-from hydrotick.flow_tests import written
+from hydrotick.flow_tests import judge as written
 from hydrotick.project.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 

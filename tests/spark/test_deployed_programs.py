@@ -17,11 +17,10 @@ from hydro_core.artifact.make import deployment_of
 from hydro_core.compile import compile_text
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.program_change.difference import Difference, difference
-from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.inputs.stored import stored_batches
-from hydro_core.spark.pipeline.jobs import Tables
+from hydro_core.spark.inputs.batches import batch_of, stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.start_rework import deployment
+from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS
 

@@ -20,13 +20,13 @@ from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.files.scan import scans_of
-from hydro_core.spark.inputs import by_pieces
+from hydro_core.spark.inputs.arrivals import source
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
-from hydro_core.ticks.moments import moment_of
+from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
 
@@ -145,7 +145,7 @@ def test_the_rows_are_those_of_run(
 ) -> None:
     path = tmp_path / write(tmp_path, ROWS)
     if where == "workers":
-        monkeypatch.setattr(by_pieces, "_HERE", 0)
+        monkeypatch.setattr(source, "_HERE", 0)
     found = by_flow(path, spark, small=100 if where == "here" else 0)
     assert found == by_run(path)
     assert [len(tick) for tick in found] == [2, 0, 2]
@@ -162,7 +162,7 @@ def test_text_is_no_number_however_many_rows_there_are(
 ) -> None:
     rows = [{**row, "v": "12"} for row in ROWS]
     path = tmp_path / write(tmp_path, rows)
-    monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
+    monkeypatch.setattr(source, "_HERE", 2**20 if where == "here" else 0)
     with pytest.raises(DataError) as by_reference:
         by_run(path)
     with pytest.raises(DataError) as by_landing:
@@ -201,19 +201,19 @@ def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path
     inputs = InputBatches(
         {"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark, calendar=CALENDAR
     )
-    read = by_pieces.read
+    read = source.read
     seen: list[int] = []
 
     def counted(scan: Any, files: Any) -> Any:
         seen.append(len(files))
         return read(scan, files)
 
-    by_pieces.read = counted
+    source.read = counted
     try:
         for tick in range(TICKS):
             inputs.read(tick, tick)
     finally:
-        by_pieces.read = read
+        source.read = read
     assert seen == [2, 0, 2]
 
 
@@ -306,7 +306,7 @@ def test_dates_are_those_of_the_zone(
     days = [date(2026, 10, day) for day in (24, 25, 26)]
     rows = [{"day": day, "user": str(day), "v": day.day} for day in days]
     path = tmp_path / write(tmp_path, rows)
-    monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
+    monkeypatch.setattr(source, "_HERE", 2**20 if where == "here" else 0)
     calendar = Calendar(datetime(2026, 10, 24), zone="America/New_York")
     inputs = InputBatches(
         {"x": LandingTable(path, "day")},
@@ -332,7 +332,7 @@ def test_a_null_that_may_not_be_is_refused(
 ) -> None:
     path = tmp_path / write(tmp_path, ROWS)
     item = parse_ddl("user string, v long not null")
-    monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
+    monkeypatch.setattr(source, "_HERE", 2**20 if where == "here" else 0)
     small = 100 if where == "here" else 0
     inputs = InputBatches(
         {"x": LandingTable(path, "day")}, {"x": item}, lambda: spark, small, CALENDAR

@@ -77,7 +77,7 @@ def test_a_range_of_many_rows_is_read_by_spark(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.by_pieces._HERE", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.source._HERE", 0)
     place = server.at(landed(server, tmp_path, kind))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
     batches = InputBatches(
@@ -157,7 +157,7 @@ def test_a_worker_without_credentials_is_told(
     monkeypatch: pytest.MonkeyPatch,
     refused: Refused,
 ) -> None:
-    monkeypatch.setattr("hydro_core.spark.inputs.by_pieces._HERE", 0)
+    monkeypatch.setattr("hydro_core.spark.inputs.arrivals.source._HERE", 0)
     place = server.at(landed(server, tmp_path, "csv"))
     calendar = Calendar(datetime(2026, 1, 1, tzinfo=UTC))
     batches = InputBatches(

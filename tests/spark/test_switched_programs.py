@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
-from hydro_core.spark.inputs.stored import stored_batches
-from hydro_core.spark.pipeline.jobs import Tables
+from hydro_core.spark.inputs.batches import stored_batches
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING, Rework
 from hydro_core.spark.pipeline.start_rework import deployment, rollback
+from hydro_core.spark.pipeline.tables import Tables
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
 from tests.support.refused import Refused
 

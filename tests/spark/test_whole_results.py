@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.measure import plan_of
-from hydro_core.spark.pipeline import whole_results
+from hydro_core.spark.pipeline import stored_rows
 from hydro_core.spark.pipeline.kept_plan import KeptPlan, TickRows
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.whole_results import whole_results as slots_of
+from hydro_core.spark.pipeline.stored_rows import whole_results as slots_of
 from tests.spark.pipelines import SETTINGS
 
 PROGRAM = """
@@ -56,7 +56,7 @@ def test_what_is_read_of_earlier_ticks_is_not_summed_up() -> None:
 def test_a_tick_is_handed_a_row_a_key(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_results, "KEPT_ROWS", 1)
+    monkeypatch.setattr(stored_rows, "KEPT_ROWS", 1)
     handed: list[int] = []
     run = KeptPlan.run
 

@@ -130,11 +130,9 @@ class _Names:
     """The number of variables that are bound around."""
 
     def variables(self, names: Sequence[str]) -> tuple[str, ...]:
-        """What further variables are called."""
         return tuple(f"{VARIABLE} {self.depth + i}" for i, _ in enumerate(names))
 
     def inner(self, names: Sequence[str], types: Sequence[ExprType]) -> _Names:
-        """With further variables."""
         made = zip(names, self.variables(names), types, strict=True)
         bound = {name: _Named(Param(called), of) for name, called, of in made}
         return _Names({**self.of, **bound}, self.depth + len(names))

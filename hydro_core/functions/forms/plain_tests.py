@@ -99,7 +99,6 @@ def _truth(test: Expr) -> Expr:
 
 
 def _boolean(test: Expr) -> Expr:
-    """`bool(test)`."""
     match _truth(test):
         case Op("and" | "or" as op, tests):
             return _joined(op, map(_boolean, tests))
@@ -110,7 +109,6 @@ def _boolean(test: Expr) -> Expr:
 
 
 def _opposite(test: Expr) -> Expr:
-    """`not test`."""
     match _truth(test):
         case Op(op, (left, right)) if op in _OPPOSITE:
             return _test(_OPPOSITE[op], left, right)

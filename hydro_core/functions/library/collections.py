@@ -38,7 +38,7 @@ from hydro_core.functions.library.entry import (
 from hydro_core.functions.library.operator_types import binary
 from hydro_core.functions.library.operators import is_ordered
 from hydro_core.functions.tree import Bind, Expr, Make, Op, constant_of
-from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Row, Tuple
+from hydro_core.types.item import BOOLEAN, LONG, Array, Row, Tuple
 
 _PER_NUMBER = sys.getsizeof(0) + 16
 _SETS = (optional(MANY),) * 100
@@ -198,15 +198,6 @@ def _values(base: ExprType) -> ExprType:
     return joined(f.type for f in base.fields) if isinstance(base, Row) else ANY
 
 
-def _keys(site: CallSite) -> ExprType:
-    base = site.base
-    return Array(part(base.key) if isinstance(base, DictOf) else STRING)
-
-
-def _list_of_values(site: CallSite) -> ExprType:
-    return Array(part(_values(site.base)))
-
-
 def _pairs(site: CallSite) -> ExprType:
     return Array(Tuple((part(elements(site.base) or ANY), part(_values(site.base)))))
 
@@ -229,8 +220,8 @@ ROW_MEMBERS: Members = {
     "copy": method(same),
     "get": method(_got, ANYTHING, optional(ANYTHING)),
     "items": method(_pairs),
-    "keys": method(_keys),
-    "values": method(_list_of_values),
+    "keys": method(lambda site: Array(part(elements(site.base) or ANY))),
+    "values": method(lambda site: Array(part(_values(site.base)))),
 }
 SET_MEMBERS: Members = {
     "copy": method(same),

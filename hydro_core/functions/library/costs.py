@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hydro_core.functions.constant_limits import MOST_FORMAT, Budget, LimitError, check_places
+from hydro_core.functions.constant_limits import (
+    GROWTH,
+    MOST_FORMAT,
+    Budget,
+    LimitError,
+    check_places,
+)
 from hydro_core.functions.library.entry import Cost
 
 _PER_PART = 60
@@ -18,7 +24,7 @@ def content(limits: Budget, args: list[Any]) -> None:
 
 def shown(limits: Budget, args: list[Any]) -> None:
     """A text is made that shows the first."""
-    limits.foresee_text(args[0])
+    limits.foresee(GROWTH * limits.weight(args[0]))
 
 
 def per_character(size: int = _PER_PART) -> Cost:

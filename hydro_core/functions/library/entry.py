@@ -8,6 +8,7 @@ and the page of functions. Spark is not imported here: an expression is given Sp
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +48,6 @@ class CallSite:
         return TypeProblem(message, help, place=place or self.place)
 
     def count(self, least: int, most: int) -> None:
-        """Refuses a wrong number of arguments."""
         given = len(self.args)
         if not least <= given <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
@@ -55,7 +55,6 @@ class CallSite:
             raise self.problem(f"`{self.name}` takes {wanted} {noun}, not {given}")
 
     def some(self) -> None:
-        """Refuses a call without arguments."""
         if not self.args:
             raise self.problem(f"`{self.name}` takes at least one argument")
 
@@ -132,6 +131,8 @@ class Operation:
     """Its parameters, where they may be given by name: each with its default, `...` for none."""
     has_value: TotalityRule | None = None
     """When it gives a truth value and does not fail; None where that is not known."""
+    syntax: type[ast.AST] | None = None
+    """Of an operator, the node of Python's syntax trees."""
 
     def result(self, site: CallSite) -> ExprType:
         if self.defaults and site.keywords:
@@ -170,7 +171,6 @@ def several(names: str, entry: Operation) -> Members:
 
 
 def read(gives: ExprType | CallTyping, column: Expression | None = None) -> Operation:
-    """A property."""
     return Operation(gives, column=column)
 
 

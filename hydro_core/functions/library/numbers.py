@@ -45,10 +45,6 @@ _DECIMAL = Parameter("a decimal", lambda kind: isinstance(kind, Decimal) or WHOL
 # what is made of constants at most
 
 
-def _bytes_cost(limits: Budget, args: list[Any]) -> None:
-    limits.foresee(4 * max((a for a in args[1:] if isinstance(a, int)), default=8))
-
-
 def _scaled(_: Budget, args: list[Any]) -> None:
     given = (abs(int(a)) for a in args[1:] if isinstance(a, int | DecimalValue))
     check_places(max(given, default=0))
@@ -167,7 +163,7 @@ def _whole(rounding: str) -> Expression:
 INT_MEMBERS: Members = {
     "bit_count": method(LONG, column=_ones),
     "bit_length": method(LONG, column=_bits),
-    "to_bytes": method(BINARY, optional(WHOLE), optional(TEXT), cost=_bytes_cost),
+    "to_bytes": method(BINARY, optional(WHOLE), optional(TEXT), cost=costs.width),
     **several("denominator imag", read(LONG)),
     **several("numerator real", read(LONG, lambda _, number: number)),
 }
@@ -220,7 +216,6 @@ def _of_math(
     column: Expression | None = None,
     may_fail: bool = False,
 ) -> dict[str, Operation]:
-    """Functions of `math`, by the names that a program has for them."""
     return {
         f"math.{name}": Operation(gives, takes, getattr(math, name), column, may_fail)
         for name in names.split()

@@ -73,7 +73,6 @@ def binary(
 def no_such(
     op: str, left: ExprType, right: ExprType, cure: str | None, place: Place
 ) -> TypeProblem:
-    """The problem that values of two types do not meet."""
     return TypeProblem(f"there is no `{left} {op} {right}`", cure, place=place)
 
 
@@ -96,7 +95,7 @@ def _numbers(op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr])
     if isinstance(a, Decimal) or isinstance(b, Decimal):
         if DOUBLE in (a, b):
             return None
-        return _decimals(op, _exact(a, exprs[0]), _exact(b, exprs[1]))
+        return decimals(op, _exact(a, exprs[0]), _exact(b, exprs[1]))
     if DOUBLE in (a, b) or op == "/":
         return DOUBLE
     if op == "**":
@@ -113,7 +112,8 @@ def _exact(kind: ExprType | None, expr: Expr) -> Decimal:
     return as_decimal(LONG)
 
 
-def _decimals(op: str, a: Decimal, b: Decimal) -> ExprType | None:
+def decimals(op: str, a: Decimal, b: Decimal) -> Decimal | None:
+    """The type of `a op b` of two decimals; None where there is none."""
     whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
     scale = max(a.scale, b.scale)
     match op:
@@ -268,21 +268,6 @@ def _in_row(row: Row, key: ExprType, constant: Any, place: Place) -> ExprType:
 def _integer(base: ExprType, key: ExprType, place: Place) -> None:
     if not is_open(key) and number(key) != LONG:
         raise TypeProblem(f"{base} is indexed by whole numbers, not by {key}", place=place)
-
-
-def sliced(base: ExprType, bounds: tuple[Any, Any, Any], place: Place) -> ExprType:
-    """The kind of `base[low:high:step]`; bounds that are no constants are `...`."""
-    if is_open(base):
-        return computed_of(base)
-    match base:
-        case Tuple(fields):
-            return ANY if ... in bounds else Tuple(fields[slice(*bounds)])
-        case Array():
-            return base
-        case _ if base in (STRING, BINARY):
-            return base
-        case _:
-            raise TypeProblem(f"{base} has no parts: `[…:…]` fails", place=place)
 
 
 def unpack(base: ExprType, count: int, star: int | None, place: Place, *, sure: bool) -> ExprType:

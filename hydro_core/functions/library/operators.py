@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal as DecimalValue
 from itertools import pairwise
 from typing import Any
 
-from hydro_core.functions.constant_limits import Budget
+from hydro_core.functions.constant_limits import GROWTH, check_format
 from hydro_core.functions.kinds import (
+    ANY,
     NULL,
     TIMEDELTA,
+    DictOf,
     ExprType,
     MatchOf,
     SetOf,
@@ -25,8 +28,8 @@ from hydro_core.functions.library.entry import (
     CallTyping,
     Cost,
     Members,
+    NullRule,
     Operation,
-    TotalityRule,
 )
 from hydro_core.functions.library.operator_types import (
     MOMENTS,
@@ -34,7 +37,6 @@ from hydro_core.functions.library.operator_types import (
     binary,
     index,
     no_such,
-    sliced,
     unpack,
 )
 from hydro_core.functions.tree import (
@@ -100,9 +102,7 @@ def _may_hold(container: ExprType, item: ExprType) -> bool:
         return item == STRING
     if container == BINARY:
         return item == BINARY or number(item) == LONG
-    return (
-        isinstance(container, Array | Tuple | Row | SetOf) or type(container).__name__ == "DictOf"
-    )
+    return isinstance(container, Array | Tuple | Row | SetOf | DictOf)
 
 
 def is_ordered(left: ExprType, right: ExprType) -> bool:
@@ -166,19 +166,21 @@ def _all_of(site: CallSite) -> ExprType:
     return joined([*(NULL if isinstance(k, MatchOf) else k for k in before), last], site.place)
 
 
-def _any_of(site: CallSite) -> ExprType:
-    return joined(site.args, site.place)
-
-
 def _index(site: CallSite) -> ExprType:
     base, key = site.args
     return index(base, key, constant_of(site.exprs[1]), site.place)
 
 
 def _sliced(site: CallSite) -> ExprType:
-    given = map(constant_of, site.exprs[1:])
-    low, high, step = (next(given) if letter in site.name else None for letter in "lhs")
-    return sliced(site.args[0], (low, high, step), site.place)
+    base, given = site.args[0], map(constant_of, site.exprs[1:])
+    bounds = [next(given) if letter in site.name else None for letter in "lhs"]
+    if is_open(base):
+        return computed_of(base)
+    if isinstance(base, Tuple):
+        return ANY if ... in bounds else Tuple(base.fields[slice(*bounds)])
+    if not isinstance(base, Array) and base not in TEXTS:
+        raise site.problem(f"{base} has no parts: `[…:…]` fails")
+    return base
 
 
 def _unpacking(site: CallSite) -> ExprType:
@@ -217,17 +219,12 @@ CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def cut_at(name: str) -> Callable[..., Any]:
-    """What takes a slice, by its name."""
 
     def cut(value: Any, *bounds: Any) -> Any:
         given = iter(bounds)
         return value[slice(*(next(given) if letter in name else None for letter in "lhs"))]
 
     return cut
-
-
-def joined_texts(*texts: str) -> str:
-    return "".join(texts)
 
 
 def unpacked(value: Any, count: int, star: int | None) -> tuple[Any, ...]:
@@ -249,79 +246,81 @@ def flat(lists: Any) -> list[Any]:
 
 
 def _knows_nulls(
-    function: Any,
-    gives: ExprType | CallTyping,
-    cost: Cost | None = None,
-    has_value: TotalityRule | None = None,
+    gives: ExprType | CallTyping, function: Any = None, cost: Cost | None = None
 ) -> Operation:
     """An operator that says itself what it makes of a null."""
-    return Operation(gives, None, function, cost=cost, nulls="own", has_value=has_value)
+    return Operation(gives, None, function, cost=cost, nulls="own")
 
 
-def _computes(name: str, function: Callable[[Any, Any], Any]) -> Operation:
+def _computes(name: str, function: Callable[[Any, Any], Any], syntax: type[ast.AST]) -> Operation:
     """An operator of two operands: a null among them fails."""
     return Operation(
-        _arithmetic, None, function, cost=lambda limits, args: limits.before(name, *args)
+        *(_arithmetic, None, function),
+        cost=lambda limits, args: limits.before(name, *args),
+        syntax=syntax,
     )
 
 
-def _format_cost(limits: Budget, args: list[Any]) -> None:
-    limits.before_format(*args[::2])
+def _tells(
+    function: Callable[[Any, Any], Any], syntax: type[ast.AST], nulls: NullRule = "own"
+) -> Operation:
+    return Operation(_comparison, None, function, nulls=nulls, has_value=_compares, syntax=syntax)
 
 
 CHAIN = Operation(_comparison, has_value=_compares)
 """A chain of comparisons: each operand is evaluated once, up to the first False."""
-_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
-_ORDERED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-    "is": operator.is_,
-    "is not": operator.is_not,
+_ARITHMETIC: Mapping[str, tuple[Callable[[Any, Any], Any], type[ast.AST]]] = {
+    "+": (operator.add, ast.Add),
+    "-": (operator.sub, ast.Sub),
+    "*": (operator.mul, ast.Mult),
+    "/": (operator.truediv, ast.Div),
+    "//": (operator.floordiv, ast.FloorDiv),
+    "%": (operator.mod, ast.Mod),
+    "**": (operator.pow, ast.Pow),
+    "&": (operator.and_, ast.BitAnd),
+    "|": (operator.or_, ast.BitOr),
+    "^": (operator.xor, ast.BitXor),
+    "<<": (operator.lshift, ast.LShift),
+    ">>": (operator.rshift, ast.RShift),
 }
 OPERATORS: Members = {
-    "-x": Operation(_unary, None, operator.neg),
-    "+x": Operation(_unary, None, operator.pos),
-    "~x": Operation(_unary, None, operator.invert),
-    "not": _knows_nulls(operator.not_, BOOLEAN, has_value=lambda *_: True),
-    **{name: _computes(name, function) for name, function in _ARITHMETIC.items()},
-    **{
-        name: Operation(_comparison, None, function, has_value=_compares)
-        for name, function in _ORDERED.items()
-    },
-    **{
-        name: _knows_nulls(function, _comparison, has_value=_compares)
-        for name, function in _COMPARED.items()
-    },
+    "-x": Operation(_unary, None, operator.neg, syntax=ast.USub),
+    "+x": Operation(_unary, None, operator.pos, syntax=ast.UAdd),
+    "~x": Operation(_unary, None, operator.invert, syntax=ast.Invert),
+    "not": Operation(
+        *(BOOLEAN, None, operator.not_),
+        nulls="own",
+        has_value=lambda *_: True,
+        syntax=ast.Not,
+    ),
+    **{name: _computes(name, *meaning) for name, meaning in _ARITHMETIC.items()},
+    "<": _tells(operator.lt, ast.Lt, "python"),
+    "<=": _tells(operator.le, ast.LtE, "python"),
+    ">": _tells(operator.gt, ast.Gt, "python"),
+    ">=": _tells(operator.ge, ast.GtE, "python"),
+    "==": _tells(operator.eq, ast.Eq),
+    "!=": _tells(operator.ne, ast.NotEq),
+    "in": _tells(lambda a, b: a in b, ast.In),
+    "not in": _tells(lambda a, b: a not in b, ast.NotIn),
+    "is": _tells(operator.is_, ast.Is),
+    "is not": _tells(operator.is_not, ast.IsNot),
     # These are no functions: not all of their operands are evaluated.
-    "and": _knows_nulls(None, _all_of),
-    "or": _knows_nulls(None, _any_of),
+    "and": Operation(_all_of, nulls="own", syntax=ast.And),
+    "or": Operation(lambda site: joined(site.args, site.place), nulls="own", syntax=ast.Or),
     "[]": Operation(_index, None, operator.getitem),
-    **{name: _knows_nulls(cut_at(name), _sliced) for name in SLICES},
-    "f-string": _knows_nulls(joined_texts, STRING),
-    "{}": _knows_nulls(formatted, STRING, _format_cost),
+    **{name: _knows_nulls(_sliced, cut_at(name)) for name in SLICES},
+    "f-string": _knows_nulls(STRING, lambda *texts: "".join(texts)),
+    "{}": _knows_nulls(
+        *(STRING, formatted),
+        cost=lambda limits, args: limits.foresee(
+            check_format(args[2]) + GROWTH * limits.weight(args[0])
+        ),
+    ),
     UNPACK: Operation(_unpacking, None, unpacked),
     MATCHED: Operation(_unpacking),
     FLATTEN: Operation(_flattening, None, flat),
 }
 """By the names that they have in trees."""
+SYNTAX: Mapping[str, type[ast.AST]] = {
+    name: entry.syntax for name, entry in OPERATORS.items() if entry.syntax is not None
+}

@@ -4,7 +4,6 @@ fail.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime
 from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
@@ -22,6 +21,7 @@ from hydro_core.functions.library.entry import (
     Library,
     optional,
 )
+from hydro_core.functions.library.times import PLAIN_DATE, plain_date, strptime
 from hydro_core.types.item import BOOLEAN, DATE, DOUBLE, LONG, TIMESTAMP, Decimal
 from hydro_core.types.values import LONG_MAX, LONG_MIN, ValueProblem, conform
 
@@ -70,10 +70,9 @@ def _date(F: Any, text: Column, form: str | None = None) -> tuple[Column, Column
     """
     if form is not None:
         return None
-    plain = F.rlike(text, F.lit("\\A[0-9]{4}-[0-9]{2}-[0-9]{2}\\z"))
-    found = F.when(plain, text.try_cast("date"))
+    plain = F.rlike(text, F.lit(PLAIN_DATE))
     none = ~F.length(text).isin(7, 8, 10) | F.rlike(text, F.lit("[^0-9W-]"))
-    return F.when(F.year(found) >= 1, found), plain | none
+    return plain_date(F, text), plain | none
 
 
 def _boolean(F: Any, text: Column) -> tuple[Column, Column]:
@@ -128,7 +127,7 @@ def try_boolean(text: str) -> bool | None:
 def try_date(text: str, form: str | None = None) -> date | None:
     """The date that a text is, in ISO 8601 or in a form such as `%d.%m.%Y`; null if it is none."""
     try:
-        return date.fromisoformat(text) if form is None else _read(text, form).date()
+        return date.fromisoformat(text) if form is None else strptime(text, form).date()
     except ValueError:
         return None
 
@@ -141,14 +140,7 @@ def try_timestamp(text: str, form: str | None = None) -> datetime | None:
     What names no zone is in UTC.
     """
     try:
-        found = datetime.fromisoformat(text) if form is None else _read(text, form)
+        found = datetime.fromisoformat(text) if form is None else strptime(text, form)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _read(text: str, form: str) -> datetime:
-    try:
-        return datetime.strptime(text, form)
-    except re.error as problem:
-        raise ValueError(f"{form!r} is no form of times: {problem}") from None

@@ -172,18 +172,10 @@ def is_method(base: ExprType, name: str) -> bool:
 
 def no_value(function: Bind) -> TypeProblem:
     """What is wrong with a function that stands where a value is meant."""
-    name = _name_of(function)
-    shown = f"`{name}` is a function" if name else "there is a function"
-    cure = f"call it: `{name}(…)`" if name else "call it with its arguments, or write its result"
-    cure = MODULES.get(name or "", cure)
-    return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)
-
-
-def _name_of(function: Bind) -> str | None:
-    """The name of a function that is read as a call of it."""
+    shown, cure = "there is a function", "call it with its arguments, or write its result"
     given: tuple[Expr, ...] = tuple(map(Param, function.names))
     match function.body:
+        # a function that is named is read as a call of it
         case Op(name, args) if args == given or (name[:1] == "." and args[:1] == given):
-            return name
-        case _:
-            return None
+            shown, cure = f"`{name}` is a function", MODULES.get(name, f"call it: `{name}(…)`")
+    return TypeProblem(f"{shown}, where a value is meant", cure, place=function.place)

@@ -123,10 +123,6 @@ def _capital(F: Any, text: Column) -> Column:
     return F.concat(F.upper(F.substring(text, 1, 1)), F.lower(F.substr(text, F.lit(2))))
 
 
-def _swapped(F: Any, text: Column) -> Column:
-    return F.translate(text, _LOWER + _UPPER, _UPPER + _LOWER)
-
-
 def _stripped(trim: str) -> Expression:
     def stripped(F: Any, text: Column, of: str | None = None) -> Column:
         taken = "".join(characters("isspace")) if of is None else of
@@ -291,7 +287,9 @@ TEXT_MEMBERS: Members = {
     "splitlines": _split_up(optional(WHOLE)),
     "startswith": method(BOOLEAN, TEXTS, *_FROM_TO, column=_any_of("startswith")),
     "strip": method(STRING, _MAYBE, column=_stripped("btrim")),
-    "swapcase": _changed(column=_in_ascii(_swapped)),
+    "swapcase": _changed(
+        column=_in_ascii(lambda F, text: F.translate(text, _LOWER + _UPPER, _UPPER + _LOWER))
+    ),
     "title": _changed(column=_in_ascii(_titled)),
     "upper": _changed(column=_cased("upper")),
     "zfill": _filled(column=_zero_filled),

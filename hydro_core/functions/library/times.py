@@ -36,6 +36,7 @@ SECOND = 1_000_000
 DAY = 86_400 * SECOND
 EPOCH_DAY = 719_163
 """`date(1970, 1, 1).toordinal()`."""
+PLAIN_DATE = "\\A[0-9]{4}-[0-9]{2}-[0-9]{2}\\z"
 _EXACT = 2**53
 _ZONE = constant(Parameter("a time zone", lambda kind: kind == ZONE))
 _DIRECTIVES = {
@@ -80,10 +81,6 @@ def _of_strptime(site: CallSite) -> ExprType:
     if not isinstance(form, str):
         return ANY
     return TIMESTAMP if "%z" in form else TIMESTAMP_NTZ
-
-
-def _of_combine(site: CallSite) -> ExprType:
-    return TIMESTAMP if len(site.args) + len(site.keywords) > 2 else ANY
 
 
 def _replaced(site: CallSite) -> ExprType:
@@ -140,10 +137,6 @@ def _seconds(F: Any, microseconds: Column) -> Column:
     return F.when(within, microseconds.cast("double") / float(SECOND))
 
 
-def _since_1970(F: Any, moment: Column) -> Column:
-    return _seconds(F, microseconds(F, moment))
-
-
 def _div(F: Any, number: Column, by: int) -> Column:
     return F.call_function("div", number, F.lit(by))
 
@@ -157,27 +150,19 @@ def _days(F: Any, length: Column) -> Column:
     return _div(F, length, DAY) - F.when(length % DAY < 0, 1).otherwise(0)
 
 
-def _ordinal(F: Any, day: Column) -> Column:
-    return F.unix_date(day.cast("date")) + EPOCH_DAY
-
-
 def _iso_week(F: Any, moment: Column) -> tuple[Column, ...]:
     year = F.extract(F.lit("YEAROFWEEK"), moment)
     # The last days of the calendar are of a year that Python does not have either.
     return year, F.weekofyear(moment), F.weekday(moment) + 1
 
 
-def _in_utc(_: Any, moment: Column, zone: Any) -> Column | None:
-    return moment if str(zone) == "UTC" else None
-
-
 def _field(of: str) -> Operation:
     return read(LONG, lambda F, moment: getattr(F, of)(moment))
 
 
-def _day(F: Any, text: Column) -> Column:
+def plain_date(F: Any, text: Column) -> Column:
     """A plain date; of other forms Python knows."""
-    plain = F.rlike(text, F.lit("\\A[0-9]{4}-[0-9]{2}-[0-9]{2}\\z"))
+    plain = F.rlike(text, F.lit(PLAIN_DATE))
     found = F.when(plain, text.try_cast("date"))
     return F.when(F.year(found) >= 1, found)
 
@@ -207,7 +192,7 @@ _OF_DATES: Members = {
     "isoweekday": method(LONG, column=lambda F, day: F.weekday(day) + 1),
     "replace": method(_replaced, *(optional(ANYTHING),) * 8),
     "strftime": method(STRING, KNOWN_TEXT, column=formatted, may_fail=True, cost=costs.form),
-    "toordinal": method(LONG, column=_ordinal),
+    "toordinal": method(LONG, column=lambda F, day: F.unix_date(day.cast("date")) + EPOCH_DAY),
     "weekday": method(LONG, column=lambda F, day: F.weekday(day)),
     "year": _field("year"),
     "month": _field("month"),
@@ -239,8 +224,13 @@ DATE_MEMBERS: Members = {
 }
 TIMESTAMP_MEMBERS: Members = {
     **_of_moments("+00:00"),
-    "astimezone": method(TIMESTAMP, _ZONE, column=_in_utc),
-    "timestamp": method(DOUBLE, column=_since_1970, may_fail=True),
+    "astimezone": method(
+        *(TIMESTAMP, _ZONE),
+        column=lambda _, moment, zone: moment if str(zone) == "UTC" else None,
+    ),
+    "timestamp": method(
+        DOUBLE, column=lambda F, moment: _seconds(F, microseconds(F, moment)), may_fail=True
+    ),
 }
 NTZ_MEMBERS: Members = {
     **_of_moments(""),
@@ -260,7 +250,7 @@ OF_TIMES: Mapping[str, Operation] = {
     "timezone": Operation(ZONE, (ANYTHING, optional(TEXT)), timezone),
 }
 OF_TIME_TYPES: Mapping[str, Operation] = {
-    "date.fromisoformat": Operation(DATE, (TEXT,), date.fromisoformat, _day, may_fail=True),
+    "date.fromisoformat": Operation(DATE, (TEXT,), date.fromisoformat, plain_date, may_fail=True),
     "date.fromordinal": Operation(DATE, (WHOLE,), date.fromordinal, _day_of, may_fail=True),
     "date.fromisocalendar": Operation(DATE, (WHOLE,) * 3, date.fromisocalendar),
     # What names no zone is meant in UTC, as it is in data.
@@ -269,7 +259,10 @@ OF_TIME_TYPES: Mapping[str, Operation] = {
     "datetime.strptime": Operation(
         *(_of_strptime, (TEXT, KNOWN_TEXT), strptime, _moment), may_fail=True, cost=costs.form
     ),
-    "datetime.combine": Operation(_of_combine, None, datetime.combine),
+    "datetime.combine": Operation(
+        *(lambda site: TIMESTAMP if len(site.args) + len(site.keywords) > 2 else ANY, None),
+        datetime.combine,
+    ),
     "datetime.fromtimestamp": Operation(
         TIMESTAMP, (REAL, optional(ANYTHING)), datetime.fromtimestamp
     ),

@@ -38,7 +38,6 @@ from hydro_core.functions.tree import (
     UNPACK,
     Bind,
     Const,
-    Expr,
     IfElse,
     Make,
     Op,
@@ -104,46 +103,23 @@ class Tracer(Fold[TracedNames, Value]):
         return found
 
     def _make(self, node: Make, around: TracedNames) -> Value:
-        match node.kind:
-            case "row":
-                return self._row(node, around)
-            case "set":
-                return computed(self._display("list", node.parts, around))
-            case kind:
-                return self._display(kind, node.parts, around)
-
-    def _display(
-        self, kind: Literal["tuple", "list"], parts: tuple[Expr | Spread, ...], around: TracedNames
-    ) -> Value:
-        values: list[Value] = []
-        exact = True
-        for made in parts:
-            if not isinstance(made, Spread):
-                values.append(self.of(made, around))
-                continue
-            spread = opened(self.of(made.value, around))
-            if isinstance(spread, KnownParts) and spread.kind != "row":
-                values += spread.parts.values()
-            else:
-                values.append(spread.item if isinstance(spread, Many) else computed(spread))
-                exact = False
-        if exact:
-            return sequence(kind, values)
-        return Many(joined(values)) if kind == "list" else computed(*values)
-
-    def _row(self, node: Make, around: TracedNames) -> Value:
-        row: dict[str, Value] = {}
+        is_row, known = node.kind == "row", dict[str, Value]()
         unknown: list[Value] = []
-        for name, made in zip(node.names, node.parts, strict=True):
+        for name, made in zip(node.names or (None,) * len(node.parts), node.parts, strict=True):
             if not isinstance(made, Spread):
-                row[str(name)] = self.of(made, around)
+                known[str(len(known)) if name is None else name] = self.of(made, around)
                 continue
             spread = opened(self.of(made.value, around))
-            if isinstance(spread, KnownParts) and spread.kind == "row":
-                row.update(spread.parts)
+            if not isinstance(spread, KnownParts) or (spread.kind == "row") != is_row:
+                unknown.append(spread.item if isinstance(spread, Many) else computed(spread))
+            elif is_row:
+                known |= spread.parts
             else:
-                unknown.append(spread)
-        return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
+                known |= {str(len(known) + i): v for i, v in enumerate(spread.parts.values())}
+        whole = computed(*known.values(), *unknown)
+        if node.kind == "list" and unknown:
+            return Many(joined((*known.values(), *unknown)))
+        return whole if unknown or node.kind == "set" else KnownParts(node.kind, known)
 
     def _bind(self, node: Bind, around: TracedNames) -> Value:
         if node.kind == "function":
@@ -174,18 +150,14 @@ def _known(node: Op, values: list[Value]) -> Value | None:
         case "and" | "or":
             return joined(values, sources(*values))
         case "method" if node.name == ".get" and len(node.args) > 1:
-            return _got(opened(first), constant_of(node.args[1]))
+            match opened(first), constant_of(node.args[1]):
+                case KnownParts("row", parts), str(name):
+                    return parts.get(name)
+            return None
         case "call":
             return _call(node, first, others)
         case _:
             return None
-
-
-def _got(base: Value, name: Any) -> Value | None:
-    """`base.get(name)`."""
-    if isinstance(base, KnownParts) and base.kind == "row" and isinstance(name, str):
-        return base.parts.get(name)
-    return None
 
 
 def _index(base: Value, index: Value, key: Any) -> Value | None:
@@ -202,7 +174,9 @@ def _index(base: Value, index: Value, key: Any) -> Value | None:
 def _slice(node: Op, base: Value) -> Value | None:
     bounds = [None if bound is None else constant_of(bound) for bound in node.bounds]
     match opened(base):
-        case KnownParts("tuple" | "list" as kind, found) if all(map(_is_bound, bounds)):
+        case KnownParts("tuple" | "list" as kind, found) if all(
+            isinstance(bound, int | None) for bound in bounds
+        ):
             return sequence(kind, list(found.values())[slice(*bounds)])
         case KnownParts("list") | Many() as many:
             return Many(elements(many))
@@ -275,7 +249,3 @@ def _constant(value: Any) -> Value:
             return KnownParts("row", {name: _constant(v) for name, v in value.items()})
         case _:
             return ComputedFrom()
-
-
-def _is_bound(bound: Any) -> bool:
-    return bound is None or (isinstance(bound, int) and bound is not ...)

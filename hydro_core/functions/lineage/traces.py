@@ -108,12 +108,10 @@ def sources(*values: Value) -> Fields:
 
 
 def computed(*values: Value) -> ComputedFrom:
-    """A value that is computed from others."""
     return ComputedFrom(sources(*values))
 
 
 def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownParts:
-    """A tuple or list of these parts."""
     return KnownParts(kind, {str(i): value for i, value in enumerate(values)})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from hydro_core.functions.allowed import CLASS_ATTRIBUTES
@@ -87,7 +88,8 @@ class FunctionReading:
                 case None | Const():
                     continue
                 case LocalFunction(inner):
-                    found += self.parts(inner, scope.without(name))
+                    others = {n: v for n, v in scope.names.items() if n != name}
+                    found += self.parts(inner, replace(scope, names=others))
                 case local:
                     found.append(local)
         return tuple(found)
@@ -185,7 +187,7 @@ class FunctionReading:
         else:
             element = self.expr(node.elt, inner)
             found = Bind(kind, targets, source, element, conditions, place)
-        scope.join_loop(inner, names, self.parts(node, scope))
+        scope.join(inner, names, self.parts(node, scope))
         return found
 
     def _targets(self, target: ast.expr, scope: Scope) -> tuple[tuple[str, ...], dict[str, Local]]:

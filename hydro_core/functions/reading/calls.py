@@ -37,7 +37,6 @@ class Calls(Expressions):
     """Reads calls and lambdas."""
 
     def read_Lambda(self, node: ast.Lambda, scope: Scope) -> Expr:  # noqa: N802
-        """A lambda that is given to another function."""
         if not has_plain_parameters(node.args):
             return self.opaque("call", node, scope)
         names: dict[str, Local] = {a.arg: Param(scope.new(a.arg)) for a in node.args.args}
@@ -85,7 +84,6 @@ class Calls(Expressions):
         return self.opaque("(call)", node, scope)
 
     def call_of(self, binding: Binding, node: ast.Call, scope: Scope) -> Expr:
-        """The call of what `meaning` is."""
         match binding:
             case Builtin("dict"):
                 return self._dict(node, scope)
@@ -217,7 +215,6 @@ class Calls(Expressions):
         return {name: self.expr(given[name], scope) for name in given}
 
     def body(self, function: FunctionNode, scope: Scope) -> Expr:
-        """The tree of a function's body; defined with the statements."""
         raise NotImplementedError
 
 

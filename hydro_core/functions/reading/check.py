@@ -80,7 +80,7 @@ class _Check:
             case ast.Call():
                 self.call(node, local)
             case ast.Lambda(args=args):
-                plain_parameters(args, lambda message: self.refuse(node, message))
+                self.parameters(node, args)
                 local |= {a.arg for a in args.args} | set(_walrus(node))
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 local |= set(_targets(node))
@@ -109,6 +109,13 @@ class _Check:
                 self.refuse(node, f"the name `{name}` cannot be used", code="name")
             case _:
                 pass
+
+    def parameters(self, node: ast.AST, args: ast.arguments) -> None:
+        if args.vararg or args.kwarg:
+            message = "a function has a fixed number of parameters: `*` and `**` cannot be used"
+            self.refuse(node, message)
+        if args.defaults or args.kw_defaults or args.kwonlyargs or args.posonlyargs:
+            self.refuse(node, "parameters are plain names: defaults, `*` and `/` cannot be used")
 
     def is_known(self, name: str, local: frozenset[str]) -> bool:
         return name in local or name in self.names or name in BUILTINS
@@ -171,14 +178,6 @@ class _Check:
         if attr == "fromtimestamp" and given < 2:
             cure = "name one: `datetime.fromtimestamp(x, timezone.utc)`"
             self.refuse(node, "`fromtimestamp(x)` reads the machine's zone", cure)
-
-
-def plain_parameters(args: ast.arguments, refuse: Callable[[str], NoReturn]) -> None:
-    """Refuses parameters that are not plain names."""
-    if args.vararg or args.kwarg:
-        refuse("a function has a fixed number of parameters: `*` and `**` cannot be used")
-    if args.defaults or args.kw_defaults or args.kwonlyargs or args.posonlyargs:
-        refuse("parameters are plain names: defaults, `*` and `/` cannot be used")
 
 
 def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Iterable[str]:

@@ -10,13 +10,12 @@ import ast
 import difflib
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.fold import nodes
-from hydro_core.functions.from_tree import OPERATORS
 from hydro_core.functions.kinds import Place
+from hydro_core.functions.library.operators import SYNTAX
 from hydro_core.functions.reading.base import LIMIT, FunctionReading
 from hydro_core.functions.reading.names import (
     Binding,
@@ -38,7 +37,7 @@ from hydro_core.functions.tree import (
     function_node,
 )
 
-_SYMBOLS: Mapping[type[ast.AST], str] = {kind: name for name, kind in OPERATORS.items()}
+_SYMBOLS: Mapping[type[ast.AST], str] = {kind: name for name, kind in SYNTAX.items()}
 
 
 def binary_symbol(op: ast.operator) -> str | None:
@@ -85,7 +84,7 @@ class Expressions(FunctionReading):
             case Constant(value):
                 return Const(value, self.place(node))
             case Builtin(name):
-                return self._wrapped(node, scope, lambda x: Op(name, (x,), place=self.place(node)))
+                return self._wrapped(name, node, scope)
             case Definition(node=ast.Lambda(args=args) | ast.FunctionDef(args=args)):
                 params = [ast.Name(a.arg, ast.Load()) for a in args.args]
                 names = {p.id: Param(scope.new(p.id)) for p in params}
@@ -104,9 +103,10 @@ class Expressions(FunctionReading):
         """A call of what `meaning` is; defined with the calls."""
         raise NotImplementedError
 
-    def _wrapped(self, node: ast.expr, scope: Scope, body: Any) -> Expr:
-        name = scope.new("x")
-        return function_node((name,), body(Param(name)), self.place(node))
+    def _wrapped(self, label: str, node: ast.expr, scope: Scope) -> Expr:
+        """What is called by its name, as a function of one argument."""
+        name, place = scope.new("x"), self.place(node)
+        return function_node((name,), Op(label, (Param(name),), place=place), place)
 
     def read_Attribute(self, node: ast.Attribute, scope: Scope) -> Expr:  # noqa: N802
         """A field; or an attribute of a class or module."""
@@ -130,9 +130,9 @@ class Expressions(FunctionReading):
         if value is not None and not callable(value):
             return Const(value, place)
         if value is not None:
-            return self._wrapped(node, scope, lambda x: Op(whole, (x,), place=place))
+            return self._wrapped(whole, node, scope)
         if node.attr in METHODS.get(BUILTINS.get(kind, type), ()):
-            return self._wrapped(node, scope, lambda x: Op(f".{node.attr}", (x,), place=place))
+            return self._wrapped(f".{node.attr}", node, scope)
         return Op(f"?{whole}", (), place=place)
 
     def read_Subscript(self, node: ast.Subscript, scope: Scope) -> Expr:  # noqa: N802
@@ -158,11 +158,8 @@ class Expressions(FunctionReading):
         return Op(op, (operand,), place=self.place(node))
 
     def read_BinOp(self, node: ast.BinOp, scope: Scope) -> Expr:  # noqa: N802
-        op = binary_symbol(node.op)
         left, right = self.expr(node.left, scope), self.expr(node.right, scope)
-        if op is None:
-            return Op("?@", (left, right), place=self.place(node))
-        return Op(op, (left, right), place=self.place(node))
+        return Op(binary_symbol(node.op) or "?@", (left, right), place=self.place(node))
 
     def read_Compare(self, node: ast.Compare, scope: Scope) -> Expr:  # noqa: N802
         first, second = self.expr(node.left, scope), self.expr(node.comparators[0], scope)

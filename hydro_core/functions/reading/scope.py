@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -48,27 +48,23 @@ class Scope:
         """A copy of which nothing is seen here unless it is `joined`."""
         return replace(self, names={**self.names, **(names or {})})
 
-    def without(self, name: str) -> Scope:
-        """A copy in which a name is not bound."""
-        return replace(self, names={n: v for n, v in self.names.items() if n != name})
-
     def function(self, names: Mapping[str, Local], *, sees: bool) -> Scope:
         """The scope of a function's body; a nested one sees the names around it."""
         return Scope({**(self.names if sees else {}), **names}, self.fresh)
 
-    def join(self, other: Scope) -> None:
-        """Takes over that a branch may have bound names: what they stand for is not known."""
-        for name, value in other.names.items():
-            if self.names.get(name) is not value:
-                both = (value, self.names.get(name))
-                known = tuple(v for v in both if v is not None and not isinstance(v, LocalFunction))
-                self.names[name] = Op(UNBOUND, known)
+    def join(
+        self, other: Scope, targets: Iterable[str] = (), parts: tuple[Expr, ...] | None = None
+    ) -> None:
+        """Takes over that a branch may have bound names: what they stand for is not known.
 
-    def join_loop(self, other: Scope, targets: Iterable[str], parts: tuple[Expr, ...]) -> None:
-        """As `join`, where values may name the loop's own targets: of them, `parts` are known."""
+        Of a loop, values may name its own `targets`: of them, `parts` are known.
+        """
         for name, value in other.names.items():
-            if name not in targets and self.names.get(name) is not value:
-                self.names[name] = Op(UNBOUND, parts)
+            before = self.names.get(name)
+            if name not in targets and before is not value:
+                both = (value, before)
+                known = tuple(v for v in both if v is not None and not isinstance(v, LocalFunction))
+                self.names[name] = Op(UNBOUND, known if parts is None else parts)
 
     def forget_changeable(self) -> None:
         """After what may change arrays: a local value that may hold one is not known any more."""
@@ -124,9 +120,6 @@ def _is_fixed(expr: Expr) -> bool:
     return known or (is_small(expr) and not (isinstance(root, Param) and "." in root.name))
 
 
-def names_in(*nodes: ast.AST) -> Iterator[str]:
-    """The names that are read or bound in the nodes, each once, in order."""
-    found = dict.fromkeys(
-        part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)
-    )
-    yield from found
+def names_in(node: ast.AST) -> Iterable[str]:
+    """The names that are read or bound in the node, each once, in order."""
+    return dict.fromkeys(part.id for part in ast.walk(node) if isinstance(part, ast.Name))

@@ -71,7 +71,6 @@ class FunctionReader(Calls):
         return self.statement(first, scope, lambda after: self.block(others, after, rest))
 
     def statement(self, node: ast.stmt, scope: Scope, rest: Rest) -> Expr:
-        """One statement, and what comes after it."""
         match node:
             case ast.Return(value):
                 return Const(None) if value is None else self.expr(value, scope)

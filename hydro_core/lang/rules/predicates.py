@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from hydro_core.catalog.io import TICK
@@ -60,12 +61,9 @@ def item_of(predicate: Predicate) -> ItemType | None:
     return None if predicate.schema is None else parse_ddl(predicate.schema)
 
 
-def predicates_of(program: RuleProgram) -> tuple[dict[str, Predicate], list[Diagnostic]]:
-    """The predicates by their names, in the order of the text, and what is wrong with them."""
-    return _Finder(program).found()
+class PredicateFinder:
+    """Finds the predicates of a program."""
 
-
-class _Finder:
     def __init__(self, program: RuleProgram) -> None:
         self.program = program
         self.problems: list[Diagnostic] = []
@@ -73,11 +71,14 @@ class _Finder:
         for rule in program.rules:
             self.rules.setdefault(rule.head.predicate, []).append(rule)
         self.uses: dict[str, list[Mention]] = {}
-        for atom in _atoms(program):
+        said = [(rule.head, *(atom for atom, _ in rule.body.atoms())) for rule in program.rules]
+        asked = [tuple(atom for atom, _ in body.atoms()) for body, _ in program.never]
+        for atom in chain(*said, *asked):
             self.uses.setdefault(atom.predicate, []).append(atom)
         self.declared: dict[str, Declaration] = {}
 
     def found(self) -> tuple[dict[str, Predicate], list[Diagnostic]]:
+        """The predicates by their names, in the order of the text, and what is wrong with them."""
         for declaration in self.program.declarations:
             if declaration.name in self.declared:
                 message = f"`{declaration.name}` is declared twice"
@@ -152,14 +153,6 @@ class _Finder:
 
     def complain(self, code: Code, message: str, span: Span, help_: str) -> None:
         self.problems.append(Diagnostic(code, message, span, help=help_))
-
-
-def _atoms(program: RuleProgram) -> Iterator[Mention]:
-    for rule in program.rules:
-        yield rule.head
-        yield from (atom for atom, _ in rule.body.atoms())
-    for body, _ in program.never:
-        yield from (atom for atom, _ in body.atoms())
 
 
 def head_columns(head: Mention) -> tuple[str, ...]:

@@ -63,7 +63,11 @@ def tokenize(source: Source) -> tuple[list[RuleToken], str, list[Diagnostic]]:
         if token.kind != "line" or depth == 0:
             tokens.append(token)
         at = token.end
-    return tokens, _blank(text, blanked), problems
+    parts, at = [], 0
+    for start, end in blanked:
+        parts += [text[at:start], " " * (end - start)]
+        at = end
+    return tokens, "".join((*parts, text[at:])), problems
 
 
 def _token(text: str, at: int, depth: int) -> RuleToken | None:
@@ -100,14 +104,6 @@ def _unreadable(source: Source, at: int) -> Diagnostic:
         message = f"`{source.text[at]}` has no meaning here"
         cure = "a rule is `head(x) :- body(x, y), y > 0.`"
     return Diagnostic("syntax", message, span, help=cure)
-
-
-def _blank(text: str, places: list[tuple[int, int]]) -> str:
-    parts, at = [], 0
-    for start, end in places:
-        parts += [text[at:start], " " * (end - start)]
-        at = end
-    return "".join((*parts, text[at:]))
 
 
 RULE = 'a rule is `head(x) :- body(x, y), !other(y), y > 0.`, a fact `head(1, "a").`'

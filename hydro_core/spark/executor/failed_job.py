@@ -15,9 +15,8 @@ from pyspark.errors import PySparkException
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import Code, DataError, InfrastructureError, InternalSparkError
 from hydro_core.machine.faults import fault_of
-from hydro_core.spark.session.ended import ended_jvm
 from hydro_core.spark.session.failures import data_error, find_failure
-from hydro_core.spark.session.internal import first_cause, internal_error
+from hydro_core.spark.session.internal import ended_jvm, first_cause, internal_error
 from hydro_core.spark.store.ledger.ledger import RESTORE, state_error
 from hydro_core.storage.problems import problem
 from hydro_core.storage.remote import DataPlace, Remote

@@ -56,8 +56,7 @@ def udf_column(
     noting: Noting | None = None,
 ) -> Column:
     """The results of `fn` on the items of `column`, as items of type `result`."""
-    finish = partial(conform, to=result)
-    return _run(_Call(fn, item, result, finish), column, tick, noting)
+    return _run(fn, (column, item), (result, partial(conform, to=result)), tick, noting)
 
 
 def udf_predicate(
@@ -68,21 +67,18 @@ def udf_predicate(
     noting: Noting | None = None,
 ) -> Column:
     """Whether what `fn` gives for an item is true as Python sees it."""
-    return _run(_Call(fn, item, BOOLEAN, bool), column, tick, noting)
+    return _run(fn, (column, item), (BOOLEAN, bool), tick, noting)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A function as it is applied to items."""
-
-    fn: Fn
-    item: ItemType
-    result: ItemType
-    finish: Callable[[Any], Any]
-
-
-def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None) -> Column:
-    packed, item, result = pack((call.fn, call.finish)), call.item, call.result
+def _run(
+    fn: Fn,
+    given: tuple[Column, ItemType],
+    gives: tuple[ItemType, Callable[[Any], Any]],
+    tick: Column | None,
+    noting: Noting | None,
+) -> Column:
+    (column, item), (result, finish) = given, gives
+    packed = pack((fn, finish))
 
     def results(items: Any, ticks: list[int | None]) -> list[Any]:
         function, finish = unpack(packed)
@@ -98,11 +94,10 @@ def _run(call: _Call, column: Column, tick: Column | None, noting: Noting | None
         return to_arrow(results(items, ticks.to_pylist()), result)
 
     if noting is not None:
-        return _recorder(call, results, noting)(column, known(tick), noting.column)
-    run = of_items if tick is None else of_ticks
-    # The name is what plans and Spark's own drawings show.
-    run.__name__ = call.fn.name
-    made = python_function(run, spark_type(result))
+        compared = _recorder(results, result, noting)
+        made = python_function(compared, spark_type(result), fn.name)
+        return made(column, known(tick), noting.column)
+    made = python_function(of_items if tick is None else of_ticks, spark_type(result), fn.name)
     return made(column) if tick is None else made(column, tick)
 
 
@@ -112,10 +107,10 @@ def known(tick: Column | None) -> Column:
 
 
 def _recorder(
-    call: _Call, results: Callable[[Any, list[int | None]], list[Any]], noting: Noting
-) -> Callable[[Column, Column, Column], Column]:
+    results: Callable[[Any, list[int | None]], list[Any]], result: ItemType, noting: Noting
+) -> Callable[..., Any]:
     """The function, which notes that Spark gives something else for some item."""
-    accumulator, mark, result = noting.accumulator, noting.mark, call.result
+    accumulator, mark = noting.accumulator, noting.mark
 
     def beside(items: pa.Array, ticks: pa.Array, of_spark: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         found = results(items, ticks.to_pylist())
@@ -124,8 +119,7 @@ def _recorder(
             accumulator.add(frozenset([mark]))
         return to_arrow(found, result)
 
-    beside.__name__ = call.fn.name
-    return python_function(beside, spark_type(result))
+    return beside
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) -> Any:
@@ -194,12 +188,10 @@ def unpack(packed: bytes) -> Any:
 
 
 def _homeless_modules() -> Iterator[ModuleType]:
-    """Loaded modules that a worker would not find."""
     return (module for name, module in list(sys.modules.items()) if _is_homeless(name, module))
 
 
 def _is_homeless(name: str, module: ModuleType) -> bool:
-    """Whether a module is neither installed nor of this package."""
     file = getattr(module, "__file__", None)
     if not file or name.split(".", maxsplit=1)[0] in ("__main__", "hydro_core"):
         return False
@@ -245,7 +237,7 @@ def scanned_in_python(  # noqa: PLR0913 - what there is to know of a scan
     tick: Column | None = None,
 ) -> Column:
     """The accumulators after each element of each array; `pairwise` as for folds."""
-    run = _of_arrays(fn, (acc, item, Array(acc)), _all_but_first, pairwise=pairwise)
+    run = _of_arrays(fn, (acc, item, Array(acc)), lambda found: list(found)[1:], pairwise=pairwise)
     return run(values, start.cast(spark_type(acc)), known(tick))
 
 
@@ -254,10 +246,6 @@ def _last(accumulators: Iterator[Any]) -> Any:
     for last in accumulators:  # noqa: B007 - one at a time: they may be as large as what is folded
         pass
     return last
-
-
-def _all_but_first(accumulators: Iterator[Any]) -> list[Any]:
-    return list(accumulators)[1:]
 
 
 def _of_arrays(
@@ -279,9 +267,7 @@ def _of_arrays(
         ]
         return to_arrow(found, result)
 
-    # The name is what plans and Spark's own drawings show.
-    batch.__name__ = fn.name
-    return python_function(batch, spark_type(result))
+    return python_function(batch, spark_type(result), fn.name)
 
 
 def _accumulators(
@@ -322,8 +308,14 @@ def python_columns() -> Iterator[PythonColumns]:
             outer.made += columns.made
 
 
-def python_function(run: Callable[..., Any], result: spark_types.DataType) -> Callable[..., Column]:
-    """From Arrow arrays to one of them, as a function of columns whose result has this type."""
+def python_function(
+    run: Callable[..., Any], result: spark_types.DataType, name: str
+) -> Callable[..., Column]:
+    """From Arrow arrays to one of them, as a function of columns whose result has this type.
+
+    The name is what plans and Spark's own drawings show.
+    """
+    run.__name__ = name
     made: Callable[..., Column] = arrow_udf(run, result)
 
     def column(*arguments: Column) -> Column:

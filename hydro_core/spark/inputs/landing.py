@@ -27,12 +27,10 @@ from hydro_core.files.scan import Scan
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, landings_of
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView, landings_of
 from hydro_core.spark.inputs.arrivals.late_rows import arriving, as_of, own_rows
-from hydro_core.spark.inputs.arrivals.source import Snapshot
+from hydro_core.spark.inputs.arrivals.source import Snapshot, read_by_pieces
 from hydro_core.spark.inputs.batches import Batch, batch_of
-from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_rows_without_tick, refuse_input
 from hydro_core.spark.inputs.miscounted import refuse_unlisted
 from hydro_core.spark.store.ledger.input_reads import InputRead

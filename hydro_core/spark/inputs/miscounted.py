@@ -18,7 +18,7 @@ from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.ticks.tick_range import count_ticks
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+    from hydro_core.spark.inputs.arrivals.landings import LandingView
 
 _CURE = (
     "nothing of it counts, and everything is as it was; run it again, and report it with the "

@@ -21,7 +21,7 @@ from hydro_core.files.scan import Scan
 from hydro_core.machine.faults import fault_of
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+from hydro_core.spark.inputs.arrivals.landings import LandingView
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.row_bags import unmatched
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
@@ -98,8 +98,13 @@ class RowsOfValue:
             table.update_incremental()
             return table.version()
         except DeltaError as error:
-            fault = fault_of(error, path)
-            raise fault or _not_written(self.source.file.name, path, error) from error
+            first_line = str(error).strip().partition("\n")[0]
+            raise fault_of(error, path) or DataError.of(
+                "input",
+                f"input `{self.source.file.name}`: the rows cannot be deleted from the Delta table "
+                f"{path}: {first_line}",
+                help="delete them with what writes the table, then run this again",
+            ) from error
 
     def erase_history(self, version: int) -> None:
         """Removes what the Delta table held before a version: its files, and its log."""
@@ -128,12 +133,3 @@ def _literal(value: Any) -> str:
             return f"DATE '{value.isoformat()}'"
         case _:
             return "'" + str(value).replace("'", "''") + "'"
-
-
-def _not_written(name: str, path: str, error: Exception) -> DataError:
-    first_line = str(error).strip().partition("\n")[0]
-    return DataError.of(
-        "input",
-        f"input `{name}`: the rows cannot be deleted from the Delta table {path}: {first_line}",
-        help="delete them with what writes the table, then run this again",
-    )

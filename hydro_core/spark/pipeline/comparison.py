@@ -17,9 +17,9 @@ from hydro_core.machine.locks import lock_at
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.publishing import rows_now
 from hydro_core.spark.pipeline.rework import Rework
 from hydro_core.spark.pipeline.start_rework import staging_for
-from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.outputs.differing import Differing, differing
 from hydro_core.spark.store.snapshot_frame import frame_as_of
@@ -48,7 +48,7 @@ def comparison(
     Raises:
         DataError: the tables are not there any more (code `state`).
     """
-    refuse_another_program(serving.directory, serving.fingerprint, serving.tables, now)
+    serving.refuse_another_program(now)
     serving.store.check(now)
     with _scratch(serving.directory / COMPARED) as directory:
         yield staging_for(serving, target, (made_by, wanted, {}), now, directory)
@@ -56,8 +56,7 @@ def comparison(
 
 def rows_at(pipeline: Pipeline, output: str, tick: int) -> pa.Table:
     """An output as of a tick, by the tables as they were looked at last."""
-    spec = pipeline.output_tables[output]
-    return pipeline.store.rows(spec.name, 0 if spec.kind is Kind.H else tick, tick)
+    return rows_now(pipeline.store, pipeline.output_tables[output], tick)
 
 
 def differing_at(

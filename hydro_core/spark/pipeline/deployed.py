@@ -8,9 +8,8 @@ from types import MappingProxyType
 
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.tables import output_tables, state_tables
+from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.storage.remote import DataPlace
 
@@ -41,9 +40,7 @@ def pipeline_of(
         places: the tables of state slots that a new pipeline would put elsewhere, by the slots'
             ids; `places_in` tells those of a commit.
     """
-    state = {
-        slot: replace(spec, name=places.get(slot, spec.name))
-        for slot, spec in state_tables(plan).items()
-    }
-    tables = Tables(state, output_tables(plan))
+    new = Tables.of(plan)
+    state = {n: replace(spec, name=places.get(n, spec.name)) for n, spec in new.state.items()}
+    tables = Tables(state, new.outputs)
     return Pipeline(directory, plan, settings, tables=tables, identity=name)

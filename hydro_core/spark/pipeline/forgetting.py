@@ -8,7 +8,7 @@ ledger, and these are set back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,9 +20,8 @@ from hydro_core.ir.graph import NodeId
 from hydro_core.spark.inputs.arrivals.listing import LISTINGS
 from hydro_core.spark.pipeline.comparison import COMPARED
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.rework import STAGING
-from hydro_core.spark.pipeline.tables import refuse_another_program
+from hydro_core.spark.pipeline.tables import drop_retired
 from hydro_core.spark.store.delta.erased import KeyedRows, erase_files, erase_log
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.delta.table_rows import rows_since
@@ -158,21 +157,7 @@ def erase(pipeline: Pipeline) -> Commit | None:
         pipeline.lock.refuse_lost()
         versions[name] = erase_files(table, pipeline.lock.refuse_lost)
         pipeline.step(f"erased {name}")
-    recorded = replace(
-        now,
-        sequence=now.sequence + 1,
-        first=now.last + 1,
-        rows={},
-        versions=versions,
-        inputs=(),
-        started=moment,
-        committed=datetime.now(UTC),
-        checks={},
-        back=False,
-        start=None,
-        end=None,
-    )
-    pipeline.ledger.append(recorded)
+    recorded = pipeline.note(now, now.last, versions, started=moment)
     pipeline.step("noted")
     pipeline.lock.refuse_lost()
     pipeline.published.erase()
@@ -181,7 +166,10 @@ def erase(pipeline: Pipeline) -> Commit | None:
         erase_log(directory / name, version)
         pipeline.store.tables[name].forget()
         pipeline.step(f"erased the log of {name}")
-    _erase_lists(directory, {name for read in pipeline.ledger.last_reads() for name in read.lists})
+    needed = {name for read in pipeline.ledger.last_reads() for name in read.lists}
+    for file in files_in(directory / LISTINGS):
+        if file.stem not in needed:
+            file.unlink()
     return recorded
 
 
@@ -189,7 +177,7 @@ def _recovered(pipeline: Pipeline) -> Commit:
     now = pipeline.ledger.refresh()
     if now is None:
         raise AssertionError("nothing is committed, so there is nothing to take out")
-    refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, now)
+    pipeline.refuse_another_program(now)
     pipeline.store.recover(now)
     return now
 
@@ -210,7 +198,10 @@ def _of_all_ticks(
         sequence=now.sequence + 1,
         first=0,
         versions={name: table.version for name, table in tables.items()},
-        rows=dict(_counted(tables)),
+        rows={
+            name: table.rows if table.spec.form is Form.VALUES else rows_since(table, 0)
+            for name, table in tables.items()
+        },
         inputs=tuple(reads),
         start=begun.start if begun else None,
         end=ended.end if ended else None,
@@ -219,14 +210,3 @@ def _of_all_ticks(
         checks=checks,
         back=False,
     )
-
-
-def _counted(tables: Mapping[str, StoredTable]) -> Iterator[tuple[str, int]]:
-    for name, table in tables.items():
-        yield name, table.rows if table.spec.form is Form.VALUES else rows_since(table, 0)
-
-
-def _erase_lists(directory: DataPlace, needed: set[str]) -> None:
-    for file in files_in(directory / LISTINGS):
-        if file.stem not in needed:
-            file.unlink()

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, TransientError
-from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.graph import Endpoint
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
@@ -25,16 +25,15 @@ from hydro_core.spark.functions.guards import recall
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.inputs.miscounted import refuse_miscounted
 from hydro_core.spark.lower.registry import Times
-from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
+from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydro_core.spark.pipeline.larger_tables import LargerTables
 from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
 from hydro_core.spark.pipeline.publishing import Published, keys_of_outputs
-from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
+    Tables,
+    drop_retired,
     fingerprint,
-    output_tables,
     refuse_another_program,
-    state_tables,
 )
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.ledger.commit import Commit
@@ -74,7 +73,7 @@ class Pipeline:
         self.settings = settings or Settings()
         self.step: OnStep = lambda _: None
         self._spark = spark
-        named = tables or Tables(state_tables(plan), output_tables(plan))
+        named = tables or Tables.of(plan)
         self.state_tables = named.state
         """The tables of the state slots, by the slots' ids."""
         self.output_tables = named.outputs
@@ -125,15 +124,26 @@ class Pipeline:
         """
         expected = self.next_tick
         if tick > expected:
-            raise _not_next(
+            raise TransientError.of(
+                "state",
                 f"tick {tick} cannot run: tick {tick - 1} is not committed",
-                f"run {_ticks(expected, tick - 1)} first",
+                help=f"run {_ticks(expected, tick - 1)} first",
             )
         if tick < expected:
-            raise _not_next(
+            raise TransientError.of(
+                "state",
                 f"tick {tick} is committed already; the last one is {expected - 1}",
-                f"run tick {expected} next; `hydrotick correct` computes committed ticks again",
+                help=f"run tick {expected} next; "
+                "`hydrotick correct` computes committed ticks again",
             )
+
+    def refuse_another_program(self, commit: Commit) -> None:
+        """Raises unless a commit, the last one, is of the same program.
+
+        Raises:
+            DataError: what differs, and what to do (code `state`).
+        """
+        refuse_another_program(self.directory, self.fingerprint, self.tables, commit)
 
     def run_tick(
         self,
@@ -208,7 +218,7 @@ class Pipeline:
                 )
             versions = self.store.restore(target.versions if target else {})
             self.step("restored")
-            return self._note(now, last, versions)
+            return self.note(now, last, versions)
 
     def compact(self, keep_hours: int = 7 * 24) -> Commit | None:
         """Joins the small files of all tables, and removes those that were replaced long ago.
@@ -223,15 +233,19 @@ class Pipeline:
                 negative (`config`).
         """
         if keep_hours < 0:
-            raise _negative(keep_hours)
+            raise DataError.of(
+                "config",
+                f"files cannot be kept for {keep_hours} hours",
+                help="give a number of hours, 0 or more: what was replaced within them is kept",
+            )
         with faults_as_errors(self._name), self.lock.at_work("a compaction"):
             now = self.ledger.refresh()
             if now is None:
                 return None
-            refuse_another_program(self.directory, self.fingerprint, self.tables, now)
+            self.refuse_another_program(now)
             self.store.recover(now)
             end = run.end if (run := self.ledger.last_run) else None
-            recorded = self._note(now, now.last, self.store.compact(now.last, self.step, end))
+            recorded = self.note(now, now.last, self.store.compact(now.last, self.step, end))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             self.lock.refuse_lost()
@@ -240,7 +254,7 @@ class Pipeline:
             self.step("dropped what is retired")
             self.published.compact(keep_hours)
             versions = self.store.vacuum(keep_hours, kept, self.lock.refuse_lost)
-            return self._note(recorded, now.last, versions)
+            return self.note(recorded, now.last, versions)
 
     def decide(self, reads: Sequence[InputRead]) -> Commit:
         """Notes in the ledger what somebody has decided on the inputs; it adds no tick.
@@ -252,20 +266,21 @@ class Pipeline:
             now = self.ledger.refresh()
             if now is None:
                 raise state_error("no tick is committed", "run tick 0 first")
-            return self._note(now, now.last, now.versions, tuple(reads))
+            return self.note(now, now.last, now.versions, tuple(reads))
 
     @property
     def _name(self) -> str:
         return f"the pipeline in {self.directory}"
 
-    def _note(
+    def note(
         self,
         now: Commit,
         last: int,
         versions: Mapping[str, int],
         inputs: tuple[InputRead, ...] = (),
+        started: datetime | None = None,
     ) -> Commit:
-        """A line in the ledger that adds no tick: the tables are at other versions."""
+        """Adds a line to the ledger that adds no tick: the tables are at other versions."""
         moment = datetime.now(UTC)
         commit = Commit(
             sequence=now.sequence + 1,
@@ -274,7 +289,7 @@ class Pipeline:
             plan=now.plan,
             versions=versions,
             rows={},
-            started=moment,
+            started=started or moment,
             committed=moment,
             inputs=inputs,
             tables=now.tables,
@@ -325,7 +340,7 @@ class Pipeline:
         self.refuse_unless_next(first)
         commit = self.ledger.last
         if commit is not None:
-            refuse_another_program(self.directory, self.fingerprint, self.tables, commit)
+            self.refuse_another_program(commit)
         inputs = self._inputs(batches, first, last)
         self._make_directory()
         self.store.check(commit)
@@ -350,11 +365,20 @@ class Pipeline:
         found = {}
         for name, data in batches.items():
             if name not in sources:
-                raise _no_such_input(name, sources)
+                listed = ", ".join(f"`{source}`" for source in sources)
+                raise DataError.of(
+                    "input",
+                    f"there is data for `{name}`, which is no input of the program",
+                    help=f"its inputs are {listed}" if listed else "it has no inputs",
+                )
             item = self.plan.typed.types[Endpoint(sources[name].id)].item
             found[name] = data if isinstance(data, Batch) else batch_of(name, data, item, first)
         ticks_within(found, first, last)
-        return {name: _counted(batch, (first, last)) for name, batch in found.items()}
+        for name, batch in found.items():
+            if isinstance(batch.rows, pa.Table):
+                read = refuse_miscounted(batch.read, batch.rows, (first, last))
+                found[name] = replace(batch, read=read)
+        return found
 
     def _commit_ending_at(self, last: int) -> Commit | None:
         if last < 0:
@@ -369,31 +393,5 @@ class Pipeline:
         return found
 
 
-def _counted(batch: Batch, ticks: tuple[int, int]) -> Batch:
-    """The batch with the number of its rows at each tick; refused where another was noted."""
-    if not isinstance(batch.rows, pa.Table):
-        return batch
-    return replace(batch, read=refuse_miscounted(batch.read, batch.rows, ticks))
-
-
-def _not_next(message: str, cure: str) -> TransientError:
-    """What is next has changed since the tick was asked for: another process was faster."""
-    return TransientError.of("state", message, help=cure)
-
-
-def _negative(hours: int) -> DataError:
-    cure = "give a number of hours, 0 or more: what was replaced within them is kept"
-    return DataError.of("config", f"files cannot be kept for {hours} hours", help=cure)
-
-
 def _ticks(first: int, last: int) -> str:
     return f"tick {first}" if first >= last else f"ticks {first} to {last}"
-
-
-def _no_such_input(name: str, sources: Mapping[str, Node]) -> DataError:
-    listed = ", ".join(f"`{source}`" for source in sources)
-    return DataError.of(
-        "input",
-        f"there is data for `{name}`, which is no input of the program",
-        help=f"its inputs are {listed}" if listed else "it has no inputs",
-    )

@@ -19,7 +19,6 @@ from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.spark.store.ledger.ledger import Ledger
-from hydro_core.spark.store.outputs.shown_rows import ShownRows, shown_of
 from hydro_core.spark.store.outputs.shown_ticks import shown_at
 from hydro_core.spark.store.store import OnStep, Store
 
@@ -68,7 +67,7 @@ class Prepared:
         self._store, self._ledger, self._done, self._step = store, ledger, done, step
         self._decided = False
         self._versions: Mapping[str, int] | None = None
-        self._summed_up: dict[str, ShownRows] = {}
+        self._summed_up: dict[str, WrittenRows] = {}
 
     def __enter__(self) -> Prepared:
         return self
@@ -117,7 +116,7 @@ class Prepared:
         """The rows of the ticks before the range as a table holds them, by its name."""
         return self._pieces(table, 0, self.run.first - 1)
 
-    def shown(self, output: str, session: Callable[[], SparkSession]) -> ShownRows:
+    def shown(self, output: str, session: Callable[[], SparkSession]) -> WrittenRows:
         """The rows that an output has at the ticks of the range; `write` comes before.
 
         Args:
@@ -126,7 +125,7 @@ class Prepared:
         """
         written = self.outputs[output]
         if not written.spec.is_log:
-            return shown_of(written)
+            return written
         if output not in self._summed_up:
             ticks = self.run.first, self.run.last
             with failures_as_errors(directory=self._store.directory):

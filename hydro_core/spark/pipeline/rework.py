@@ -11,25 +11,100 @@ are set back like those of any tick, and the directory is removed by whoever com
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
 from hydro_core.spark.functions.reruns import Rerun, added_up
-from hydro_core.spark.inputs.miscounted import refuse_gain, total
-from hydro_core.spark.pipeline.added_up import added_up_rows, read_in_all
-from hydro_core.spark.pipeline.kept_reads import KeptReads
+from hydro_core.spark.inputs.miscounted import refuse_gain, refuse_unlike, total
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.store.as_it_was import moved
 from hydro_core.spark.store.delta.table_rows import rows_since
 from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import Counts, InputRead
+from hydro_core.spark.store.ledger.ledger import Ledger
 from hydro_core.spark.store.ledger.seams import SEAMS
-from hydro_core.spark.store.ledger.standing import FORGOTTEN, standing_counts
+from hydro_core.spark.store.ledger.standing import FORGOTTEN, last_read_of, standing_counts
 from hydro_core.spark.store.seam import join_at
 from hydro_core.storage.places import remove_tree
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReads:
+    """What ticks are computed again from as they had read it, where a program changes."""
+
+    reads: Mapping[str, InputRead]
+    """The inputs that the last tick has read."""
+    dormant: Mapping[str, tuple[InputRead, int]]
+    """Those that earlier ticks alone have read, with the first tick that has not."""
+    base: Mapping[str, Counts] = field(default_factory=dict)
+    """How many rows the ticks had that are not computed again, when the tables stood so."""
+    unreported: set[str] = field(default_factory=set)
+    """Inputs of which nobody can tell any more with which ticks their late rows arrived."""
+    without: Mapping[str, Mapping[int, int]] | None = None
+    """How many rows fewer each tick has of an input, where rows are to be forgotten; None: a
+    program changes, and nothing else.
+    """
+
+    late_without: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """How many of these came late, by their own ticks."""
+
+    def recorded(self, read: Mapping[str, InputRead]) -> Mapping[str, InputRead]:
+        """What the ledger is to keep of the inputs once the ticks have been computed again.
+
+        How many rows they have of all its ticks, and of which, the ticks' own commits say, unless
+        they are others now.
+
+        Args:
+            read: what the ticks that were computed again have read.
+        """
+        nothing = {name: replace(one, rows=None, counts=None) for name, one in self.reads.items()}
+        made = nothing if self.without is None else read
+        found = {
+            name: replace(one, late={}, rows=made[name].rows, counts=made[name].counts)
+            for name, one in self.reads.items()
+            if name in made
+        }
+        return {**read, **found}
+
+    def refuse_unlike(self, made: Mapping[str, Counts], serves: Mapping[str, Counts]) -> None:
+        """Raises where the ticks have other rows than they have in the tables that serve."""
+        for name in sorted({*self.reads, *self.dormant} - self.unreported):
+            fewer = (self.without or {}).get(name, {})
+            known = {
+                tick: None if rows is None else rows - fewer.get(tick, 0)
+                for tick, rows in serves.get(name, {}).items()
+            }
+            for found in (self.base.get(name, {}), made.get(name, {})):
+                refuse_unlike(name, known, found)
+
+
+def kept_since(
+    ledger: Ledger, sources: Collection[str], left: tuple[Commit, int] | None = None
+) -> KeptReads:
+    """What is kept of what the ledger says was read, where a program with these inputs takes over.
+
+    `left` is the commit that left the tables that it goes on from, and the last of their ticks that
+    stand; None: it has none.
+    """
+    commits = ledger.commits()
+    reads = {read.name: read for read in ledger.last_reads()}
+    dormant = {
+        name: found
+        for name in (() if left is None else sources)
+        if name not in reads and (found := last_read_of(commits, name)) is not None
+    }
+    base: dict[str, Counts] = {}
+    if left is not None:
+        # How many rows the ticks up to the last one had when the commit left the tables.
+        counts = standing_counts([one for one in commits if one.sequence <= left[0].sequence])
+        for name, of in counts.items():
+            base[name] = {tick: rows for tick, rows in of.items() if tick <= left[1]}
+    return KeptReads({n: read for n, read in reads.items() if n in sources}, dormant, base)
+
 
 STAGING = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
@@ -242,3 +317,30 @@ class Rework:
                 remove_tree(self.staging.directory, ignore_errors=True)
         finally:
             self.serving.lock.release()
+
+
+def added_up_rows(commits: Iterable[Commit]) -> Mapping[str, int]:
+    """How many rows the tables got; one that every commit replaces has those of the last."""
+    found: Counter[str] = Counter()
+    for commit in commits:
+        for name, rows in commit.rows.items():
+            found[name] = rows if commit.replaces(name) else found[name] + rows
+    return dict(found)
+
+
+def read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
+    """What was read of each input: as it was read last, all rows, and all ticks without one.
+
+    Late rows came with the first tick of all, and with no other.
+    """
+    found: dict[str, InputRead] = {}
+    for read in (read for commit in commits for read in commit.inputs):
+        before = found.get(read.name)
+        rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
+        empty = (*(before.empty if before else ()), *read.empty)
+        late = read.late if before is None else before.late
+        counts = read.counts
+        if before is not None and counts is not None:
+            counts = None if before.counts is None else {**before.counts, **counts}
+        found[read.name] = replace(read, rows=rows, empty=empty, late=late, counts=counts)
+    return tuple(found.values())

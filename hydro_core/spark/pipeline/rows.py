@@ -16,7 +16,6 @@ from hydro_core.catalog.forms import Form
 from hydro_core.errors import DataError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import state_error
 from hydro_core.spark.store.schema import TableSpec, flattened, stored
@@ -82,7 +81,7 @@ def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) 
     commit = pipeline.ledger.refresh()
     if commit is None or not 0 <= tick <= commit.last:
         raise state_error(f"tick {tick} is not committed", "see `hydrotick status`")
-    refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, commit)
+    pipeline.refuse_another_program(commit)
     if spec.role == "output":
         found = pipeline.output(spec.of, tick)
     else:
@@ -92,7 +91,11 @@ def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) 
         found = found.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
     elif spec.role == "output":
         found = sorted_rows(found.select([name for name, _ in spec.items]))
-    return _rows(found, spec, limit)
+    shown = found.slice(0, limit) if limit is not None else found
+    names = tuple(name for name, _ in spec.items)
+    if _holds_rows(spec) and isinstance(spec.item, Row):
+        names = spec.item.names
+    return RowsAsOf(names, found.num_rows, shown, spec)
 
 
 def output_items(table: pa.Table, spec: TableSpec) -> list[Any]:
@@ -171,14 +174,6 @@ def _not_kept(spec: TableSpec, why: str) -> DataError:
         f"what the state `{spec.of}` held after that tick is not kept: {why}",
         "ask for a later tick, or without `--tick` for the last one",
     )
-
-
-def _rows(table: pa.Table, spec: TableSpec, limit: int | None) -> RowsAsOf:
-    shown = table.slice(0, limit) if limit is not None else table
-    names = tuple(name for name, _ in spec.items)
-    if _holds_rows(spec) and isinstance(spec.item, Row):
-        names = spec.item.names
-    return RowsAsOf(names, table.num_rows, shown, spec)
 
 
 def _holds_rows(spec: TableSpec) -> bool:

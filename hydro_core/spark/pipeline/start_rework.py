@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
-from hydro_core.spark.pipeline.jobs import Tables
-from hydro_core.spark.pipeline.kept_reads import KeptReads, kept_since
 from hydro_core.spark.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.rework import STAGING, Recomputed, Rework
-from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
-from hydro_core.spark.store.as_it_was import Base, base_before, begin
+from hydro_core.spark.pipeline.rework import STAGING, KeptReads, Recomputed, Rework, kept_since
+from hydro_core.spark.pipeline.tables import Tables
+from hydro_core.spark.store.as_it_was import Base, base_before, begin, left_by, undone_from
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import state_error
-from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.storage.places import empty
 from hydro_core.storage.remote import DataPlace
 
@@ -88,7 +85,7 @@ def staging_for(
     made_by, wanted, since = work
     slots = {slot: target.state_tables[slot] for slot in wanted.slots}
     outputs = {name: target.output_tables[name] for name in wanted.outputs}
-    own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
+    own = Tables.of(made_by.plan)
     named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
     staging = Pipeline(directory, made_by.plan, serving.settings, serving.spark, tables=named)
     taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
@@ -165,6 +162,6 @@ def _committed(pipeline: Pipeline, first: int) -> Commit:
             f"tick {first} cannot be computed again: {there} committed",
             "name a committed tick; `hydrotick status` tells which there are",
         )
-    refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, now)
+    pipeline.refuse_another_program(now)
     pipeline.store.recover(now)
     return now

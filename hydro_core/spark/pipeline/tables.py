@@ -1,10 +1,14 @@
-"""Which tables a plan has, and whether those of a directory are of the same program."""
+"""Which tables a plan has, whether those of a directory are of the same program, and which of them
+no deployment needs any more.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Endpoint, Node
@@ -21,9 +25,29 @@ from hydro_core.spark.store.schema import (
     output_table,
     state_table,
 )
+from hydro_core.storage.delta import is_table
+from hydro_core.storage.places import remove_tree
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order, StreamType
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a plan, by the slots' ids and by the outputs' names."""
+
+    state: Mapping[str, TableSpec]
+    outputs: Mapping[str, TableSpec]
+
+    @property
+    def all(self) -> tuple[TableSpec, ...]:
+        """All of them, the state first."""
+        return (*self.state.values(), *self.outputs.values())
+
+    @staticmethod
+    def of(plan: TickPlan) -> Tables:
+        """Those of a plan, where a new pipeline puts them."""
+        return Tables(state_tables(plan), output_tables(plan))
 
 
 def state_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
@@ -142,3 +166,32 @@ def _another_program(directory: DataPlace, differences: list[str]) -> DataError:
         f"the pipeline in {directory} was run by another program: {listed}",
         "go on with the program that made it, or run this one in another directory",
     )
+
+
+def retired_since(commits: Sequence[Commit]) -> dict[str, datetime]:
+    """When each table that the last commit does not name was given up, by the tables' names."""
+    known: set[str] = set()
+    found: dict[str, datetime] = {}
+    for commit in commits:
+        for name in known - set(commit.tables):
+            found.setdefault(name, commit.committed)
+        for name in commit.tables:
+            found.pop(name, None)
+        known |= set(commit.tables)
+    return found
+
+
+def drop_retired(
+    directory: DataPlace, commits: Sequence[Commit], now: datetime, keep: timedelta
+) -> tuple[str, ...]:
+    """Removes the tables of a pipeline that were given up longer ago than `keep`.
+
+    The pipeline's lock is held. Gives their names; there is no going back to the deployments that
+    had them.
+    """
+    gone = []
+    for name, since in retired_since(commits).items():
+        if now - since >= keep and is_table(directory / name):
+            remove_tree(directory / name)
+            gone.append(name)
+    return tuple(gone)

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JJavaError
@@ -26,6 +26,7 @@ from hydro_core.files.unreadable import CUT_OFF
 from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
+from hydro_core.machine.faults import chain
 from hydro_core.spark.session.internal import first_cause
 
 MARKER = "hydrotick-failure:"
@@ -138,7 +139,7 @@ def data_error(
     job of one tick. What failed because somebody interrupted it (Ctrl-C) raises that interrupt
     again.
     """
-    for found in _chain(error):
+    for found in chain(error):
         if not isinstance(found, Exception):
             raise found
     failure = find_failure(error)
@@ -195,14 +196,8 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _texts(error: BaseException) -> Iterator[str]:
-    for found in _chain(error):
+    for found in chain(error):
         if isinstance(found, Py4JJavaError):
             yield str(found.java_exception)
         yield str(found)
@@ -218,17 +213,13 @@ def _own_words(error: BaseException) -> DataError:
     of_data = _FAULTS_OF_DATA.get(condition.partition(".")[0])
     if fault := sum_beyond(total[1]) if total else of_data:
         reason, helps = fault
-        return _data_error("runtime", f"the tick failed: {reason}", helps)
+        return DataError.of("runtime", f"the tick failed: {reason}", help=helps)
     unread = _UNREAD.search("\n".join(_texts(error)))
     if unread:
         file = unquote(urlparse(unread[1]).path)
         reason = "it is damaged, or not what its name says"
-        return _data_error("input", f"`{file}` cannot be read: {reason}", CUT_OFF)
+        return DataError.of("input", f"`{file}` cannot be read: {reason}", help=CUT_OFF)
     said = shortened(re.sub(r" SQLSTATE: .*", "", cause) or type(error).__name__)
     if _DATA_STATE.search(cause):
-        return _data_error("runtime", f"the tick failed: {said}", cure("ValueError", ""))
+        return DataError.of("runtime", f"the tick failed: {said}", help=cure("ValueError", ""))
     return InfrastructureError.of("runtime", f"Spark failed: {said}", help=_SPARK)
-
-
-def _data_error(code: Literal["input", "runtime"], message: str, helps: str) -> DataError:
-    return DataError.of(code, message, help=helps)

@@ -118,7 +118,8 @@ def fetch_jars(share: Path, scratch: Path, packages: Packages = DELTA) -> None:
 
     java_home = find_java(share)
     if java_home is None:
-        raise SessionError("there is no Java to resolve packages with", "install one")
+        what = "there is no Java to resolve packages with"
+        raise SessionError.of("config", what, help="install one")
     scratch.mkdir(parents=True)
     launch_context(_options(scratch, java_home, share, packages), java_home).stop()
     new = scratch / "new"
@@ -129,11 +130,6 @@ def fetch_jars(share: Path, scratch: Path, packages: Packages = DELTA) -> None:
     shutil.rmtree(place, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
     new.rename(place)
-
-
-def delta_jars(share: Path) -> tuple[Path, ...]:
-    """The jars that were fetched, in order; none if those of this Delta version are missing."""
-    return DELTA.jars(share)
 
 
 def _options(scratch: Path, java_home: Path, share: Path, packages: Packages) -> dict[str, str]:
@@ -154,13 +150,6 @@ def _options(scratch: Path, java_home: Path, share: Path, packages: Packages) ->
     }
 
 
-def _reasons(printed: str) -> str:
-    """The lines of Spark's report that say why; all of it if none does."""
-    lines = [line.strip() for line in printed.splitlines()]
-    why = [line for line in lines if line.startswith(_TELLING)]
-    return "\n".join(dict.fromkeys(why)) or printed
-
-
 def main(share: Path, scratch: Path, which: str) -> int:
     """Fetches jars; on standard error it says why it cannot."""
     from hydro_core.spark.session.launch import SessionError
@@ -168,7 +157,10 @@ def main(share: Path, scratch: Path, which: str) -> int:
     try:
         fetch_jars(share, scratch, _ALL[which])
     except SessionError as error:
-        sys.stderr.write(f"{_reasons(error.message)}\n")
+        printed = error.diagnostics[0].message
+        lines = [line.strip() for line in printed.splitlines()]
+        why = dict.fromkeys(line for line in lines if line.startswith(_TELLING))
+        sys.stderr.write(("\n".join(why) or printed) + "\n")
         return 1
     return 0
 

@@ -29,7 +29,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import InfrastructureError
 
 _REPORTED_BYTES = 4000
 JAVA_FLAGS = "spark.driver.extraJavaOptions"
@@ -48,10 +48,6 @@ _COMPOSER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 class SessionError(InfrastructureError):
     """Spark cannot be started: what is missing or wrong, and the cure."""
-
-    def __init__(self, message: str, cure: str) -> None:
-        super().__init__(Diagnostic(code="config", message=message, help=cure))
-        self.message = message
 
 
 def launch_context(
@@ -80,9 +76,11 @@ def launch_context(
                 return SparkContext(conf=conf, gateway=gateway)
             return SparkContext(conf=conf)
         except (PySparkRuntimeError, Py4JNetworkError) as error:
-            raise SessionError(
+            raise SessionError.of(
+                "config",
                 f"Spark's JVM ended while it started:\n{_tail(printed) or error}",
-                f"see that `{java_home}/bin/java -version` works and that there is memory for it",
+                help=f"see that `{java_home}/bin/java -version` works and that there is memory "
+                "for it",
             ) from error
 
 

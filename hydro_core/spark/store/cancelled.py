@@ -48,7 +48,7 @@ def may_cancel(schema: pa.Schema, files: Iterable[DataFile], met: Met) -> bool:
 
 def _is_hashed(of: Any) -> bool:
     if pa.types.is_struct(of):
-        return all(_is_hashed(of.field(i).type) for i in range(of.num_fields))
+        return all(_is_hashed(field.type) for field in of)
     return are_hashed(of)
 
 
@@ -130,9 +130,8 @@ def _parts(column: Column) -> Iterator[Column]:
 def _parts_of_file(data: Any, path: tuple[str, ...], of: Any) -> Iterator[Column]:
     """The same of a column of a file, of which one is read at a time."""
     if pa.types.is_struct(of):
-        parts = [of.field(i) for i in range(of.num_fields)]
-        yield column_of(data, path, parts[0]).is_valid()
-        for part in parts:
+        yield column_of(data, path, of.field(0)).is_valid()
+        for part in of:
             yield from _parts_of_file(data, (*path, part.name), part.type)
     else:
         yield leaf_of_file(data, path, of)

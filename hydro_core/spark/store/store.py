@@ -26,6 +26,7 @@ from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.spark.store.cancelled import may_cancel
+from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.delta.table_rows import existing_files, pieces_of, rows_of, told_of
 from hydro_core.spark.store.delta.write import WrittenRows
@@ -155,7 +156,7 @@ class Store:
                 for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
                     pass
         self._compact_one(ticks[0] - 1, before)
-        self.lookup_files.keep_of(self.tables.values())
+        self.lookup_files.keep(self._files())
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
@@ -185,7 +186,7 @@ class Store:
         for name, table in self.tables.items():
             table.vacuum(keep_hours, kept)
             step(f"vacuumed {name}")
-        self.lookup_files.keep_of(self.tables.values())
+        self.lookup_files.keep(self._files())
         return {name: table.version for name, table in self.tables.items()}
 
     def _summed_up(self, table: StoredTable, tick: int) -> bool:
@@ -307,6 +308,9 @@ class Store:
             for file in table.files()
             for batch in opened_parquet(file.path).iter_batches(columns=[count])
         )
+
+    def _files(self) -> Iterator[DataFile]:
+        return (file for table in self.tables.values() for file in table.files())
 
     def size(self, name: str) -> int:
         """How many bytes the files of a table have."""

@@ -51,7 +51,6 @@ OTHER_WORDS: Words = {
     "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/loops.py": {"enumerate": PYTHON, "zip": PYTHON},
     "spark/inputs/arrivals/deviations.py": {"tick": "a column of a stored list"},
-    "spark/store/outputs/shown_rows.py": {"tick": "a column of outputs"},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/training.py": {"delta": "Spark's name of a format"},
     "spark/session/jars.py": {"delta": "Spark's name of a format"},
@@ -90,7 +89,7 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
     "spark/lower/aggregates/native.py": {"min": PYTHON},
     "spark/lower/over_time/growth.py": {"first": COLUMN},
-    "spark/lower/aggregates/sums.py": {
+    "spark/lower/aggregates/partial.py": {
         "mean": "what a message tells",
         "sum": "what a message tells",
     },

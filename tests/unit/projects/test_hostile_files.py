@@ -16,7 +16,7 @@ from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.discover import found_in
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document
-from hydrotick.flow_tests.written import tests_in as written_in
+from hydrotick.flow_tests.judge import tests_in as written_in
 from hydrotick.project.settings_file import settings_in
 from tests.support.refused import Refused
 from tests.unit.projects.declared import PROGRAM

@@ -18,8 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.inputs.arrivals import source
 from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.spark.store.ledger.record_columns import as_row

@@ -14,8 +14,7 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-from hydro_core.spark.inputs.arrivals.landings import look_again
+from hydro_core.spark.inputs.arrivals.landings import LandingView, look_again
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.unit.spark.test_arrivals import UNTIL, Delta, Files, Row, opened
 

@@ -20,7 +20,7 @@ from hydro_core.catalog.forms import Form
 from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.lookups import Needed
-from hydro_core.spark.pipeline.searched_tables import leading_rows
+from hydro_core.spark.pipeline.stored_rows import leading_rows
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.lookups import extremes, lookup_files
 from hydro_core.spark.store.lookups.agreeing import Met

@@ -11,7 +11,7 @@ import pytest
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError
-from hydro_core.spark.inputs.arrivals.source import LandingSource
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.as_it_was import held_at
 from hydro_core.spark.store.delta import table
 from hydro_core.spark.store.delta.table import StoredTable
@@ -39,12 +39,14 @@ def test_an_earlier_version_that_cannot_be_read_now_is_not_lost() -> None:
 
 
 def test_a_file_that_cannot_be_read_now_is_not_listed_without_its_rows() -> None:
-    now: Any = SimpleNamespace(described=lambda _, __, hashed: hashed(Path("a")))
-    source: Any = SimpleNamespace(hashed=_fails(LOST))
-    assert LandingSource.described(source, None, now, None) is None  # type: ignore[arg-type]
+    listing: Any = SimpleNamespace(described=lambda _, __, hashed: hashed(Path("a")))
+    there = Snapshot("CSV", listing=listing)
+    source: Any = SimpleNamespace(hashed=_fails(LOST), snapshot=lambda _: there)
+    found = LandingSource.described(source, None, None)  # type: ignore[arg-type]
+    assert found.listing is None
     source.hashed = _fails(BROKEN)
     with pytest.raises(InfrastructureError):
-        LandingSource.described(source, None, now, None)  # type: ignore[arg-type]
+        LandingSource.described(source, None, None)  # type: ignore[arg-type]
 
 
 def test_a_table_that_may_not_be_read_is_not_lost(

@@ -65,7 +65,7 @@ def test_who_asks_at_the_same_time_waits(tmp_path: Path) -> None:
         "import hydro_core.spark.session.ready as ready\n"
         "def fetched(share, java_home, packages, key):\n"
         "    print('fetched'); time.sleep(1); (share / 'jars').mkdir()\n"
-        f"    (share / 'jars' / {JAR!r}).touch(); return ready.delta_jars(share)\n"
+        f"    (share / 'jars' / {JAR!r}).touch(); return ready.DELTA.jars(share)\n"
         "ready._fetched = fetched\n"
         f"assert ready.made_ready(Path({str(share)!r})).jars\n"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.settings import MEBIBYTE, SparkSettings, size_in_bytes
-from hydro_core.spark.session.jars import delta_jars
+from hydro_core.spark.session.jars import DELTA
 from hydro_core.spark.session.session import SessionError, session_options, start_session
 from tests.support.refused import Refused
 
@@ -43,7 +43,7 @@ def test_a_spark_connect_server_is_refused_in_words(refused: Refused) -> None:
 
 def test_jars_of_another_version_do_not_count(tmp_path: Path) -> None:
     jar(tmp_path, "io.delta_delta-spark_4.2_2.13-4.3.0.jar")
-    assert delta_jars(tmp_path) == ()
+    assert DELTA.jars(tmp_path) == ()
 
 
 def jar(share: Path, name: str) -> None:

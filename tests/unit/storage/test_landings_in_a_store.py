@@ -13,8 +13,7 @@ from deltalake import DeltaTable
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.spark.inputs.arrivals import source
 from hydro_core.spark.inputs.arrivals.landing_diff import Arrivals
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
-from hydro_core.spark.inputs.arrivals.landings import LandingTable
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, LandingView
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from tests.support.refused import Refused

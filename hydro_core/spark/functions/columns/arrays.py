@@ -57,15 +57,11 @@ def element_type(array: ColumnValue) -> ItemType:
     return array.type.element
 
 
-def size(array: ColumnValue) -> Column:
-    return F.size(array.column)
-
-
 def element(scope: ColumnScope, value: ColumnValue, index: ColumnValue) -> ColumnValue:
     if not integers.is_int(index) or not isinstance(value.type, Array):
         raise NotCompilable(f"{value.type} is indexed by {index.type}")
     array, i = scope.need(value), integers.bound(scope, index)
-    count = size(array)
+    count = F.size(array.column)
     inside = (i.column < count) & (i.column >= -count)
     place = F.when(i.column < 0, i.column + count).otherwise(i.column).cast("int")
     found = F.when(inside, F.get(array.column, place)).otherwise(scope.ask())

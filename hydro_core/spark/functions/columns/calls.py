@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
-from hydro_core.functions.failing_constants import constant_value
+from hydro_core.functions.constant import constant_value
 from hydro_core.functions.library.registry import FUNCTIONS
 from hydro_core.functions.tree import Bind, Expr, Op, constant_of
 from hydro_core.spark.frames.dry import F
@@ -64,18 +64,17 @@ def _argument(node: Op) -> Expr:
 
 
 def _len(scope: ColumnScope, node: Op) -> ColumnValue:
-    array = loops.set_of(scope, _argument(node))
-    if array is None:
+    whole = loops.set_of(scope, _argument(node))
+    if whole is None:
         value = _only(scope, node)
-        if value.type == STRING:
-            return strings.length(scope, value)
         if isinstance(value.type, Tuple | Row):
             scope.use(value)
             return integers.constant(structs.arity(structs.present(scope, value)))
-        if not isinstance(value.type, Array):
+        if value.type != STRING and not isinstance(value.type, Array):
             raise NotCompilable(f"the length of {value.type}")
-        array = scope.need(value)
-    return long(F.size(array.column).cast("long"), array, safe=True)
+        whole = scope.need(value)
+    size = F.length if whole.type == STRING else F.size
+    return long(size(whole.column).cast("long"), whole, safe=True)
 
 
 def _abs(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -108,8 +107,6 @@ def _float(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def _round(scope: ColumnScope, node: Op) -> ColumnValue:
-    if not 1 <= len(node.args) <= 2:
-        raise NotCompilable(f"`round` of {len(node.args)} arguments")
     value, *digits = (scope.compile(a) for a in node.args)
     return numbers.rounded(scope, value, digits[0] if digits else None)
 
@@ -272,7 +269,7 @@ def _of_row(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:
     table = lookup.table_of(base)
     if table is None:
         raise NotCompilable("`.get` of a column that is not there")
-    return lookup.entry(scope, table, key, rest[0] if rest else constant(None))
+    return lookup.entry(scope, table, key, rest or [constant(None)])
 
 
 def _replaced(scope: ColumnScope, base: ColumnValue, node: Op) -> ColumnValue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hydro_core.functions.fold import surely_reads
 from hydro_core.functions.kinds import ANY, ExprType
-from hydro_core.functions.not_null import NotNull, where_false, where_true
+from hydro_core.functions.totality import NotNull, where_false, where_true
 from hydro_core.functions.tree import Bind, Expr, IfElse, Op
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs

@@ -7,7 +7,7 @@ and its kin fail on None. An int is compared with a float exactly, not as two fl
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column
@@ -20,7 +20,9 @@ from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_
 from hydro_core.spark.functions.columns.value import (
     ColumnScope,
     ColumnValue,
+    Generator,
     NotCompilable,
+    ValueType,
     boolean,
     strict,
 )
@@ -28,6 +30,7 @@ from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     BOOLEAN,
     DOUBLE,
+    FLOATS,
     LONG,
     UNKNOWN,
     Array,
@@ -67,10 +70,9 @@ def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     if UNKNOWN in (a.type, b.type):
         scope.use(a, b)
         return boolean(_is_none(a) & _is_none(b), a, b)
-    if isinstance(a.type, Tuple | Row) and isinstance(b.type, type(a.type)):
-        mine, theirs = (_named_fields(scope, v) for v in (a, b))
-        if mine.keys() == theirs.keys():
-            return _equal_fields(scope, a, b, [(mine[name], theirs[name]) for name in mine])
+    are_structs = isinstance(a.type, Tuple | Row) and isinstance(b.type, type(a.type))
+    if are_structs and set(structs.names_of(a.type)) == set(structs.names_of(b.type)):
+        return _equal_structs(scope, a, b)
     if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
         if isinstance(a.type, Array) and holds_float(a.type):
             a, b = not_nan(scope, a), not_nan(scope, b)
@@ -242,32 +244,23 @@ def _decimal_of(value: ColumnValue) -> Column:
     return as_long(value).column.cast("decimal(20,0)")
 
 
-def _named_fields(scope: ColumnScope, value: ColumnValue) -> dict[str, ColumnValue]:
-    names = structs.names_of(value.type) if isinstance(value.type, Tuple | Row) else ()
-    return dict(zip(names, structs.fields_of(scope, value), strict=True))
-
-
-def _equal_fields(
-    scope: ColumnScope,
-    a: ColumnValue,
-    b: ColumnValue,
-    pairs: Sequence[tuple[ColumnValue, ColumnValue]],
-) -> ColumnValue:
+def _equal_structs(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """Tuples, or rows, whose fields have the same names."""
     if holds_float(a.type) or holds_float(b.type):
         raise NotCompilable("tuples or rows with floats are compared")
-    scope.use(*_parts(a, b))
-    fields = [equal(scope, x, y) for x, y in pairs]
+    # All fields are computed before the first comparison, which may already decide.
+    scope.use(*(a.parts or ()), *(b.parts or ()))
+    mine, theirs = (
+        dict(zip(structs.names_of(v.type), structs.fields_of(scope, v), strict=True))
+        for v in (a, b)
+    )
+    fields = [equal(scope, x, theirs[name]) for name, x in mine.items()]
     same = reduce(lambda x, y: x & y, [f.column for f in fields], F.lit(True))
     both = boolean(same, *fields)
     if not (a.nullable or b.nullable):
         return both
     missing, other = _is_none(a), _is_none(b)
     return boolean(F.when(missing | other, missing & other).otherwise(same), both)
-
-
-def _parts(*values: ColumnValue) -> list[ColumnValue]:
-    """All fields are computed before the first comparison, which may already decide."""
-    return [part for value in values for part in value.parts or ()]
 
 
 def _order_tuples(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
@@ -278,7 +271,7 @@ def _order_tuples(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
         or holds_float(b.type)
     ):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
-    scope.use(*_parts(a, b))
+    scope.use(*(a.parts or ()), *(b.parts or ()))
     a, b = scope.need(structs.whole(scope, a)), scope.need(structs.whole(scope, b))
     pairs = list(zip(structs.fields_of(scope, a), structs.fields_of(scope, b), strict=True))
     last = scope.sure(order(scope, op, *pairs[-1]))
@@ -293,14 +286,9 @@ def _order_tuples(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
     return boolean(column, *values, safe=False)
 
 
-def holds_float(item: object) -> bool:
+def holds_float(item: ValueType) -> bool:
     """Whether a float stands anywhere in items of this type."""
-    match item:
-        case Scalar("float" | "double"):
-            return True
-        case Array(element):
-            return holds_float(element)
-        case Tuple() | Row():
-            return any(holds_float(child) for _, child in children(item))
-        case _:
-            return False
+    if isinstance(item, Generator):
+        return False
+    inner = [item.element] if isinstance(item, Array) else [child for _, child in children(item)]
+    return str(item) in FLOATS or any(map(holds_float, inner))

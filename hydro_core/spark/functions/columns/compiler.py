@@ -82,8 +82,6 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
     scope = ColumnScope(FunctionSite(fn, compile_expression, _result_nodes(tree)), {})
     *leading, last = (ColumnValue(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
-    if len(values) != len(fn.params):
-        raise NotCompilable("the arguments are not those of the function")
     scope.names = {
         name: value.with_(path=(name,)) for name, value in zip(fn.params, values, strict=True)
     }
@@ -92,18 +90,14 @@ def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
 
 def _result_nodes(tree: Expr) -> frozenset[int]:
     """The ids of the nodes whose values are results, or stand in them, and nothing else."""
-    results: set[int] = set()
-    others: set[int] = set()
-    _mark(tree, results, others, is_result=True)
+    results, others = set[int](), set[int]()
+    todo = [(tree, True)]
+    while todo:
+        node, is_result = todo.pop()
+        (results if is_result else others).add(id(node))
+        passed_on = frozenset(map(id, _passed_on(node) if is_result else ()))
+        todo += [(child, id(child) in passed_on) for child in children(node)]
     return frozenset(results - others)
-
-
-def _mark(node: Expr, results: set[int], others: set[int], *, is_result: bool) -> None:
-    (results if is_result else others).add(id(node))
-    passed_on = frozenset(map(id, _passed_on(node)))
-    for child in children(node):
-        stands = is_result and id(child) in passed_on
-        _mark(child, results, others, is_result=stands)
 
 
 def _passed_on(node: Expr) -> tuple[Expr, ...]:
@@ -137,8 +131,6 @@ class _Columns(Fold[ColumnScope, ColumnValue]):
         return constant(node.value)
 
     def _param(self, node: Param, around: ColumnScope) -> ColumnValue:
-        if node.name not in around.names:
-            raise NotCompilable(f"the name {node.name} is not known")
         return around.names[node.name]
 
     def _part(self, node: Part, around: ColumnScope) -> ColumnValue:
@@ -148,6 +140,8 @@ class _Columns(Fold[ColumnScope, ColumnValue]):
         return lookup.part(around, base, node)
 
     def _op(self, node: Op, around: ColumnScope) -> ColumnValue:
+        if node.family == "unread":
+            raise NotCompilable(f"`{node.name[1:].strip('()')}` runs in Python only")
         return _OPERATIONS[node.family](around, node)
 
     def _if_else(self, node: IfElse, around: ColumnScope) -> ColumnValue:
@@ -180,13 +174,9 @@ class _Columns(Fold[ColumnScope, ColumnValue]):
 _COLUMNS = _Columns()
 
 
-def _index(scope: ColumnScope, node: Op) -> ColumnValue:
-    return lookup.indexed(scope, *map(scope.compile, node.args))
-
-
 def _slice(scope: ColumnScope, node: Op) -> ColumnValue:
     bounds = [None if b is None else scope.compile(b) for b in node.bounds]
-    return lookup.cut(scope, scope.compile(node.args[0]), *bounds)
+    return lookup.cut(scope, scope.compile(node.args[0]), bounds)
 
 
 def _unary(scope: ColumnScope, node: Op) -> ColumnValue:
@@ -196,9 +186,7 @@ def _unary(scope: ColumnScope, node: Op) -> ColumnValue:
     value = scope.doubtfully(operand)
     if value.type == TIMEDELTA and node.name == "-x":
         return moments.negative(value)
-    if not numbers.is_number(value) or value.mixed:
-        raise NotCompilable(f"`{node.name[0]}` of {value.type}")
-    if node.name == "-x":
+    if node.name == "-x" and numbers.is_number(value) and not value.mixed:
         return numbers.minus(value)
     if node.name == "+x" and numbers.is_float(value):
         return scope.need(value)
@@ -220,21 +208,16 @@ def _binary(scope: ColumnScope, node: Op) -> ColumnValue:
     return moments.arithmetic(scope, op, a, b)
 
 
-def _unread(scope: ColumnScope, node: Op) -> ColumnValue:
-    raise NotCompilable(f"`{node.name[1:].strip('()')}` runs in Python only")
-
-
 _OPERATIONS: dict[OpFamily, Callable[[ColumnScope, Op], ColumnValue]] = {
     "unary": _unary,
     "binary": _binary,
     "comparison": choices.compare_chain,
     "and": choices.bool_op,
     "or": choices.bool_op,
-    "index": _index,
+    "index": lambda scope, node: lookup.indexed(scope, *map(scope.compile, node.args)),
     "slice": _slice,
     "text": strings.formatted,
     "format": strings.format_of,
     "method": calls.method,
     "call": calls.call,
-    "unread": _unread,
 }

@@ -39,7 +39,6 @@ def as_long(value: ColumnValue) -> ColumnValue:
 
 
 def literal(number: int) -> Column:
-    """A constant of 64 bits."""
     return F.lit(number).cast("long")
 
 
@@ -68,16 +67,12 @@ def constant(number: int) -> ColumnValue:
 
 def bitwise(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a & b`, `a | b`, `a ^ b`: of two booleans a boolean."""
-    operations: dict[str, Callable[[Column, Column], Column]] = {
-        "&": lambda x, y: x.bitwiseAND(y),
-        "|": lambda x, y: x.bitwiseOR(y),
-        "^": lambda x, y: x.bitwiseXOR(y),
-    }
-    if a.type == b.type == BOOLEAN:
-        # Spark's AND and OR would leave out the second where the first decides.
-        bits = operations[op](a.column.cast("int"), b.column.cast("int"))
-        return strict(bits == 1, BOOLEAN, a, b)
-    return strict(operations[op](as_long(a).column, as_long(b).column), LONG, a, b)
+    names = {"&": "bitwiseAND", "|": "bitwiseOR", "^": "bitwiseXOR"}
+    # Spark's AND and OR would leave out the second boolean where the first decides.
+    booleans = a.type == b.type == BOOLEAN
+    x, y = (v.column.cast("int") if booleans else as_long(v).column for v in (a, b))
+    bits = getattr(x, names[op])(y)
+    return strict(bits == 1, BOOLEAN, a, b) if booleans else strict(bits, LONG, a, b)
 
 
 def shift(op: str, a: ColumnValue, n: ColumnValue) -> ColumnValue:

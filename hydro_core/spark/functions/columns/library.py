@@ -104,7 +104,6 @@ def _found(expression: Expression, given: Sequence[Any], name: str) -> Any:
 
 @lru_cache(maxsize=512)
 def _takes(expression: Expression) -> tuple[int, int]:
-    """How many arguments an expression takes, at least and at most."""
     _, *parameters = inspect.signature(expression).parameters.values()
     return sum(p.default is p.empty for p in parameters), len(parameters)
 
@@ -116,7 +115,6 @@ def _arguments(
     args: Sequence[Expr],
     plain: Callable[[ColumnScope, ColumnValue], ColumnValue],
 ) -> tuple[list[Any], list[ColumnValue]]:
-    """What an expression is given, and the values that it is computed of."""
     if len(args) > len(takes):
         raise NotCompilable(f"`{name}` of {len(args)} arguments")
     given: list[Any] = []

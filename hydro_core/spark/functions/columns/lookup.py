@@ -47,7 +47,7 @@ def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> Column
     """`base[index]`, of what is no field."""
     table = table_of(base)
     if table is not None:
-        return entry(scope, table, index, None)
+        return entry(scope, table, index)
     match base.type:
         case Tuple():
             return arrays.element(scope, arrays.of_tuple(scope, base), index)
@@ -59,15 +59,10 @@ def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> Column
             raise NotCompilable(f"an index into {base.type}")
 
 
-def cut(
-    scope: ColumnScope,
-    base: ColumnValue,
-    low: ColumnValue | None,
-    high: ColumnValue | None,
-    step: ColumnValue | None,
-) -> ColumnValue:
+def cut(scope: ColumnScope, base: ColumnValue, bounds: Sequence[ColumnValue | None]) -> ColumnValue:
     if isinstance(base.type, Tuple):
-        return _cut_tuple(scope, base, (low, high, step))
+        return _cut_tuple(scope, base, bounds)
+    low, high, step = bounds
     if not (isinstance(base.type, Array) or base.type == STRING):
         raise NotCompilable(f"a slice of {base.type}")
     value = scope.need(base)
@@ -75,7 +70,7 @@ def cut(
         if step.constant == (-1,) and low is None and high is None:
             return computed(F.reverse(value.column), base.type, value, safe=True)
         raise NotCompilable("a slice with a step")
-    size = F.length(value.column) if base.type == STRING else arrays.size(value)
+    size = F.length(value.column) if base.type == STRING else F.size(value.column)
     start, end = _bound(scope, low, size, F.lit(0)), _bound(scope, high, size, size)
     count = F.greatest(end - start, F.lit(0))
     if base.type != STRING:
@@ -100,27 +95,25 @@ def table_of(value: ColumnValue) -> dict[Any, Any] | None:
 
 
 def entry(
-    scope: ColumnScope, table: dict[Any, Any], key: ColumnValue, default: ColumnValue | None
+    scope: ColumnScope, table: dict[Any, Any], key: ColumnValue, default: Sequence[ColumnValue] = ()
 ) -> ColumnValue:
     """`table[key]` of a constant dict, or `table.get(key, default)`."""
     if not table or len(table) > _MAX_ENTRIES:
         raise NotCompilable("a dict that is empty or very large")
-    values = [constant(v) for v in table.values()]
-    given = (*values, *([default] if default else []))
-    types = [v.type for v in given if is_item(v.type)]
-    if len(types) < len(given):
+    values = [*map(constant, table.values()), *default]
+    types = [v.type for v in values if is_item(v.type)]
+    if len(types) < len(values):
         raise NotCompilable("a dict of values that are no items")
     to = common_types(types)
     if to is None:
         raise NotCompilable("a dict of values of several types")
+    scope.use(*default)
     columns = [structs.cast(scope, v, to) for v in values]
-    if default is not None:
-        scope.use(default)
-    column_of_default = scope.ask() if default is None else structs.cast(scope, default, to)
-    nullable = any(v.nullable for v in values) or (default is not None and default.nullable)
-    of = (key, default) if default is not None else (key,)
-    column = _chosen(scope, list(table), columns, key, column_of_default)
-    return computed(column, to, *of, nullable=nullable).with_(size=key.size + len(table))
+    other = columns.pop() if default else scope.ask()
+    column = _chosen(scope, list(table), columns, key, other)
+    nullable = any(v.nullable for v in values)
+    whole = computed(column, to, key, *default, nullable=nullable)
+    return whole.with_(size=key.size + len(table))
 
 
 def spread(scope: ColumnScope, parts: Sequence[Expr | Spread]) -> list[ColumnValue]:
@@ -256,8 +249,8 @@ def _chosen(
             for c in (F.lit(k) if isinstance(k, str) else integers.literal(k), v)
         ]
         table = F.create_map(*pairs)
-        found = F.map_contains_key(table, key.column)
-        return F.when(found, F.try_element_at(table, key.column)).otherwise(default)
+        is_there = F.map_contains_key(table, key.column)
+        return F.when(is_there, F.try_element_at(table, key.column)).otherwise(default)
     if (
         not all(k is None or isinstance(k, bool | int | str) for k in keys)
         or key.mixed
@@ -266,8 +259,8 @@ def _chosen(
         raise NotCompilable("a dict with keys of another kind")
     if compare.holds_float(key.type) or key.type == BOOLEAN:
         raise NotCompilable("a dict that is read by a float or a boolean")
-    result: Column | None = None
+    chosen: Any = F
     for k, column in zip(keys, columns, strict=True):
-        test = compare.equal(scope, key, constant(k)).column
-        result = F.when(test, column) if result is None else result.when(test, column)
-    return default if result is None else result.otherwise(default)
+        chosen = chosen.when(compare.equal(scope, key, constant(k)).column, column)
+    found: Column = chosen.otherwise(default)
+    return found

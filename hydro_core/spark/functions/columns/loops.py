@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import Column
 
-from hydro_core.functions.not_null import NotNull, where_true
+from hydro_core.functions.totality import NotNull, where_true
 from hydro_core.functions.tree import Bind, Expr, Make, Op, is_function
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, choices, integers, numbers, strings, structs
@@ -33,87 +33,80 @@ INTEGER = Scalar("integer")
 _LARGEST_START = 2**40
 
 
-def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
-    loop = ComprehensionLoop(scope, node)
-    result: list[ColumnValue] = []
+def _recorded(
+    scope: ColumnScope,
+    names: Callable[[Column], NamedColumns],
+    compiled: Callable[[ColumnScope], ColumnValue],
+    not_null: NotNull = (),
+) -> tuple[Callable[[Column], Column], list[ColumnValue]]:
+    """What is computed of each element, as a function of it, and the values that it has made."""
+    made: list[ColumnValue] = []
 
-    def body(column: Column) -> Column:
-        inner = scope.inner(loop.names(column), loop.not_null)
-        value = structs.whole(inner, inner.compile(node.body), final=scope.is_result(node))
-        result.append(value)
+    def of_element(element: Column) -> Column:
+        inner = scope.inner(names(element), not_null)
+        value = compiled(inner)
+        made.append(value)
         return inner.behind(value.column)
 
-    column = loop.transform(body)
-    element = result[0].type
-    if not is_item(element) or result[0].mixed:
+    return of_element, made
+
+
+def comprehension(scope: ColumnScope, node: Bind) -> ColumnValue:
+    loop, final = ComprehensionLoop(scope, node), scope.is_result(node)
+    body, made = _recorded(
+        *(scope, loop.names),
+        lambda inner: structs.whole(inner, inner.compile(node.body), final=final),
+        loop.not_null,
+    )
+    kept = F.filter(loop.array.column, loop.condition) if node.conditions else loop.array.column
+    column, element = F.transform(kept, body), made[0].type
+    if not is_item(element) or made[0].mixed:
         raise NotCompilable("a list of what are no items")
-    return computed(column, Array(element), loop.array, *result, *loop.tests)
+    return computed(column, Array(element), loop.array, *made, *loop.tests)
 
 
 class ComprehensionLoop:
-    """What a comprehension runs over, and under which conditions."""
+    """What a comprehension runs over, and under which condition."""
 
     def __init__(self, scope: ColumnScope, node: Bind) -> None:
         self.scope, self.node = scope, node
-        self.tests: list[ColumnValue] = []
         self.array = array_of(scope, node.value)
-        self.not_null = tuple(part for test in node.conditions for part in where_true(test))
+        test = Op("and", node.conditions)
+        self.condition, self.tests = _recorded(
+            scope, self.names, lambda inner: choices.test(inner, test)
+        )
+        self.not_null = where_true(test)
         """What is not None of an element that is kept."""
 
     def names(self, column: Column) -> NamedColumns:
         targets, value = self.node.names, arrays.item(self.array, column)
-        source = self.node.value
-        makes_tuples = isinstance(source, Op) and source.name in ("enumerate", "zip")
-        if makes_tuples:
+        made_by = self.node.value.name if isinstance(self.node.value, Op) else ""
+        if made_by in ("enumerate", "zip"):
             value = value.with_(nullable=False)
         if len(targets) == 1:
             return {targets[0]: value}
         if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
             raise NotCompilable("a loop unpacks what are no tuples of that many fields")
         fields = structs.fields_of(self.scope, self.scope.need(value))
-        if makes_tuples and isinstance(source, Op) and source.name == "enumerate":
+        if made_by == "enumerate":
             fields[0] = fields[0].with_(nullable=False)
         return dict(zip(targets, fields, strict=True))
-
-    def transform(self, body: Callable[[Column], Column]) -> Column:
-        array = self.array.column
-        if self.node.conditions:
-            array = F.filter(array, lambda e: self.condition(e))  # noqa: PLW0108
-        return F.transform(array, lambda e: body(e))  # noqa: PLW0108
-
-    def condition(self, column: Column) -> Column:
-        """Whether an element is kept."""
-        inner = self.scope.inner(self.names(column))
-        result: ColumnValue | None = None
-        not_null: NotNull = ()
-        for node in self.node.conditions:
-            branch = inner if result is None else inner.inner(not_null=not_null)
-            not_null += where_true(node)
-            kept = choices.test(branch, node)
-            kept = kept if result is None else branch.guarded(kept)
-            result = kept if result is None else choices.decided("and", result, kept)
-        if result is None:
-            return F.lit(True)
-        self.tests.append(result)
-        return inner.behind(result.column)
 
 
 def exists(scope: ColumnScope, node: Bind, *, every: bool) -> ColumnValue:
     """`any(…)` or `all(…)` of a generator: up to the first element that decides."""
     loop = ComprehensionLoop(scope, node)
-    tests: list[ColumnValue] = []
+    body, tests = _recorded(
+        scope, loop.names, lambda inner: choices.test(inner, node.body), loop.not_null
+    )
 
-    def body(column: Column) -> Column:
-        inner = scope.inner(loop.names(column), loop.not_null)
-        test = choices.test(inner, node.body)
-        tests.append(test)
-        result = inner.behind(test.column)
+    def decides(element: Column) -> Column:
+        result = body(element)
         if not node.conditions:
             return result
-        return F.when(loop.condition(column), result).otherwise(F.lit(every))
+        return F.when(loop.condition(element), result).otherwise(F.lit(every))
 
-    function = F.forall if every else F.exists
-    column = function(loop.array.column, lambda e: body(e))  # noqa: PLW0108
+    column = (F.forall if every else F.exists)(loop.array.column, decides)
     return boolean(column, loop.array, *tests, *loop.tests, safe=False)
 
 
@@ -160,15 +153,12 @@ def by_key(scope: ColumnScope, array: ColumnValue, key: Expr, *, descending: boo
     """
     if not is_function(key) or len(key.names) != 1:
         raise NotCompilable("a key that is no function of an element")
-    found: list[ColumnValue] = []
-
-    def key_of(e: Column) -> Column:
-        inner = scope.inner({key.names[0]: arrays.item(array, e)})
-        value = structs.whole(inner, inner.compile(key.body))
-        found.append(value)
-        return inner.behind(value.column)
-
-    column = F.transform(array.column, lambda e: key_of(e))  # noqa: PLW0108
+    key_of, found = _recorded(
+        scope,
+        lambda e: {key.names[0]: arrays.item(array, e)},
+        lambda inner: structs.whole(inner, inner.compile(key.body)),
+    )
+    column = F.transform(array.column, key_of)
     of, element = found[0].type, arrays.element_type(array)
     if not is_item(of) or found[0].mixed:
         raise NotCompilable(f"elements in the order of {of}")
@@ -195,7 +185,7 @@ def _numbered(scope: ColumnScope, source: Expr, start: list[Expr]) -> ColumnValu
 def _zipped(sources: list[ColumnValue]) -> ColumnValue:
     """`zip(a, b)`: as many tuples as the shortest has elements."""
     first, *others = (source.column for source in sources)
-    sizes = [arrays.size(source) for source in sources]
+    sizes = [F.size(source.column) for source in sources]
     count = F.least(*sizes) if others else sizes[0]
 
     column = F.transform(
@@ -233,7 +223,6 @@ def _total(
     kept: Callable[[Column], Column | None],
     start: ColumnValue | None,
 ) -> ColumnValue:
-    """The sum; null as soon as a partial sum passes 64 bits or an element is None."""
     first = element(F.get(array.column, F.lit(0)))
     if numbers.is_float(first) and _ADDS_PLAINLY:
         zero, combine = F.lit(0.0), operator.add

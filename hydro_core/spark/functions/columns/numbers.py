@@ -12,6 +12,7 @@ from functools import partial
 
 from pyspark.sql import Column
 
+from hydro_core.functions.library.operator_types import decimals
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, structs
 from hydro_core.spark.functions.columns.value import (
@@ -43,7 +44,6 @@ def is_decimal(value: ColumnValue) -> bool:
 
 
 def is_number(value: ColumnValue) -> bool:
-    """Whether Python calculates with it."""
     return integers.is_int(value) or is_float(value) or is_decimal(value) or value.mixed
 
 
@@ -157,31 +157,19 @@ def _of_mixed(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Co
 
 def _of_decimals(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     left, right = _decimal_type(a), _decimal_type(b)
-    match op:
-        case "+" | "-":
-            scale = max(left.scale, right.scale)
-            whole = max(left.precision - left.scale, right.precision - right.scale)
-            type_ = Decimal(whole + scale + 1, scale)
-        case "*":
-            scale = left.scale + right.scale
-            type_ = Decimal(left.precision + right.precision, scale)
-        case _:
-            raise NotCompilable(f"`{op}` of decimals")
+    type_ = decimals(op, left, right)
+    if op not in _PLAIN or type_ is None:
+        raise NotCompilable(f"`{op}` of decimals")
     if max(left.precision, right.precision, type_.precision) >= _SPARK_DIGITS or (
         type_.scale > _CONTEXT_DIGITS
     ):
         raise NotCompilable("a decimal of more digits than Spark keeps")
-    x, y = _as_decimal(a, left), _as_decimal(b, right)
-    column = _PLAIN[op](x, y).cast(f"decimal({type_.precision},{type_.scale})")
+    x, y = a.column.cast(str(left)), b.column.cast(str(right))
+    column = _PLAIN[op](x, y).cast(str(type_))
     if type_.precision <= _CONTEXT_DIGITS:
         return strict(column, type_, a, b)
     least = F.lit(f"1{'0' * (_CONTEXT_DIGITS - type_.scale)}").cast("decimal(38,0)")
     return strict(F.when(F.abs(column) < least, column), type_, a, b, a, b, doubtful=True)
-
-
-def _as_decimal(value: ColumnValue, to: Decimal) -> Column:
-    """The number as a decimal that surely holds it; null stays null."""
-    return value.column.cast(f"decimal({to.precision},{to.scale})")
 
 
 def _decimal_type(value: ColumnValue) -> Decimal:
@@ -208,8 +196,7 @@ def truncated(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
 
 def rounded(scope: ColumnScope, value: ColumnValue, digits: ColumnValue | None) -> ColumnValue:
     """`round(x)`, `round(x, digits)`: halves to the even neighbour."""
-    known = (None,) if digits is None else digits.constant
-    n = known[0] if known is not None else -1
+    (n,) = (None,) if digits is None else digits.constant or (-1,)
     if not (n is None or (type(n) is int and n >= 0)):
         raise NotCompilable("`round` to a computed number of digits, or to tens")
     if integers.is_int(value):
@@ -271,7 +258,7 @@ def _decimal_to(value: ColumnValue, of: Decimal, digits: int) -> ColumnValue:
     if digits > of.scale or to.precision > _CONTEXT_DIGITS:
         raise NotCompilable(f"`round` of {of} to {digits} digits")
     x = value.column
-    nearest = F.bround(x, digits).cast(f"decimal({to.precision},{to.scale})")
+    nearest = F.bround(x, digits).cast(str(to))
     # Python's decimals have a −0, which is what small negative ones become.
     return strict(
         F.when((nearest != 0) | (x >= 0), nearest), to, value, value, value, doubtful=True

@@ -21,7 +21,6 @@ from hydro_core.spark.functions.columns.value import (
     NotCompilable,
     boolean,
     computed,
-    long,
     strict,
 )
 from hydro_core.types.item import (
@@ -43,11 +42,6 @@ _DIGITS = {
     LONG: "[0-9]{1,18}",
     DOUBLE: "(?:[0-9]{1,99}(?:[.][0-9]{0,99})?|[.][0-9]{1,99})(?:[eE][+-]?[0-9]{1,9})?",
 }
-
-
-def length(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    text = scope.need(value)
-    return long(F.length(text.column).cast("long"), text, safe=True)
 
 
 def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
@@ -89,7 +83,6 @@ def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> Colu
 
 
 def characters(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """The characters of a text as an array."""
     text = scope.need(value)
     none = F.array().cast("array<string>")
     column = F.when(text.column == "", none).otherwise(F.split(text.column, ""))
@@ -114,7 +107,6 @@ def format_of(scope: ColumnScope, node: Op) -> ColumnValue:
 
 
 def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    """`str(value)`."""
     if value.mixed:
         raise NotCompilable("the text of an int for some items and a float for others")
     if value.constant is not None and isinstance(

@@ -18,6 +18,7 @@ from hydro_core.spark.functions.columns.value import (
     ColumnValue,
     Generator,
     NotCompilable,
+    ValueType,
     computed,
     is_item,
 )
@@ -58,22 +59,20 @@ def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
     return _made(Row(names), list(fields.values()))
 
 
-def names_of(item: Tuple | Row) -> tuple[str, ...]:
+def names_of(item: ValueType) -> tuple[str, ...]:
     """What Spark calls the fields."""
     if isinstance(item, Row):
         return item.names
-    return tuple(f"_{i}" for i in range(1, len(item.fields) + 1))
+    return tuple(f"_{i}" for i in range(1, 1 + len(item.fields if isinstance(item, Tuple) else ())))
 
 
 def struct(columns: Mapping[str, Column]) -> Column:
-    """The columns as one, by their names."""
     if not columns:
         return F.from_json(F.lit("{}"), "struct<>")
     return F.struct(*(column.alias(name) for name, column in columns.items()))
 
 
 def tuple_of(*columns: Column) -> Column:
-    """The columns as one, by their places."""
     return struct({f"_{i}": column for i, column in enumerate(columns, start=1)})
 
 
@@ -138,7 +137,7 @@ def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = 
     is_of_its_kind = item == UNKNOWN or isinstance(to, Row) == isinstance(item, Row)
     if is_of_its_kind and fits(item, to, final=final):
         return value.column.cast(spark_type(to))
-    return _refuse(value, to)
+    raise _lossy(value, to)
 
 
 def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
@@ -163,13 +162,13 @@ def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
             return False
 
 
-def _refuse(value: ColumnValue, to: ItemType) -> Column:
-    raise NotCompilable(f"{value.type} does not become {to} without a loss")
+def _lossy(value: ColumnValue, to: ItemType) -> NotCompilable:
+    return NotCompilable(f"{value.type} does not become {to} without a loss")
 
 
 def _cast_parts(scope: ColumnScope, value: ColumnValue, to: Tuple | Row, *, final: bool) -> Column:
     if not isinstance(value.type, type(to)) or set(names_of(value.type)) != set(names_of(to)):
-        return _refuse(value, to)
+        raise _lossy(value, to)
     given = dict(zip(names_of(value.type), value.parts or (), strict=True))
     wanted = zip(names_of(to), children(to), strict=True)
     return struct({n: cast(scope, given[n], item, final=final) for n, (_, item) in wanted})
@@ -249,4 +248,4 @@ def _decimal(value: DecimalValue) -> ColumnValue:
     if precision > 28:
         raise NotCompilable("a decimal constant of more than 28 digits")
     item = Decimal(precision, scale)
-    return _known(F.lit(str(value)).cast(f"decimal({precision},{scale})"), item, value)
+    return _known(F.lit(str(value)).cast(str(item)), item, value)

@@ -21,7 +21,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import ANY, TIMEDELTA, Place
-from hydro_core.functions.not_null import NotNull
+from hydro_core.functions.totality import NotNull
 from hydro_core.functions.tree import Expr, Op, Param, Part
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.guards import asked
@@ -160,7 +160,6 @@ class ColumnScope:
         return scope
 
     def is_result(self, node: Expr) -> bool:
-        """Whether the node's value is a result of the function, or stands in one."""
         return id(node) in self.site.results
 
     def compile(self, node: Expr) -> ColumnValue:

@@ -18,7 +18,7 @@ from hydro_core.spark.inputs.arrivals.deviations import (
 )
 from hydro_core.spark.inputs.arrivals.judged import LandingChanges, judged
 from hydro_core.spark.inputs.arrivals.landing_diff import KnownLanding, LandingDiff
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView, seen
+from hydro_core.spark.inputs.arrivals.landings import LandingView, seen
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.removed_rows import still_accepted
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot

@@ -1,25 +1,32 @@
-"""The landings of a pipeline's inputs, looked at together: now, again, or as they were read."""
+"""Inputs as they were looked at before a tick: what is read of them, and what came for earlier
+ticks.
+
+What is read is what was seen, whatever lands meanwhile: that is for the next look.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from hydro_core.errors import InfrastructureError
 from hydro_core.files.inputs import InputFile
-from hydro_core.spark.inputs.arrivals.judged import Arrivals
-from hydro_core.spark.inputs.arrivals.landing_diff import KnownLanding, known_of
-from hydro_core.spark.inputs.arrivals.landing_view import (
-    LandingView,
-    again,
-    as_read,
-    looked_at,
-    seen,
+from hydro_core.files.scan import Scan
+from hydro_core.spark.inputs.arrivals.deviations import Deviations
+from hydro_core.spark.inputs.arrivals.judged import NOTHING_NEW, Arrivals
+from hydro_core.spark.inputs.arrivals.landing_diff import (
+    KnownLanding,
+    LandingDiff,
+    accepted_of,
+    known_of,
 )
+from hydro_core.spark.inputs.arrivals.late_rows import in_columns_of
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
-from hydro_core.spark.store.ledger.input_reads import InputRead
+from hydro_core.spark.store.ledger.input_reads import ChangedRange, InputRead
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.storage.settings import StorageSettings
 from hydro_core.ticks.calendar import Calendar
@@ -27,6 +34,142 @@ from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class LandingView:
+    """An input as it was seen when `until` was the first tick that was not committed."""
+
+    source: LandingSource
+    until: int
+    scan: Scan
+    now: Snapshot
+    arrivals: Arrivals = NOTHING_NEW
+    """What came for earlier ticks since the input was read last."""
+    undecided: Arrivals = NOTHING_NEW
+    """What of it came since somebody accepted what was there; else all of it."""
+    gain: int | None = None
+    """How many rows more than before its ticks have, where they are computed again; None: that is
+    not known, or they are not.
+    """
+    read: InputRead | None = None
+    """What was read of it for the ticks before, where it is to be read for the next ones."""
+
+    @property
+    def off(self) -> Deviations:
+        """Where what is read differs from what lies there."""
+        return self.arrivals.deviations
+
+    @property
+    def changed(self) -> tuple[ChangedRange, ...]:
+        """The ticks whose rows are not what they were when they were read."""
+        return self.arrivals.changed
+
+    def recorded(self, read: InputRead, directory: DataPlace | None, *, first: int) -> InputRead:
+        """What the ledger is to keep of a reading that begins with the tick `first`."""
+        listing, known = self.now.listing, self.read
+        return replace(
+            read,
+            table=self.now.table,
+            listing=None if listing is None or directory is None else listing.saved(directory),
+            late=self.off.late_at(first),
+            changed=self.changed,
+            deviations=None if directory is None else self.off.saved(directory),
+            forgotten=None if known is None else known.forgotten,
+            is_forgotten_anew=known is not None and known.is_forgotten_anew,
+        )
+
+    def accepted(self, read: InputRead, directory: DataPlace) -> InputRead:
+        """What the ledger is to keep where what is there now is accepted."""
+        listing = self.now.listing
+        return replace(
+            read,
+            changed=(),
+            counts=None,
+            accepted_version=self.now.version,
+            accepted_listing=None if listing is None else listing.saved(directory),
+            accepted_deviations=self.off.accept().saved(directory),
+        )
+
+    def refuse_changed(self) -> None:
+        """Raises if a file is not what it was when it was seen: rows of it may have been read.
+
+        Raises:
+            InfrastructureError: which one; another try finds it as it is by then.
+        """
+        listing = self.now.listing
+        file = None if listing is None else listing.changed(self.scan.fileset.files)
+        if file is not None:
+            raise InfrastructureError.of(
+                "runtime",
+                f"input `{self.source.file.name}`: {file} was written or removed while it was read",
+                help="write files elsewhere and move them in when they are whole; "
+                "then run it again",
+            )
+
+
+def as_read(source: LandingSource, known: KnownLanding, until: int) -> LandingView:
+    """An input as its ticks before `until` have read it, as far as that is there: a Delta table at
+    the version that was read, files as they are now, without what came since. So is a table whose
+    files of then were joined and removed, and one of which rows had gone by that version: they may
+    be back.
+    """
+    scan = None
+    with suppress(FileNotFoundError):
+        if known.snapshot.version is not None and not known.off.misses:
+            scan = source.scan(known.snapshot)
+    if scan is not None and all(file.exists() for file in scan.fileset.files):
+        now = replace(known.snapshot, table=scan.fileset.table)
+        off = in_columns_of(source, scan, known.off)
+        found = Arrivals(changed=off.changed, deviations=off)
+        return LandingView(source, until, scan, now, found)
+    return looked_at(source, known, until)
+
+
+def looked_at(source: LandingSource, known: KnownLanding | None, until: int) -> LandingView:
+    """An input as it is now, with what came for the ticks before `until`."""
+    scan = source.scan()
+    now = source.described(scan, None if known is None else known.snapshot.listing)
+    found = NOTHING_NEW if known is None else LandingDiff(source, scan, now, until).since(known)
+    return LandingView(source, until, scan, now, found)
+
+
+def seen(
+    source: LandingSource,
+    read: InputRead | None,
+    until: int,
+    directory: DataPlace | None,
+    as_of: Snapshot | None = None,
+    *,
+    to_tell: bool = False,
+) -> LandingView:
+    """Looks at an input.
+
+    Args:
+        source: the input.
+        read: what was read of it for the ticks before; None: nothing is known of that.
+        until: the first tick that is not committed.
+        directory: the pipeline's, which has the lists of files; None: files are not compared.
+        as_of: what was seen before and is looked at again; None: what is there now.
+        to_tell: it is only told of, so that files need not be described for the ledger.
+    """
+    scan = source.scan(as_of)
+    known = None if read is None or directory is None else known_of(source, read, directory)
+    if as_of is not None:
+        now = as_of
+    elif to_tell or directory is None:
+        now = source.snapshot(scan)
+    else:
+        now = source.described(scan, None if known is None else known.snapshot.listing)
+    if read is None or known is None or directory is None or until == 0:
+        return LandingView(source, until, scan, now)
+    accepted = accepted_of(source, read, directory)
+    undecided = LandingDiff(source, scan, now, until).since(accepted or known)
+    found = undecided
+    if accepted is not None:
+        # What was accepted is late, too; its rows are read when they arrive.
+        found = replace(undecided, late=undecided.deviations.late_at(until), rows=None)
+    return LandingView(source, until, scan, now, found, undecided, read=read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +274,17 @@ def look_again(seen: Mapping[str, LandingView], first: int) -> Mapping[str, Land
         seen: what was seen, by all that was read of it.
         first: the first tick that is computed again.
     """
-    return {name: again(one, first) for name, one in seen.items()}
+    found = {}
+    for name, one in seen.items():
+        off, more = one.off.again_from(first), one.off.gain_from(first)
+        arrivals = Arrivals(late=off.late_at(first), changed=off.changed, deviations=off)
+        gain = None if more is None else more + sum(one.arrivals.late.values())
+        found[name] = replace(one, until=first, arrivals=arrivals, undecided=NOTHING_NEW, gain=gain)
+    return found
 
 
 def _known(source: LandingSource, read: InputRead, directory: DataPlace) -> KnownLanding:
     return known_of(source, read, directory) or KnownLanding(Snapshot(read.kind or ""))
-
-
-def _storage(place: DataPlace) -> StorageSettings:
-    """How the store is reached that a place is in."""
-    return place.settings if isinstance(place, Remote) else StorageSettings()
 
 
 def landings_of(
@@ -159,15 +303,10 @@ def landings_of(
         calendar: the windows of the ticks; None: numbers tell them.
         directory: the pipeline's; without it, what came for committed ticks is not looked for.
     """
-    sources = {
-        name: LandingSource(
-            InputFile(name, str(where.path), where.column, where.optional, _storage(where.path)),
-            items[name],
-            spark,
-            calendar,
-            where.numbered,
-            where.committed,
-        )
-        for name, where in landings.items()
-    }
+    sources = {}
+    for name, where in landings.items():
+        storage = where.path.settings if isinstance(where.path, Remote) else StorageSettings()
+        file = InputFile(name, str(where.path), where.column, where.optional, storage)
+        told = calendar, where.numbered, where.committed
+        sources[name] = LandingSource(file, items[name], spark, *told)
     return Landings(sources, directory)

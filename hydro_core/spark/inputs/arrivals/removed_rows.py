@@ -22,7 +22,7 @@ from hydro_core.spark.inputs.arrivals.deviations import (
     OffRows,
     saved_deviations,
 )
-from hydro_core.spark.inputs.arrivals.landing_view import LandingView
+from hydro_core.spark.inputs.arrivals.landings import LandingView
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.inputs.arrivals.row_bags import joined, unmatched
 from hydro_core.spark.store.ledger.input_reads import ChangedRange, Counts, InputRead

@@ -24,16 +24,15 @@ from hydro_core.files.reading import read
 from hydro_core.files.scan import Scan
 from hydro_core.files.tolerant import number_told
 from hydro_core.files.unreadable import UNREADABLE
+from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
-from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import Calendar, zone_of
-from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
+from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, moment_of, tick_of_value
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType
@@ -251,8 +250,8 @@ class LandingSource:
     def at(self, scan: Scan, ticks: TickBounds) -> Scan:
         """A scan of the rows of some ticks, or of all; without a column they are of tick 0."""
         if self.file.column is None:
-            return scan.within(None)
-        return scan.within(self.ticks(*((0, None) if ticks is None else ticks)))
+            return replace(scan, ticks=None)
+        return replace(scan, ticks=self.ticks(*((0, None) if ticks is None else ticks)))
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)
@@ -319,3 +318,25 @@ def _statistics(file: DataPlace, column: str) -> tuple[Any, Any]:
     if not found or not all(one is not None and one.has_min_max for one in found):
         return None, None
     return min(one.min for one in found), max(one.max for one in found)
+
+
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this are read by Spark's workers."""
+
+
+def read_by_pieces(
+    spark: Callable[[], SparkSession], scan: Scan, files: Sequence[DataPlace]
+) -> tuple[pa.Table | DataFrame, Counter[int]]:
+    """The rows (item, t) of some files that are of the ticks of a scan, and how many each has; by
+    Spark's workers where there is much to read.
+
+    Raises:
+        DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
+    """
+    if sum(file.stat().st_size for file in files) > _HERE:
+        # Whoever only looks at what has landed does without Spark.
+        from hydro_core.spark.files.frames import read_in_workers
+
+        return read_in_workers(spark(), scan, files)
+    rows = read(scan, files)
+    return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)

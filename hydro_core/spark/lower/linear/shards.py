@@ -7,14 +7,14 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from hydro_core.functions.evaluate import router
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.routed import router
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.functions.udf import udf_predicate
 from hydro_core.spark.lower.items.columns import at, type_at
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.conditions import guarded
+from hydro_core.spark.lower.relations.keys import guarded
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,

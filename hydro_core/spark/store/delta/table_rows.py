@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,12 +45,20 @@ def pieces_of(
 ) -> Iterator[pa.Table]:
     """The same a piece at a time; at least one, which tells the columns."""
     with told_of(table):
-        rows, some = _dataset(table, files), False
-        for piece in in_pieces(rows, where=where):
-            some = True
-            yield piece
-        if not some:
-            yield rows.schema.empty_table()
+        yield from pieces_or_empty(_dataset(table, files), None, where)
+
+
+def pieces_or_empty(
+    rows: ds.Dataset, columns: Sequence[str] | None, where: ds.Expression | None
+) -> Iterator[pa.Table]:
+    """The rows of a dataset a piece at a time; where there are none, one without rows."""
+    some = False
+    for piece in in_pieces(rows, columns, where):
+        some = True
+        yield piece
+    if not some:
+        empty = rows.schema.empty_table()
+        yield empty if columns is None else empty.select(list(columns))
 
 
 def rows_since(table: StoredTable, tick: int) -> int:

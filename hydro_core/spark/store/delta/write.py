@@ -8,26 +8,28 @@ last tick gave; a job that was thought small but is not runs again as a large on
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.files.parquet import opened_parquet
-from hydro_core.spark.frames.few_rows import collect
+from hydro_core.files.parquet import files_as_dataset, opened_parquet
+from hydro_core.spark.frames.column_names import quoted
+from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
 from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
 from hydro_core.spark.store.delta.table import STAGED, StoredTable
+from hydro_core.spark.store.delta.table_rows import pieces_or_empty
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import Row, Tuple
@@ -44,7 +46,10 @@ _ROWS_OF_A_PARTITION = 1 << 33
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """The rows of one table that a tick adds, not yet committed."""
+    """Rows of one table that no commit names: what a tick adds, or what there is at some ticks.
+
+    What executors wrote is not brought together here: whoever looks at it does so piece by piece.
+    """
 
     spec: TableSpec
     rows: int
@@ -52,6 +57,31 @@ class WrittenRows:
     """The rows themselves, where they are few."""
     files: tuple[DataPlace, ...] = ()
     """The Parquet files that hold them, where they are many."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of their columns."""
+        return self.spec.arrow_schema.names
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All rows, with these columns; at least one piece, if one without rows."""
+        if self.table is None:
+            return self._pieces(columns, None)
+        return iter([self.table.select(list(self.columns if columns is None else columns))])
+
+    def at(self, tick: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows of one tick, in the order in which they are stored."""
+        name = self.spec.tick
+        if self.table is None:
+            return self._pieces(columns, pc.field(name) == tick)
+        there = pc.equal(self.table[name], pa.scalar(tick))
+        return replace(self, table=self.table.filter(there)).pieces(columns)
+
+    def _pieces(
+        self, columns: Sequence[str] | None, where: pc.Expression | None
+    ) -> Iterator[pa.Table]:
+        rows = files_as_dataset(self.files, self.spec.arrow_schema)
+        return pieces_or_empty(rows, columns, where)
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table with the columns of the stored table."""
@@ -133,7 +163,7 @@ def write_all(
 def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
     """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
     specs = {name: one.table.spec for name, one in pending.items()}
-    return few_written(collect(first_rows_of(pending, bound)), specs, bound)
+    return few_written(InOneJob(first_rows_of(pending, bound)).collect(), specs, bound)
 
 
 def first_rows_of(pending: Mapping[str, Pending], bound: int) -> Mapping[str, DataFrame]:

@@ -19,6 +19,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,18 +40,18 @@ from hydro_core.spark.store.lookups.extremes import places_in_order
 from hydro_core.spark.store.lookups.key_hashes import Hashes, are_hashed, hashes
 from hydro_core.spark.store.lookups.large_files import stored_leaf
 from hydro_core.spark.store.lookups.rows_copy import (
-    column_read,
+    RowsCopy,
     copied,
     is_copied,
-    leaf_at,
     leaf_of_file,
-    rows_at,
-    schema_width,
+    width_of,
 )
 from hydro_core.spark.store.values import Column, Numbers, in_order
 from hydro_core.storage.places import derived_place
 from hydro_core.storage.remote import DataPlace, name_below
 from hydro_core.types.item import FieldPath
+
+T = TypeVar("T")
 
 LOOKUPS = ".lookups"
 """The directory, within a pipeline's."""
@@ -101,7 +102,11 @@ class LookupFiles:
         asked = _asked(met, schema) if large and is_copied(schema) else None
         if asked is None:
             return schema.empty_table(), files
-        found = {file.path: self._read(file, schema, (asked, summed), met) for file in large}
+        log = schema if summed else None
+        found = {
+            file.path: self._looked_up(file, lambda one: self._met(one, schema, asked, met, log))
+            for file in large
+        }
         rows = [table for table in found.values() if table is not None]
         rest = [file for file in files if found.get(file.path) is None]
         if not any(table.num_rows for table in rows):
@@ -124,7 +129,9 @@ class LookupFiles:
         copied_all = is_copied(schema)
         for file in files:
             looked_up = copied_all and self._is_looked_up(file)
-            rows = self._leading(file, schema, leaf, ends) if looked_up else None
+            rows = None
+            if looked_up:
+                rows = self._looked_up(file, lambda one: self._leading(one, schema, leaf, ends))
             if rows is None:
                 rest.append(file)
             else:
@@ -133,20 +140,14 @@ class LookupFiles:
 
     def _leading(
         self, file: DataFile, schema: pa.Schema, leaf: StoredLeaf, ends: tuple[int, int]
-    ) -> tuple[pa.Table, bool] | None:
-        try:
-            copy, order = self._copy(file, schema), self._order(file, leaf)
-            many = order.size(0) // 4
-            parts = [(0, min(ends[0], many)), (many - min(ends[1], many), many)]
-            order.check(0, *(4 * np.array(end, np.int64) for end in zip(*parts, strict=True)))
-            known = np.frombuffer(order.unchecked(0), np.uint32)
-            places = np.unique(np.concatenate([known[a:b] for a, b in parts])).astype(np.int64)
-            return rows_at(copy, schema, file.rows or 0, places), len(places) < many
-        except DamagedError:
-            self._remove(self._names(file))
-        except (OSError, pa.ArrowInvalid):
-            self._refused.add(file.path)
-        return None
+    ) -> tuple[pa.Table, bool]:
+        copy, order = self._copy(file, schema), self._order(file, leaf)
+        many = order.size(0) // 4
+        parts = [(0, min(ends[0], many)), (many - min(ends[1], many), many)]
+        order.check(0, *(4 * np.array(end, np.int64) for end in zip(*parts, strict=True)))
+        known = np.frombuffer(order.unchecked(0), np.uint32)
+        places = np.unique(np.concatenate([known[a:b] for a, b in parts])).astype(np.int64)
+        return copy.at(places), len(places) < many
 
     def gone_through(self, table: StoredTable) -> int:
         """How many rows of a table are looked at by whoever looks for some of them."""
@@ -159,37 +160,44 @@ class LookupFiles:
         rows = file.rows or 0
         return bool(self._most) and rows >= INDEXED_ROWS and file.path not in self._refused
 
-    def _read(
-        self, file: DataFile, schema: pa.Schema, wanted: tuple[_Asked, bool], met: Met
-    ) -> pa.Table | None:
-        """The rows that are met; None where the file is to be gone through."""
-        rows, (asked, summed) = file.rows or 0, wanted
+    def _looked_up(self, file: DataFile, look: Callable[[DataFile], T]) -> T | None:
+        """What a look gives at what belongs to a file; None where that is to be gone through."""
         try:
-            copy = self._copy(file, schema)
-            places = [
-                _found(self._keys(file, leaves, schema if summed else None), some)
-                for leaves, some in asked.items()
-            ]
-            if met.whole_tick is not None and file.may_hold(met.whole_tick, met.whole_tick):
-                places.append(_of_tick(copy, schema, met.whole_tick))
-            return rows_at(copy, schema, rows, _of_these(_united(places), copy, rows, schema, met))
+            return look(file)
         except DamagedError:
-            self._remove(self._names(file))
+            self._remove(self._directory.glob(f"{self._name(file)}-*"))
         except (OSError, pa.ArrowInvalid):
             # Whoever goes through the data file tells what is wrong with it.
             self._refused.add(file.path)
         return None
 
-    def keep_of(self, tables: Iterable[StoredTable]) -> None:
-        """Removes what belongs to files that none of these tables holds."""
-        self.keep(file for table in tables for file in table.files())
+    def _met(
+        self,
+        file: DataFile,
+        schema: pa.Schema,
+        asked: _Asked,
+        met: Met,
+        log: pa.Schema | None,
+    ) -> pa.Table:
+        copy, tick = self._copy(file, schema), met.whole_tick
+        hits = [_found(self._keys(file, leaves, log), some) for leaves, some in asked.items()]
+        if tick is not None and file.may_hold(tick, tick):
+            hits.append(np.flatnonzero(np.frombuffer(copy.whole(TICK), np.int64) == tick))
+        places: Numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *hits]))
+
+        def leaf(path: FieldPath) -> Column:
+            return copy.leaf(stored_leaf(schema, met.item, path)[0], places)
+
+        ticks = copy.leaf((TICK,), places).to_numpy(zero_copy_only=False)
+        return copy.at(places[met.places(leaf, ticks)])
 
     def keep(self, files: Iterable[DataFile]) -> None:
         """Removes what belongs to other data files than these, or was never finished."""
         if not self._is_here or not self._directory.exists():
             return
         names = {self._name(file) for file in files}
-        others = (one for one in self._directory.glob("[!.]*") if _belongs_to(one) not in names)
+        there = self._directory.glob("[!.]*")
+        others = (file for file in there if file.name.partition("-")[0] not in names)
         self._remove([*others, *left_behind(self._directory, _ABANDONED, time.time())])
 
     def remove_all(self) -> None:
@@ -202,12 +210,13 @@ class LookupFiles:
         if self._is_here and self._directory.exists():
             shutil.rmtree(self._directory)
 
-    def _copy(self, file: DataFile, schema: pa.Schema) -> CheckedFile:
+    def _copy(self, file: DataFile, schema: pa.Schema) -> RowsCopy:
         def made() -> Iterable[pa.Buffer | bytes]:
             with opened_parquet(file.path) as data:
                 yield from copied(data, schema)
 
-        return self._opened(file, ["rows", str(schema)], made, 2 * schema_width(schema))
+        opened = self._opened(file, ["rows", str(schema)], made, 2 * width_of(schema))
+        return RowsCopy(opened, schema, file.rows or 0)
 
     def _keys(
         self, file: DataFile, leaves: tuple[StoredLeaf, ...], log: pa.Schema | None
@@ -262,9 +271,6 @@ class LookupFiles:
         if there + more > self._most:
             raise OSError("the files by which rows are looked up take as much as they may")
 
-    def _names(self, file: DataFile) -> list[Path]:
-        return list(self._directory.glob(f"{self._name(file)}-*"))
-
     def _name(self, file: DataFile) -> str:
         return _digest(f"{self._relative(file)} {file.size}")
 
@@ -276,10 +282,6 @@ class LookupFiles:
             self._open.pop(one, None)
             with contextlib.suppress(OSError):
                 one.unlink(missing_ok=True)
-
-
-def _belongs_to(file: Path) -> str:
-    return file.name.partition("-")[0]
 
 
 def _digest(text: str) -> str:
@@ -336,25 +338,3 @@ def _found(keys: CheckedFile, wanted: Hashes) -> Numbers:
     keys.check(2, hits * 4, hits * 4 + 4)
     found: Numbers = np.frombuffer(keys.unchecked(2), np.uint32)[hits].astype(np.int64)
     return found
-
-
-def _of_these(
-    places: Numbers, copy: CheckedFile, rows: int, schema: pa.Schema, met: Met
-) -> Numbers:
-    """Those of the places of some rows at which one is met: of others single columns are read."""
-
-    def leaf(path: FieldPath) -> Column:
-        return leaf_at(copy, schema, rows, places, stored_leaf(schema, met.item, path)[0])
-
-    ticks = leaf_at(copy, schema, rows, places, (TICK,)).to_numpy(zero_copy_only=False)
-    return places[met.places(leaf, ticks)]
-
-
-def _of_tick(copy: CheckedFile, schema: pa.Schema, tick: int) -> Numbers:
-    return np.flatnonzero(np.frombuffer(column_read(copy, schema, TICK), np.int64) == tick)
-
-
-def _united(places: Sequence[Numbers]) -> Numbers:
-    if len(places) > 1:
-        return np.unique(np.concatenate(places))
-    return np.sort(places[0]) if places else np.zeros(0, np.int64)

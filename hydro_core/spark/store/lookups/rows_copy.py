@@ -6,8 +6,7 @@ has each column as Arrow has it in memory, so that a row is a place in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def _is_copied(field: pa.Field[Any]) -> bool:
     if "." in field.name:  # Parquet's readers take it for a path
         return False
     if pa.types.is_struct(of):
-        return of.num_fields > 0 and all(_is_copied(of.field(i)) for i in range(of.num_fields))
+        return of.num_fields > 0 and all(map(_is_copied, of))
     return pa.types.is_string(of) or pa.types.is_binary(of) or _width(of) is not None
 
 
@@ -42,39 +41,39 @@ def _width(of: pa.DataType) -> int | None:
     return of.bit_width if known and not pa.types.is_dictionary(of) else None
 
 
-def schema_width(schema: pa.Schema) -> int:
+def width_of(fields: Iterable[pa.Field[Any]]) -> int:
     """About how many bytes a row of these columns takes."""
-    return sum(map(_bytes_of, (field.type for field in schema)))
+    total = 0
+    for field in fields:
+        of: Any = field.type
+        width = _width(of)
+        if pa.types.is_struct(of):
+            total += width_of(of)
+        else:
+            total += 32 if width is None else -(-width // 8)
+    return total
 
 
-def _bytes_of(of: Any) -> int:
-    if pa.types.is_struct(of):
-        return sum(_bytes_of(of.field(i).type) for i in range(of.num_fields))
-    width = _width(of)
-    return 32 if width is None else -(-width // 8)
-
-
-def copied(file: pq.ParquetFile, schema: pa.Schema) -> Iterator[pa.Buffer | bytes]:
+def copied(
+    file: pq.ParquetFile, fields: Iterable[pa.Field[Any]], within: tuple[str, ...] = ()
+) -> Iterator[pa.Buffer | bytes]:
     """The buffers of all rows of a file, column by column.
 
     Args:
         file: the file.
-        schema: its columns, as they are to be.
+        fields: its columns, as they are to be.
+        within: the names of the structs that they are in.
     """
-    for field in schema:
-        yield from _copied(file, (field.name,), field.type)
-
-
-def _copied(file: pq.ParquetFile, path: tuple[str, ...], of: Any) -> Iterator[pa.Buffer | bytes]:
-    if pa.types.is_struct(of):
-        parts = [of.field(i) for i in range(of.num_fields)]
-        yield _validity(column_of(file, path, parts[0]))
-        for part in parts:
-            yield from _copied(file, (*path, part.name), part.type)
-        return
-    column = leaf_of_file(file, path, of)
-    yield _validity(column)
-    yield from (one or b"" for one in column.buffers()[1:])
+    for field in fields:
+        of: Any = field.type
+        path = (*within, field.name)
+        if pa.types.is_struct(of):
+            yield _validity(column_of(file, path, of.field(0)))
+            yield from copied(file, of, path)
+        else:
+            column = leaf_of_file(file, path, of)
+            yield _validity(column)
+            yield from (one or b"" for one in column.buffers()[1:])
 
 
 def column_of(file: pq.ParquetFile, path: tuple[str, ...], part: pa.Field[Any]) -> Array:
@@ -109,101 +108,82 @@ def _validity(column: Array) -> pa.Buffer | bytes:
     return column.buffers()[0] if column.null_count else b""
 
 
-def rows_at(file: CheckedFile, schema: pa.Schema, rows: int, places: Numbers) -> pa.Table:
-    """The rows at these places.
+class RowsCopy:
+    """A copy that is there."""
 
-    Args:
-        file: a copy.
-        schema: its columns.
-        rows: how many it has.
-        places: which are read, in their order.
+    def __init__(self, file: CheckedFile, schema: pa.Schema, rows: int) -> None:
+        """`schema` has its columns, `rows` says how many rows it has."""
+        self._file, self._schema, self._rows = file, schema, rows
 
-    Raises:
-        DamagedError: what would be read is not what was written.
-    """
-    number = count()
-    columns = [_read(file, field.type, rows, places, number) for field in schema]
-    taken = pa.array(places, pa.int64())
-    return pa.Table.from_arrays([column.take(taken) for column in columns], schema=schema)
+    def at(self, places: Numbers) -> pa.Table:
+        """The rows at these places, which are in their order.
+
+        Raises:
+            DamagedError: what would be read is not what was written; so do the others.
+        """
+        columns = [self._read(of, first, places) for _, of, first in _laid_out(self._schema)]
+        taken = pa.array(places, pa.int64())
+        return pa.Table.from_arrays([one.take(taken) for one in columns], schema=self._schema)
+
+    def leaf(self, path: Sequence[str], places: Numbers) -> Array:
+        """What stands at a path in the rows at these places."""
+        taken, structs = pa.array(places, pa.int64()), []
+        of, first = _named(self._schema, path[0])
+        for name in path[1:]:
+            if self._file.size(first):
+                structs.append(first)
+            of, first = _named(of, name, first + 1)
+        found = self._read(of, first, places).take(taken)
+        for valid in structs:
+            bits = [None, self._checked(valid, places // 8, 1)]
+            there = pa.Array.from_buffers(pa.bool_(), self._rows, bits).take(taken)
+            found = pc.if_else(there, found, pa.scalar(None, found.type))
+        return found
+
+    def whole(self, name: str) -> memoryview:
+        """The values of a column of fixed width, without nulls, all of them."""
+        return self._file.whole(_named(self._schema, name)[1] + 1)
+
+    def _read(self, of: Any, first: int, places: Numbers) -> Array:
+        """A column of which what stands at the places may be used; `first` of its buffers."""
+        bits = self._checked(first, places // 8, 1) if self._file.size(first) else None
+        if pa.types.is_struct(of):
+            parts = [self._read(part, at, places) for _, part, at in _laid_out(of, first + 1)]
+            return pa.StructArray.from_buffers(of, self._rows, [bits], children=parts)
+        width = _width(of)
+        if width is None:
+            buffers = self._of_text(first + 1, first + 2, places)
+        elif width == 1:
+            buffers = [self._checked(first + 1, places // 8, 1)]
+        else:
+            buffers = [self._checked(first + 1, places, width // 8)]
+        return pa.Array.from_buffers(of, self._rows, [bits, *buffers])
+
+    def _of_text(self, offsets: int, data: int, places: Numbers) -> list[pa.Buffer]:
+        file = self._file
+        file.check(offsets, places * 4, places * 4 + 8)
+        ends = np.frombuffer(file.unchecked(offsets), np.int32)
+        file.check(data, ends[places].astype(np.int64), ends[places + 1].astype(np.int64))
+        return [buffer_of(file.unchecked(offsets)), buffer_of(file.unchecked(data))]
+
+    def _checked(self, buffer: int, values: Numbers, width: int) -> pa.Buffer:
+        self._file.check(buffer, values * width, (values + 1) * width)
+        return buffer_of(self._file.unchecked(buffer))
 
 
-def leaf_at(
-    file: CheckedFile, schema: pa.Schema, rows: int, places: Numbers, path: Sequence[str]
-) -> Array:
-    """What stands at a path in the rows at these places; the other arguments are those of rows."""
-    place = 0
-    for field in schema:
-        if field.name == path[0]:
-            return _leaf(file, field.type, (rows, place), places, path[1:])
-        place += _buffers_of(field.type)
-    raise AssertionError(f"{schema} has no column {path[0]}")
+def _laid_out(fields: Iterable[pa.Field[Any]], first: int = 0) -> Iterator[tuple[str, Any, int]]:
+    """Names and types of columns, each with the first of its buffers."""
+    for field in fields:
+        yield field.name, field.type, first
+        first += _buffers_of(field.type)
 
 
-def _leaf(
-    file: CheckedFile, of: Any, at: tuple[int, int], places: Numbers, path: Sequence[str]
-) -> Array:
-    """The same of a column; `at` is how many rows there are, and the first of its buffers."""
-    rows, place = at
-    if not path:
-        return _read(file, of, rows, places, count(place)).take(pa.array(places, pa.int64()))
-    valid, inner = place, place + 1
-    for i in range(of.num_fields):
-        if of.field(i).name == path[0]:
-            found = _leaf(file, of.field(i).type, (rows, inner), places, path[1:])
-            if not file.size(valid):
-                return found
-            there = pa.Array.from_buffers(
-                pa.bool_(), rows, [None, _checked(file, valid, places // 8, 1)]
-            )
-            return pc.if_else(
-                there.take(pa.array(places, pa.int64())), found, pa.scalar(None, found.type)
-            )
-        inner += _buffers_of(of.field(i).type)
-    raise AssertionError(f"{of} has no field {path[0]}")
-
-
-def column_read(file: CheckedFile, schema: pa.Schema, name: str) -> memoryview:
-    """The values of a column of fixed width, without nulls, all of them."""
-    number = count()
-    for field in schema:
-        if field.name == name:
-            next(number)
-            return file.whole(next(number))
-        for _ in range(_buffers_of(field.type)):
-            next(number)
-    raise AssertionError(f"{schema} has no column {name}")
+def _named(fields: Iterable[pa.Field[Any]], name: str, first: int = 0) -> tuple[Any, int]:
+    """The type of the column of that name, and the first of its buffers."""
+    return next((of, at) for known, of, at in _laid_out(fields, first) if known == name)
 
 
 def _buffers_of(of: Any) -> int:
     if pa.types.is_struct(of):
-        return 1 + sum(_buffers_of(of.field(i).type) for i in range(of.num_fields))
+        return 1 + sum(_buffers_of(field.type) for field in of)
     return 2 if _width(of) is not None else 3
-
-
-def _read(file: CheckedFile, of: Any, rows: int, places: Numbers, number: count[int]) -> Array:
-    """A column of which what stands at the places may be used."""
-    valid = next(number)
-    validity = _checked(file, valid, places // 8, 1) if file.size(valid) else None
-    if pa.types.is_struct(of):
-        parts = [_read(file, of.field(i).type, rows, places, number) for i in range(of.num_fields)]
-        return pa.StructArray.from_buffers(of, rows, [validity], children=parts)
-    width = _width(of)
-    if width == 1:
-        buffers = [_checked(file, next(number), places // 8, 1)]
-    elif width is not None:
-        buffers = [_checked(file, next(number), places, width // 8)]
-    else:
-        buffers = _of_text(file, next(number), next(number), places)
-    return pa.Array.from_buffers(of, rows, [validity, *buffers])
-
-
-def _of_text(file: CheckedFile, offsets: int, data: int, places: Numbers) -> list[pa.Buffer]:
-    file.check(offsets, places * 4, places * 4 + 8)
-    ends = np.frombuffer(file.unchecked(offsets), np.int32)
-    file.check(data, ends[places].astype(np.int64), ends[places + 1].astype(np.int64))
-    return [buffer_of(file.unchecked(offsets)), buffer_of(file.unchecked(data))]
-
-
-def _checked(file: CheckedFile, place: int, values: Numbers, width: int) -> pa.Buffer:
-    file.check(place, values * width, (values + 1) * width)
-    return buffer_of(file.unchecked(place))
