@@ -62,9 +62,9 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
     Raises:
         DataError: something is in the way (code `config`).
     """
-    file = next((one for one in (directory, *directory.parents) if one.is_file()), None)
-    if file is not None:
-        raise _in_the_way(f"{file} is a file")
+    in_place = next((one for one in (directory, *directory.parents) if one.is_file()), None)
+    if in_place is not None:
+        raise _in_the_way(f"{in_place} is a file")
     if directory.exists():
         there = sorted(directory.iterdir())
         if there:
