@@ -90,7 +90,6 @@ def to_terms(graph: Graph) -> Mapping[NodeId, Term]:
 
 def to_term(graph: Graph, root: Endpoint) -> Term:
     reads = _reads(graph, root)
-    groups = components({str(e): [str(r) for r in rs] for e, rs in reads.items()})
     ends = {str(e): e for e in reads}
     successors = {str(e): [str(r) for r in rs] for e, rs in reads.items()}
     uses: dict[str, int] = {str(root): 1}
@@ -100,7 +99,7 @@ def to_term(graph: Graph, root: Endpoint) -> Term:
     work = _Terms(graph, ends, uses)
     nested: dict[str, int] = {}
     layers: list[tuple[bool, Bindings]] = []
-    for group in groups:
+    for group in components(successors):
         if is_cycle(group, successors):
             layers.append((True, work.recursive(group, successors)))
             continue

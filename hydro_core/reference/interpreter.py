@@ -54,8 +54,8 @@ def run_ticks(
     hooks: Hooks | None = None,
 ) -> Iterator[Mapping[str, Items]]:
     """The outputs of every tick: in their order where they have one, else sorted."""
-    parts, settings = _components(typed, strata), settings or Settings()
-    program = ReferenceProgram(typed, parts, settings, fixpoint, hooks or Hooks())
+    parts = _components(typed, strata)
+    program = ReferenceProgram(typed, parts, settings or Settings(), fixpoint, hooks or Hooks())
     pasts = {node.id: past for node in typed.graph if (past := NodePast.of(node)) is not None}
     for place, tick in enumerate(ticks):
         number = place if tick.number is None else tick.number
