@@ -49,7 +49,11 @@ class OutputFolders:
         self._directory, self._numbers = directory, {n: str(i) for i, n in enumerate(outputs)}
         beside = None
         if isinstance(directory, Path):
-            directory.mkdir(parents=True, exist_ok=True)
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except (FileExistsError, NotADirectoryError):
+                message = f"no folder can be made at `{directory}`: there is a file"
+                raise DataError.of("config", message, help="give another `--out`") from None
             beside = directory
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=beside))
 

@@ -62,9 +62,10 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
     Raises:
         DataError: something is in the way (code `config`).
     """
+    in_place = next((one for one in (directory, *directory.parents) if one.is_file()), None)
+    if in_place is not None:
+        raise _in_the_way(f"{in_place} is a file")
     if directory.exists():
-        if not directory.is_dir():
-            raise _in_the_way(f"{directory} is a file")
         there = sorted(directory.iterdir())
         if there:
             raise _in_the_way(f"{directory} is not empty: `{there[0].name}` is in it")
