@@ -10,14 +10,13 @@ from __future__ import annotations
 import atexit
 import gc
 import time
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from threading import Lock
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import pyarrow as pa
 
+from hydro_core.storage.held import Held
 from hydro_core.storage.remote import DataPlace, Remote, RemoteFile
 
 if TYPE_CHECKING:
@@ -28,30 +27,7 @@ _END = 64 * 1024
 _HELD = 64 * 1024 * 1024
 
 
-class _Ends:
-    """The ends of files, up to so many bytes; those that were not asked for the longest go."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._held, self._bytes = most, OrderedDict[Hashable, bytes](), 0
-        self._lock = Lock()
-
-    def get(self, key: Hashable) -> bytes | None:
-        with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-            return self._held.get(key)
-
-    def put(self, key: Hashable, end: bytes) -> None:
-        with self._lock:
-            if key not in self._held:
-                self._held[key] = end
-                self._bytes += len(end)
-            while self._bytes > self._most and len(self._held) > 1:
-                _, given_up = self._held.popitem(last=False)
-                self._bytes -= len(given_up)
-
-
-_ENDS = _Ends(_HELD)
+_ENDS: Held[bytes] = Held(_HELD, len)
 _IN_USE: WeakSet[_WithEnd] = WeakSet()
 """The files that somebody has open."""
 
@@ -70,8 +46,8 @@ class _WithEnd(RemoteFile):
             return super().readinto(buffer)
         end = _ENDS.get(self._known)
         if end is None:
-            end = self._store.read_range(self._key, begin, self._size - begin)
-            _ENDS.put(self._known, end)
+            read = self._store.read_range(self._key, begin, self._size - begin)
+            end = _ENDS.put(self._known, read)
         found = end[self._at - begin :][: len(buffer)]
         buffer[: len(found)] = found
         self._at += len(found)

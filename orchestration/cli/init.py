@@ -38,7 +38,8 @@ __pycache__/
 def init(options: Asked) -> int:
     if not _NAME.fullmatch(options.flow):
         raise MisuseError(
-            f"--flow: {options.flow!r} is no name: take letters, digits and underscores"
+            f"--flow: {options.flow!r} is no name: take letters, digits and underscores, "
+            "and begin with a letter of a to z"
         )
     directory = local_path(options.directory)
     store = None if options.storage is None else _empty_folder(options.storage)

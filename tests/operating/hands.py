@@ -207,6 +207,14 @@ class Hands:
         """Puts the copy in the place of the pipeline."""
         return self.command("restore", str(self._copy(name)), name, "--yes")
 
+    def copy_all(self) -> Done:
+        """Copies the project, in the place of the copy before."""
+        return self.command("copy", str(self.home / "copies" / "all"))
+
+    def put_back_all(self, *names: str) -> Done:
+        """Puts that copy in the place of the project, or of some of its flows."""
+        return self.command("restore", str(self.home / "copies" / "all"), *names, "--yes")
+
     def outputs(self, name: str, text: str) -> dict[str, list[list[Values]]]:
         """All outputs at every committed tick, as `show` reads them."""
         flow, runner = self._opened(name)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import Landing
-from hydro_core.spark.store import left_behind
+from hydro_core.spark.store import as_it_was
 from tests.orchestration.changing import COUNTED, DOUBLED, WITH_MORE
 from tests.orchestration.late import IN_TIME, LATE, OPEN, Late, Row, at
 from tests.orchestration.small import PROGRAM
@@ -249,7 +249,7 @@ def test_what_was_read_and_what_serves_are_compared(
     late.land(LATE)
     late.correct(1)
     before = late.contents
-    monkeypatch.setattr(left_behind, "anew_since", lambda *_: None)
+    monkeypatch.setattr(as_it_was, "anew_since", lambda *_: None)
     with refused(DataError, "state"):
         late.rollback()
     late.open()

@@ -24,7 +24,7 @@ from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store import as_it_was, seam, store
 from hydro_core.spark.store.delta import table_rows
 from hydro_core.spark.store.delta.write import WrittenRows
-from hydro_core.spark.store.outputs import agreeing_rows, published
+from hydro_core.spark.store.outputs import net_changes, published
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality import changed
@@ -61,7 +61,7 @@ class Passed:
                     self.piece = max(self.piece, piece.num_rows)
                     yield piece
 
-            for module in (parquet, table_rows, published, agreeing_rows, as_it_was):
+            for module in (parquet, table_rows, published, net_changes, as_it_was):
                 patch.setattr(module, "in_pieces", in_pieces)
             yield self
 

@@ -21,8 +21,7 @@ from hydro_core.plan.round_lookups import InputPlace, StoredInput
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.cut_streams import CutRows, CutStream, whole
-from hydro_core.spark.executor.endless import endless
-from hydro_core.spark.executor.fixpoint import Cycle, Streams, summed, unknown
+from hydro_core.spark.executor.fixpoint import Cycle, Streams, endless, summed, unknown
 from hydro_core.spark.executor.past import Past
 from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf

@@ -7,16 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
 
+from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.frames.types import rows_type
 from hydro_core.types.arrow import to_arrow
 from hydro_core.types.item import ItemType
-
-ITEM = "item"
-TICK = "t"
 
 
 def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemType) -> DataFrame:
@@ -28,13 +25,5 @@ def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemTy
             TICK: pa.array([t for t, _ in pairs], pa.int64()),
         }
     )
-    schema = spark_types.StructType(
-        [
-            # Where no item is null, Spark may know it: checks for None then cost nothing.
-            spark_types.StructField(
-                ITEM, spark_type(item), nullable=any(x is None for _, x in pairs)
-            ),
-            spark_types.StructField(TICK, spark_types.LongType()),
-        ]
-    )
+    schema = rows_type(item, nullable=any(x is None for _, x in pairs))
     return together(table_frame(spark, table, schema))

@@ -17,7 +17,7 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.frames.types import rows_type
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import ItemType
 
@@ -30,12 +30,8 @@ _IN_A_MESSAGE = MEBIBYTE
 
 def item_leaf(spark: SparkSession, item: ItemType) -> PlanLeaf:
     """A leaf of rows (item, t)."""
-    columns = [
-        spark_types.StructField(ITEM, spark_type(item)),
-        spark_types.StructField(TICK, spark_types.LongType()),
-    ]
     arrow = pa.schema([(ITEM, arrow_type(item)), (TICK, pa.int64())])
-    return PlanLeaf(spark, spark_types.StructType(columns), arrow)
+    return PlanLeaf(spark, rows_type(item), arrow)
 
 
 class PlanLeaf:

@@ -9,10 +9,9 @@ from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rework import STAGING, KeptReads, Recomputed, Rework, kept_since
 from hydro_core.spark.pipeline.tables import Tables
-from hydro_core.spark.store.as_it_was import Base, base_before, begin
+from hydro_core.spark.store.as_it_was import Base, base_before, begin, left_by, undone_from
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import state_error
-from hydro_core.spark.store.left_behind import left_by, undone_from
 from hydro_core.storage.places import empty
 from hydro_core.storage.remote import DataPlace
 

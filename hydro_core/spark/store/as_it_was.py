@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +23,9 @@ from hydro_core.files.parquet import files_as_dataset, in_pieces, write_parquet_
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.ledger.ledger import Ledger
+from hydro_core.spark.store.ledger.ledger import Ledger, state_error
 from hydro_core.spark.store.ledger.seams import last_seam
+from hydro_core.spark.store.ledger.standing import anew_since
 from hydro_core.spark.store.store import Store
 from hydro_core.storage.places import are_there, has_second_name, second_name
 from hydro_core.storage.remote import DataPlace, name_below
@@ -60,9 +61,15 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
     tables, summed_to = store.tables, summed(store)
     if all(has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
         files = {name: tuple(table.files()) for name, table in tables.items()}
-        return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
-    for commit in _standing(ledger.commits()):
-        if seam <= commit.last < first:
+        commit = ledger.commit_of(first - 1)
+        ends = commit is not None and commit.last == first - 1
+        return Base(first - 1, files, commit if ends else None, summed_to)
+    since = math.inf
+    for commit in reversed(ledger.commits()):
+        # Its ticks were not made again or taken back since.
+        stands = commit.ticks and commit.last < since
+        since = min(since, commit.first)
+        if stands and seam <= commit.last < first:
             held = held_at(store, commit)
             if held is not None:
                 return Base(commit.last, held, commit, summed_to)
@@ -74,15 +81,6 @@ def summed(store: Store) -> Mapping[str, int]:
     return {name: t.summed_to() for name, t in store.tables.items() if t.spec.forgets and t.exists}
 
 
-def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:
-    """The commits whose ticks were not made again or taken back since, the latest first."""
-    since = math.inf
-    for commit in reversed(commits):
-        if commit.ticks and commit.last < since:
-            yield commit
-        since = min(since, commit.first)
-
-
 def has_changes_since(
     table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]
 ) -> bool:
@@ -90,11 +88,6 @@ def has_changes_since(
     if table.spec.form is Form.VALUES:
         return tick == last
     return summed_to.get(table.spec.name, -1) <= tick
-
-
-def _ending_with(ledger: Ledger, tick: int) -> Commit | None:
-    commit = ledger.commit_of(tick)
-    return commit if commit is not None and commit.last == tick else None
 
 
 def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] | None:
@@ -113,6 +106,50 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
             return None
         held[name] = tuple(files)
     return held
+
+
+def left_by(
+    store: Store, program: str, commits: Sequence[Commit], now: Commit
+) -> tuple[Base, Commit]:
+    """The tables of a program as it left them, up to the last tick that was not read anew since;
+    and the commit that left them.
+
+    Args:
+        store: the tables.
+        program: by which the ledger knows it.
+        commits: all of them.
+        now: the last one.
+
+    Raises:
+        DataError: they are not there any more (code `state`).
+    """
+    left = None
+    tables, summed_to = store.tables, summed(store)
+    for commit in reversed(commits):
+        held = held_at(store, commit) if commit.plan == program else None
+        if held is None:
+            continue
+        left = commit
+        anew = anew_since(commits, commit.sequence)
+        last = min(commit.last, now.last, commit.last if anew is None else anew - 1)
+        if last == commit.last:
+            return Base(last, held, commit, summed_to), commit
+        told = (has_changes_since(t, last, commit.last, summed_to) for t in tables.values())
+        seam = last_seam(c for c in commits if c.sequence <= commit.sequence)
+        if last >= max(seam, 0) and all(told):
+            return Base(last, held, None, summed_to), commit
+    if left is not None:
+        return NO_BASE, left
+    raise state_error(
+        "the tables of the deployment before are not there any more",
+        "deploy its program again: what is missing is computed from the landed past",
+    )
+
+
+def undone_from(commits: Sequence[Commit], left: Commit) -> int:
+    """The first tick that some commit after one has made."""
+    later = [c.first for c in commits if c.sequence > left.sequence and c.ticks]
+    return min(later, default=left.last + 1)
 
 
 def begin(beside: Store, ledger: Ledger, base: Base, plan: str) -> None:

@@ -7,10 +7,8 @@ is held is bounded for the process; of more, the files are read, or single colum
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
-from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +17,7 @@ import pyarrow.dataset as ds
 
 from hydro_core.files.parquet import opened_parquet
 from hydro_core.settings import MEBIBYTE
+from hydro_core.storage.held import Held
 from hydro_core.storage.remote import DataPlace
 
 
@@ -26,10 +25,7 @@ class RowCache:
     """Rows of files, up to so many bytes; those that were not asked for the longest go first."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._files: OrderedDict[Hashable, pa.Table] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
+        self._held: Held[pa.Table] = Held(most, lambda rows: rows.nbytes)
 
     def rows(
         self,
@@ -48,7 +44,7 @@ class RowCache:
         """
         fragments: list[Any] = list(files.get_fragments())
         size = sum(named(fragment.path).stat().st_size for fragment in fragments)
-        if not fragments or _UNPACKED * size > self._most:
+        if not fragments or _UNPACKED * size > self._held.most:
             return files
         needed = pa.schema([files.schema.field(name) for name in columns])
 
@@ -74,25 +70,11 @@ class RowCache:
     def _of_file(self, file: DataPlace, what: str, read: Callable[[], pa.Table]) -> pa.Table:
         stat = file.stat()
         key = str(file), stat.st_size, stat.st_mtime_ns, what
-        held = self._held(key)
+        held = self._held.get(key)
         return held if held is not None else self._read(key, read)
 
-    def _held(self, key: Hashable) -> pa.Table | None:
-        with self._lock:
-            if key in self._files:
-                self._files.move_to_end(key)
-            return self._files.get(key)
-
     def _read(self, key: Hashable, read: Callable[[], pa.Table]) -> pa.Table:
-        table = read()
-        with self._lock:
-            if key not in self._files:
-                self._files[key] = table
-                self._bytes += table.nbytes
-            while self._bytes > self._most and len(self._files) > 1:
-                _, given_up = self._files.popitem(last=False)
-                self._bytes -= given_up.nbytes
-        return table
+        return self._held.put(key, read())
 
 
 def _column(file: DataPlace, path: Sequence[str], of: pa.DataType) -> pa.Table:

@@ -40,10 +40,8 @@ def snapshots(log: pa.Table, spec: TableSpec, ticks: Iterable[int]) -> pa.Table:
 
 def summed(log: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
     """The log with the changes up to a tick as one row for each item, at that tick."""
-    ids, firsts = groups(log, spec.items)
     old = _numbers(log[spec.tick]) <= tick
-    counts = np.zeros(len(firsts), dtype=np.int64)
-    np.add.at(counts, ids[old], _numbers(log[spec.count_column])[old])
+    firsts, counts = totals(log, spec.items, np.where(old, _numbers(log[spec.count_column]), 0))
     there = np.flatnonzero(counts)
     rows = _at(log.take(pa.array(firsts[there], pa.int64())), spec, tick)
     rows = rows.append_column(spec.count_column, pa.array(counts[there], pa.int64()))
@@ -57,6 +55,16 @@ def _at(rows: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
         for name in spec.plain_schema.names
     ]
     return pa.table(columns, schema=spec.plain_schema)
+
+
+def totals(
+    rows: pa.Table, columns: Iterable[tuple[str, ItemType]], counts: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Of equal rows the place of one, and what their counts come to."""
+    ids, firsts = groups(rows, columns)
+    found = np.zeros(len(firsts), dtype=np.int64)
+    np.add.at(found, ids, counts)
+    return firsts, found
 
 
 def groups(log: pa.Table, columns: Iterable[tuple[str, ItemType]]) -> tuple[Numbers, Numbers]:
@@ -85,18 +93,11 @@ def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
             values = map(canonical, from_arrow(column, item))
             yield _numbers(pa.array([known.setdefault(v, len(known)) for v in values], pa.int64()))
         case _:
-            yield from _codes_of(comparable(column))
-
-
-def _codes_of(column: pa.Array[Any]) -> Iterator[Numbers]:
-    encoded: Any = pc.dictionary_encode(column, null_encoding="encode")
-    yield _numbers(encoded.indices.cast(pa.int64()))
+            encoded: Any = pc.dictionary_encode(comparable(column), null_encoding="encode")
+            yield _numbers(encoded.indices.cast(pa.int64()))
 
 
 def _numbers(column: Any) -> Numbers:
-    found: Numbers = (
-        column.to_numpy()
-        if isinstance(column, pa.ChunkedArray)
-        else (column.to_numpy(zero_copy_only=False))
-    )
+    plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    found: Numbers = plain.to_numpy(zero_copy_only=False)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,20 @@ Leaves = Callable[[FieldPath], Column]
 """The leaf that stands at a path in each of some items."""
 
 
+def places_of(item: ItemType, path: Iterable[str]) -> list[int]:
+    """The place of each step of a path among the fields that it is one of."""
+    places = []
+    for step in path:
+        fields = dict(children(item))
+        places.append(list(fields).index(step))
+        item = fields[step]
+    return places
+
+
 def leaf_of(items: Column, item: ItemType, path: FieldPath) -> Column:
     if path == ZERO:
         return pa.repeat(pa.scalar(0, pa.int64()), len(items))
-    places = []
-    for step in path:
-        names = [name for name, _ in children(item)]
-        places.append(names.index(step))
-        item = [child for _, child in children(item)][places[-1]]
+    places = places_of(item, path)
     return pc.struct_field(items, places) if places else items
 
 

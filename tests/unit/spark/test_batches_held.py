@@ -64,7 +64,7 @@ def test_no_more_is_held_than_may_be(tmp_path: Path, most: int) -> None:
         for table in range(4):
             path = tmp_path / str(table)
             assert held.rows(path.joinpath, files(path), COLUMNS).count_rows() == 1000
-        assert held._bytes == sum(t.nbytes for t in held._files.values()) <= most
+        assert held._held._bytes == sum(t.nbytes for t in held._held._values.values()) <= most
     assert held.read == (4 if most > 80_000 else 8)
 
 

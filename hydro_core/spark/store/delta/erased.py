@@ -19,6 +19,7 @@ from hydro_core.files.parquet import files_as_dataset, write_parquet_file
 from hydro_core.spark.store.delta.actions import DataFile
 from hydro_core.spark.store.delta.table import StoredTable
 from hydro_core.spark.store.schema import TableSpec, flattened
+from hydro_core.spark.store.values import places_of
 from hydro_core.storage.delta import opened_table
 from hydro_core.storage.remote import DataPlace
 from hydro_core.types.arrow import arrow_type
@@ -154,9 +155,4 @@ def _place(spec: TableSpec, path: FieldPath) -> tuple[str, list[int]]:
         column, item = list(flattened(item))[names.index(steps.pop(0))]
     else:
         column = spec.items[0][0]
-    places = []
-    for step in steps:
-        names = [name for name, _ in children(item)]
-        places.append(names.index(step))
-        item = [child for _, child in children(item)][places[-1]]
-    return column, places
+    return column, places_of(item, steps)

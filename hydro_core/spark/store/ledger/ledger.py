@@ -8,7 +8,7 @@ far as here one fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -167,7 +167,7 @@ class Ledger:
             return self.last
         known = table.version()
         # An entry of the log follows another, and the oldest ones are removed first.
-        if self._entry(known).is_file() and not self._entry(known + 1).is_file():
+        if entry_of(self._path, known).is_file() and not entry_of(self._path, known + 1).is_file():
             return self._last
         try:
             table.update_incremental()
@@ -220,11 +220,12 @@ class Ledger:
         expected = 0 if self._last is None else self._last.sequence + 1
         if commit.sequence != expected:
             if self.writer() is not None:  # it was read before another began
-                raise overtaken(self.directory, _ticks(commit))
+                raise self._overtaken(commit)
             raise AssertionError(f"commit {commit.sequence} where {expected} is next")
+        right = _right(table, self.writer(), self._overtaken(commit))
         # The row before has been seen; one of another writer since then conflicts.
         properties = CommitProperties(
-            app_transactions=[Transaction(APPLICATION, commit.sequence), *self._right(commit)],
+            app_transactions=[Transaction(APPLICATION, commit.sequence), *right],
             custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
         )
         try:
@@ -238,7 +239,7 @@ class Ledger:
             )
         except CommitFailedError as error:
             if not self._is_there(commit):
-                raise overtaken(self.directory, _ticks(commit)) from error
+                raise self._overtaken(commit) from error
         except (DeltaError, OSError):
             self.unanswered()
             raise
@@ -246,17 +247,8 @@ class Ledger:
         self._compact(table)
         self.appended(commit)
 
-    def _right(self, commit: Commit) -> list[Transaction]:
-        """By what a commit in a store is known to be of whoever has the right to it: it conflicts
-        with whatever another has written since this ledger was read.
-        """
-        number, table = self.writer(), self._table
-        if number is None or table is None:
-            return []
-        known = table.transaction_version(WRITER)
-        if known is not None and known > number:
-            raise overtaken(self.directory, _ticks(commit))
-        return [Transaction(WRITER, number)]
+    def _overtaken(self, commit: Commit) -> TransientError:
+        return overtaken(self.directory, f"ticks {commit.first} to {commit.last} ran")
 
     def _is_there(self, commit: Commit) -> bool:  # though the answer that it is got lost
         if not isinstance(self.directory, Remote):
@@ -290,17 +282,12 @@ class Ledger:
     def _first_entry(self) -> Identity | None:
         """The file that the log begins with, which no other has; None where it is not kept."""
         try:
-            return identity_of(self._entry(0))
+            return identity_of(entry_of(self._path, 0))
         except FileNotFoundError:
             return None
 
-    def _entry(self, version: int) -> DataPlace:
-        return entry_of(self._path, version)
-
     def _read_last(self, table: DeltaTable) -> Commit | None:
         files = self._files(table)
-        if not files:
-            return None
         unknown = [path for path, sequence, _ in files if sequence is None]
         newest = max((f for f in files if f[1] is not None), key=lambda f: f[1] or 0, default=None)
         found = self._read([*unknown, *([newest[0]] if newest else [])])
@@ -324,6 +311,59 @@ class Ledger:
         return [of_record(Commit, row) for row in rows]
 
 
+def replace_rows(
+    directory: DataPlace,
+    commits: Sequence[Commit],
+    number: int | None,
+    unanswered: Callable[[], None],
+) -> None:
+    """Has the ledger of a pipeline these rows in the place of all that it had, by one commit of its
+    log, which goes on: who had the right to write before, and by which number, stays known.
+
+    Args:
+        directory: the pipeline's.
+        commits: the rows, in order; there is one.
+        number: by which whoever calls has the right to write in a store.
+        unanswered: called where it is not known whether it is done, or comes yet.
+
+    Raises:
+        TransientError: another writer has taken over (code `state`).
+    """
+    table, taken_over = opened_table(directory / LEDGER), overtaken(directory, "it was restored")
+    right = _right(table, number, taken_over)
+    said = CommitProperties(
+        app_transactions=[Transaction(APPLICATION, commits[-1].sequence), *right],
+        custom_metadata={"restored": str(len(commits))},
+    )
+    try:
+        write_deltalake(
+            table,
+            as_rows(commits, LEDGER_SCHEMA),
+            mode="overwrite",
+            schema_mode="overwrite",
+            commit_properties=said,
+        )
+    except CommitFailedError as error:
+        # It may be there, and the answer that it is got lost.
+        if Ledger(directory).commits(since=-1) != tuple(commits):
+            raise taken_over from error
+    except (DeltaError, OSError):
+        unanswered()
+        raise
+
+
+def _right(table: DeltaTable, number: int | None, taken_over: TransientError) -> list[Transaction]:
+    """By what a commit in a store is known to be of whoever has the right to it: it conflicts with
+    whatever another has written since the table was read.
+    """
+    if number is None:
+        return []
+    known = table.transaction_version(WRITER)
+    if known is not None and known > number:
+        raise taken_over
+    return [Transaction(WRITER, number)]
+
+
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
     """The error that says what is wrong with the stored state, and the cure."""
     return DataError.of("state", message, help=help)
@@ -335,10 +375,6 @@ def _unreadable(path: DataPlace, error: Exception) -> HydroError:
         return told
     first_line = str(error).strip().partition("\n")[0]
     return state_error(f"the ledger in {path} cannot be read: {first_line}", RESTORE)
-
-
-def _ticks(commit: Commit) -> str:
-    return f"ticks {commit.first} to {commit.last} ran"
 
 
 def overtaken(directory: DataPlace, what: str = "this ran") -> TransientError:

@@ -31,7 +31,7 @@ from hydro_core.plan.found_rows import (
 from hydro_core.spark.frames.column_names import COUNT, ITEM
 from hydro_core.spark.store.lookups.agreeing import Agreeing
 from hydro_core.spark.store.lookups.passing_columns import may_pass
-from hydro_core.spark.store.snapshots import groups
+from hydro_core.spark.store.snapshots import groups, totals
 from hydro_core.spark.store.values import Column, leaf_of
 from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.item import (
@@ -119,10 +119,8 @@ def rows_before(before: RowsBefore, log: pa.Table, item: ItemType) -> tuple[Colu
         item: the type of the items.
     """
     of = Tuple((LONG, item))
-    items, known = groups(log, [(ITEM, item)])
-    counts = np.zeros(len(known), np.int64)
-    np.add.at(counts, items, log[COUNT].to_numpy())
-    there = pa.array(known[counts > 0], pa.int64())
+    firsts, counts = totals(log, [(ITEM, item)], log[COUNT].to_numpy())
+    there = pa.array(firsts[counts > 0], pa.int64())
     rows: Column = log.take(there)[ITEM].combine_chunks()
     leaves = {f"k{i}": leaf_of(rows, item, path) for i, path in enumerate(before.keys)}
     types = [(f"k{i}", at(item, path) or item) for i, path in enumerate(before.keys)]
@@ -152,7 +150,9 @@ def up_to_next(
         stored: the stored rows of their keys, and their type; None where they are not known.
     """
     of_stored, of_new = rows.place
-    of = _place_type(at(item, of_new))
+    told = at(item, of_new)
+    # A date, a timestamp, or a number.
+    of = LONG if told is None or is_integer(told) else told
     items = items.filter(leaf_of(items, item, of_new).is_valid()) if len(items) else items
     bounds: Sequence[tuple[int, int]] = [_ALL_PLACES] * len(items)
     if stored is not None and len(items) and len(items) + len(stored[0]) <= COMPARED:
@@ -164,7 +164,8 @@ def up_to_next(
         coming = _places(items, item, [new for _, new in rows.keys], of_new)
         bounds = [_bounds(known.get(key, []), place, rows.forward) for key, place in coming]
     parts = [_place_column([one[i] for one in bounds], of) for i in (0, 1)]
-    found = pa.StructArray.from_arrays([_column(items), *parts], [ROW, FIRST, LAST])
+    whole = items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
+    found = pa.StructArray.from_arrays([whole, *parts], [ROW, FIRST, LAST])
     return found, Row((Field(ROW, item), Field(FIRST, of), Field(LAST, of)))
 
 
@@ -192,11 +193,6 @@ def _places(
             yield canonical(Struct(key)), number
 
 
-def _place_type(of: ItemType | None) -> ItemType:
-    """The type of a place: a date, a timestamp, or a number."""
-    return LONG if of is None or is_integer(of) else of
-
-
 def _numbers_of(of: ItemType | None) -> pa.DataType:
     return pa.int32() if of == DATE else pa.int64()
 
@@ -206,8 +202,3 @@ def _place_column(numbers: Sequence[int], of: ItemType) -> Column:
     least, most = -(1 << stored.bit_width - 1), (1 << stored.bit_width - 1) - 1
     fit = [min(max(number, least), most) for number in numbers]
     return pa.array(fit, stored).cast(arrow_type(of))
-
-
-def _column(items: Column) -> Column:
-    """The items as one array."""
-    return items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items

@@ -19,7 +19,7 @@ from hydro_core.plan.found_rows import ExtremeRows, Lookup
 from hydro_core.plan.lookups import Needed
 from hydro_core.spark.frames.column_names import COUNT, ITEM, TICK
 from hydro_core.spark.store.lookups.agreeing import KnownItems, Met
-from hydro_core.spark.store.snapshots import groups
+from hydro_core.spark.store.snapshots import totals
 from hydro_core.spark.store.values import Column, Numbers, in_order, leaf_of
 from hydro_core.types.item import ItemType
 
@@ -100,9 +100,7 @@ def places_in_order(values: Column) -> Numbers:
 
 def _there(log: pa.Table, item: ItemType) -> Column:
     """The different items of which copies are left."""
-    ids, firsts = groups(log.select([ITEM]), [(ITEM, item)])
-    counts = np.zeros(len(firsts), dtype=np.int64)
-    np.add.at(counts, ids, log[COUNT].to_numpy())
+    firsts, counts = totals(log, [(ITEM, item)], log[COUNT].to_numpy())
     return log[ITEM].combine_chunks().take(pa.array(firsts[counts > 0], pa.int64()))
 
 

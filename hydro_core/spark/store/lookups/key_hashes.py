@@ -29,20 +29,18 @@ BYTES_AT_ONCE = 1 << 20
 
 
 def are_hashed(of: pa.DataType) -> bool:
-    types = pa.types
-    return any(
-        test(of)
-        for test in (
-            types.is_integer,
-            types.is_boolean,
-            types.is_floating,
-            types.is_decimal128,
-            types.is_date32,
-            types.is_timestamp,
-            types.is_string,
-            types.is_binary,
-        )
+    types: Any = pa.types
+    tests = (
+        types.is_integer,
+        types.is_boolean,
+        types.is_floating,
+        types.is_decimal128,
+        types.is_date32,
+        types.is_timestamp,
+        types.is_string,
+        types.is_binary,
     )
+    return any(test(of) for test in tests)
 
 
 def hashes(columns: Sequence[Column]) -> Hashes:
@@ -58,7 +56,11 @@ def words_of(columns: Iterable[Column]) -> Words:
     """The same as a hash of 64 bits; columns are asked for one by one."""
     found: Words = np.zeros(1, np.uint64)
     for column in columns:
-        found = _mixed(found * np.uint64(_BASE) + _of_column(comparable(column)))
+        compared = comparable(column)
+        words = _mixed(_words(compared))
+        if compared.null_count:
+            words[~compared.is_valid().to_numpy(zero_copy_only=False)] = np.uint64(_NULL)
+        found = _mixed(found * np.uint64(_BASE) + words)
     return found
 
 
@@ -67,13 +69,6 @@ def _mixed(words: Words) -> Words:
     for _ in range(2):
         words = (words ^ (words >> np.uint64(32))) * np.uint64(_ODD)
     return words ^ (words >> np.uint64(32))
-
-
-def _of_column(column: Column) -> Words:
-    words = _mixed(_words(column))
-    if column.null_count:
-        words[~column.is_valid().to_numpy(zero_copy_only=False)] = np.uint64(_NULL)
-    return words
 
 
 def _words(column: Column) -> Words:

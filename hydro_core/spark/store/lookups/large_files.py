@@ -18,10 +18,10 @@ from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.store.cancelled import without_cancelled
 from hydro_core.spark.store.lookups.agreeing import Met
 from hydro_core.spark.store.row_cache import RowCache
-from hydro_core.spark.store.values import Numbers
+from hydro_core.spark.store.values import Numbers, places_of
 from hydro_core.storage.arrow import name_of
 from hydro_core.storage.remote import DataPlace
-from hydro_core.types.item import FieldPath, ItemType, children
+from hydro_core.types.item import FieldPath, ItemType
 
 _SEARCHED_AT_ONCE = 1 << 20
 """So many rows of a table are searched at once."""
@@ -85,11 +85,10 @@ def stored_leaf(
 ) -> tuple[tuple[str, ...], pa.DataType]:
     """The names by which Arrow knows a leaf of the column `item`, and its type."""
     names, of = [ITEM], schema.field(ITEM).type
-    for step in path:
-        parts = dict(children(item))
-        field = of.field(list(parts).index(step))
+    for place in places_of(item, path):
+        field = of.field(place)
         names.append(field.name)
-        item, of = parts[step], field.type
+        of = field.type
     return tuple(names), of
 
 

@@ -61,10 +61,11 @@ class _Asked:
         match tree:
             case Op("and" | "or" as op, values):
                 parts = [self.of(value) for value in values]
-                if op == "and":
-                    known = [part for part in parts if part is not None]
-                    return reduce(pc.and_kleene, known) if known else None
-                return None if None in parts else reduce(_either, parts)
+                known = [part for part in parts if part is not None]
+                if op == "or" and len(known) < len(parts):
+                    return None
+                joined: Any = pc.and_kleene if op == "and" else pc.or_kleene
+                return reduce(joined, known) if known else None
             case Op(name, sides, family="comparison"):
                 pairs = [
                     self._compared(left, op, right)
@@ -112,10 +113,6 @@ class _Asked:
         kinds = {int: "number", Number: "number", str: "text", date: "day"}
         kind = kinds.get(type(value))
         return None if kind is None else (pa.scalar(value), kind)
-
-
-def _either(one: Column, other: Column) -> Column:
-    return pc.or_kleene(one, other)
 
 
 def _kind_of(item: ItemType) -> str | None:

@@ -138,7 +138,7 @@ class StoredSearch:
         """Searches the slots of which all lookups can be made, those alone that a step goes to."""
         used = {step.slot for step in steps}
         for slot in sorted(slots):
-            if (used and slot not in used) or not _is_ready(self._needed[slot], known):
+            if (used and slot not in used) or not _are_known(self._needed[slot].found, known):
                 continue
             rows = self._met(slot, self._needed[slot], known)
             if rows is not None:
@@ -148,7 +148,7 @@ class StoredSearch:
         self, step: FoundRows, known: KnownItems, found: Mapping[str, pa.Table]
     ) -> pa.Table | None:
         needed = Needed(frozenset([step.found]))
-        if not _is_ready(needed, known):
+        if not _are_known(needed.found, known):
             return None
         if step.slot in found and step.found in self._needed[step.slot].found:
             slot = self._plan.slot(step.slot)
@@ -163,10 +163,6 @@ class StoredSearch:
             if there is not None:
                 return there
         return self._state.met(slot, Met(needed, slot.item, known, self._state.ticks(slot)))
-
-
-def _is_ready(needed: Needed, known: KnownItems) -> bool:
-    return _are_known(needed.found, known)
 
 
 def _are_known(lookups: Collection[Lookup], known: KnownItems) -> bool:

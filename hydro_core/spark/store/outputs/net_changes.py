@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
-from hydro_core.spark.store.snapshots import groups
+from hydro_core.files.parquet import in_pieces
+from hydro_core.spark.store.snapshots import groups, totals
 from hydro_core.spark.store.values import Mask, Numbers
 from hydro_core.types.item import FLOATS, SCALARS, Array, Decimal, ItemType, Row, Scalar, Tuple
 
@@ -58,9 +60,7 @@ def net_changes(
     rows: pa.Table, counts: Numbers | Sequence[int], columns: TypedColumns
 ) -> NetChanges:
     """Rows with counts, equal ones together, without those that cancel out."""
-    ids, firsts = groups(rows, columns)
-    total = np.zeros(len(firsts), np.int64)
-    np.add.at(total, ids, np.asarray(counts, np.int64))
+    firsts, total = totals(rows, columns, np.asarray(counts, np.int64))
     there = np.flatnonzero(total)
     return NetChanges(_taken(rows, firsts[there]), total[there])
 
@@ -84,6 +84,37 @@ def agreeing(rows: pa.Table, others: pa.Table, columns: TypedColumns) -> Mask:
     both = pa.concat_tables([rows.select(names), others.select(names)])
     ids, _ = groups(both, columns)
     return np.isin(ids[: len(rows)], ids[len(rows) :])
+
+
+def agreeing_rows(rows: ds.Dataset, others: pa.Table, by: TypedColumns) -> pa.Table:
+    """The rows that agree with one of the others in some columns.
+
+    Args:
+        rows: files, of which no more is held than a piece and what is found.
+        others: rows with those columns.
+        by: the columns.
+    """
+    pieces = in_pieces(rows, where=_may_agree(others, by))
+    found = (piece.filter(pa.array(agreeing(piece, others, by))) for piece in pieces)
+    return pa.concat_tables([rows.schema.empty_table(), *found])
+
+
+def _may_agree(rows: pa.Table, by: TypedColumns) -> ds.Expression | None:
+    """What surely holds of the rows that agree with one of some: files tell it of many rows.
+
+    Files that are merged tell of texts in a form that Arrow does not compare with others.
+    """
+    told = [name for name, _ in by if not _is_text(rows.schema.field(name).type)]
+    if not told:
+        return None
+    name = max(told, key=lambda name: len(rows[name].unique()))
+    values: Any = rows[name].combine_chunks()
+    known: ds.Expression = ds.field(name).isin(values.drop_null())
+    return known | ds.field(name).is_null() if has_nulls(values) else known
+
+
+def _is_text(of: pa.DataType) -> bool:
+    return pa.types.is_string(of) or pa.types.is_binary(of)
 
 
 def distinct(rows: pa.Table, columns: TypedColumns) -> pa.Table:

@@ -25,6 +25,7 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import DeltaError
+from deltalake.table import TableMerger
 from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.files.parquet import files_as_dataset, in_pieces
@@ -37,14 +38,15 @@ from hydro_core.spark.store.delta.actions import (
     with_order,
 )
 from hydro_core.spark.store.delta.erased import erase_log
-from hydro_core.spark.store.outputs.agreeing_rows import agreeing_rows, may_be_null
 from hydro_core.spark.store.outputs.net_changes import (
     NetChanges,
     TypedColumns,
     agreeing,
+    agreeing_rows,
     are_alike,
     difference,
     distinct,
+    has_nulls,
     net_changes,
 )
 from hydro_core.spark.store.schema import TableSpec, stored
@@ -73,12 +75,6 @@ _SMALL_FILES = 16
 _OFTEN = 10
 _OP, _DELETE, _INSERT = "hydrotick_op", "delete", "insert"
 _CHANGES = "_change_data"
-
-
-def _configuration(place: DataPlace) -> dict[str, str | None]:
-    """A directory's log is kept as Delta does it."""
-    of_store = log_configuration(place, _OFTEN) if isinstance(place, Remote) else {}
-    return {**_CONFIGURATION, **of_store}
 
 
 def published_path(directory: DataPlace, spec: TableSpec) -> DataPlace:
@@ -190,7 +186,8 @@ class PublishedTable:
         if table is None:
             raise AssertionError(f"{self.path} is made before it is changed")
         if not len(net):
-            self._note(table, commit)
+            said = _properties(commit)
+            table.create_write_transaction([], "append", table.schema(), commit_properties=said)
         elif net.is_growth:
             self._write(table, net.coming(), commit, "append")
         elif self._merge_by_key(table, net, commit):
@@ -209,17 +206,9 @@ class PublishedTable:
             if len(distinct(rows, self._key)) < len(rows):
                 return False
         gone = gone.filter(pa.array(~agreeing(gone, come, self._key)))
-        op = [_INSERT] * len(come) + [_DELETE] * len(gone)
-        source = pa.concat_tables([come, gone]).append_column(_OP, pa.array(op, pa.string()))
-        values = {_quoted(name): f"s.{_quoted(name)}" for name in self.names}
+        source, values = _marked(come, gone), self._values
         (
-            table.merge(
-                source,
-                self._matches(source, table, self._key),
-                source_alias="s",
-                target_alias="t",
-                commit_properties=_properties(commit),
-            )
+            self._merging(table, source, self._matches(source, table, self._key), commit)
             .when_matched_delete(f"s.{_OP} = '{_DELETE}'")
             .when_matched_update(values, f"s.{_OP} = '{_INSERT}'")
             .when_not_matched_insert(values, f"s.{_OP} = '{_INSERT}'")
@@ -234,7 +223,10 @@ class PublishedTable:
         by = [(name, item) for name, item in self.columns if are_alike(item)]
         before = _row_count(table)
         if not by or 2 * net.copies > max(before, total or 0):
-            return self._replace_all(self.rows(), net, commit)
+            rows = _after(self.rows(), net, self.columns)
+            if rows is not None:
+                self._replace(rows, commit)
+            return rows is not None
         gone = distinct(net.of(net.counts < 0).rows, by)
         there = agreeing_rows(self._files(table), gone, by)
         concerned = agreeing(net.rows, gone, by)
@@ -247,37 +239,37 @@ class PublishedTable:
             gone[name] if name in gone.column_names else empty.cast(of)
             for name, of in zip(self.names, self.schema.types, strict=True)
         ]
-        marked = pa.table(parts, schema=self.schema)
-        op = [_INSERT] * len(come) + [_DELETE] * len(marked)
-        source = pa.concat_tables([come, marked]).append_column(_OP, pa.array(op, pa.string()))
-        values = {_quoted(name): f"s.{_quoted(name)}" for name in self.names}
+        source = _marked(come, pa.table(parts, schema=self.schema))
+        matches = f"(s.{_OP} = '{_DELETE}') AND {self._matches(source, table, by)}"
         (
-            table.merge(
-                source,
-                f"(s.{_OP} = '{_DELETE}') AND {self._matches(source, table, by)}",
-                source_alias="s",
-                target_alias="t",
-                commit_properties=_properties(commit),
-            )
+            self._merging(table, source, matches, commit)
             .when_matched_delete()
-            .when_not_matched_insert(values, f"s.{_OP} = '{_INSERT}'")
+            .when_not_matched_insert(self._values, f"s.{_OP} = '{_INSERT}'")
             .execute()
         )
         self._tidy(table)
         return True
 
-    def _replace_all(self, there: pa.Table, net: NetChanges, commit: Commit) -> bool:
-        rows = _after(there, net, self.columns)
-        if rows is None:
-            return False
-        self._replace(rows, commit)
-        return True
+    def _merging(
+        self, table: DeltaTable, source: pa.Table, matches: str, commit: Commit
+    ) -> TableMerger:
+        return table.merge(
+            source,
+            matches,
+            source_alias="s",
+            target_alias="t",
+            commit_properties=_properties(commit),
+        )
+
+    @property
+    def _values(self) -> dict[str, str]:
+        return {_quoted(name): f"s.{_quoted(name)}" for name in self.names}
 
     def _matches(self, source: pa.Table, table: DeltaTable, by: TypedColumns) -> str:
         """That a row of the table agrees with one of the source; nulls agree."""
         parts = []
         for name, _ in by:
-            same = "IS NOT DISTINCT FROM" if may_be_null(name, source, table) else "="
+            same = "IS NOT DISTINCT FROM" if _may_be_null(name, source, table) else "="
             parts.append(f"(t.{_quoted(name)} {same} s.{_quoted(name)})")
         return " AND ".join(parts)
 
@@ -292,7 +284,9 @@ class PublishedTable:
             return table
         empty(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        return created_table(self.path, self.schema, configuration=_configuration(self.path))
+        # A directory's log is kept as Delta does it.
+        kept = log_configuration(self.path, _OFTEN) if isinstance(self.path, Remote) else {}
+        return created_table(self.path, self.schema, configuration={**_CONFIGURATION, **kept})
 
     def _write(
         self,
@@ -309,12 +303,6 @@ class PublishedTable:
             mode=mode,
             schema_mode="overwrite" if mode == "overwrite" else None,
             commit_properties=_properties(commit),
-        )
-
-    def _note(self, table: DeltaTable, commit: Commit) -> None:
-        """Notes that it shows a commit, which has changed nothing of it."""
-        table.create_write_transaction(
-            [], "append", table.schema(), commit_properties=_properties(commit)
         )
 
     def _tidy(self, table: DeltaTable) -> None:
@@ -377,6 +365,20 @@ def _places(table: DeltaTable, path: DataPlace) -> list[DataPlace]:
 
 def _row_count(table: DeltaTable) -> int:
     return sum(row["num_records"] or 0 for row in data_files(table, "num_records"))
+
+
+def _may_be_null(name: str, source: pa.Table, table: DeltaTable) -> bool:
+    """Whether a column of rows, or of a table that they are merged into, may have a null."""
+    if has_nulls(source[name]):
+        return True
+    count = f"null_count.{name}"
+    counts = [row[count] for row in data_files(table, count)]
+    return not counts or any(known != 0 for known in counts)
+
+
+def _marked(come: pa.Table, gone: pa.Table) -> pa.Table:
+    op = [_INSERT] * len(come) + [_DELETE] * len(gone)
+    return pa.concat_tables([come, gone]).append_column(_OP, pa.array(op, pa.string()))
 
 
 def _after(there: pa.Table, net: NetChanges, columns: TypedColumns) -> pa.Table | None:
