@@ -180,13 +180,13 @@ class FlowBuilder:
         """The stream of a new operator that `first` flows into."""
         operator, place = op.name, caller()
         try:
-            bound = bind(op, arguments, list(keywords.items()), _READER)
+            args, named = bind(op, arguments, list(keywords.items()), _READER)
         except TypeProblem as wrong:
             helps = wrong.help or as_written(op)
             raise ProgramError.of(wrong.code, wrong.message, place, operator, help=helps) from None
         inputs = {0: first} if first is not None else {}
         further: list[Stream] = []
-        for position, stream in bound.streams:
+        for position, stream in named:
             if not isinstance(stream, Stream):
                 message = f"`{operator}` takes a stream here, not {stream!r}"
                 help_ = "give it a stream of the same flow"
@@ -201,7 +201,7 @@ class FlowBuilder:
             message = f"`{operator}` needs the stream `{keyword}`"
             raise ProgramError.of("arity", message, place, operator, help=as_written(op))
         wires = [self._readable(stream, place) for stream in streams]
-        return self._append(Draft(op, bound.args, place, None, wires))
+        return self._append(Draft(op, args, place, None, wires))
 
     def name_stream(self, stream: Stream, name: str) -> None:
         """Gives the operator that makes a stream a name."""

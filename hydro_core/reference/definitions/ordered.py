@@ -174,10 +174,6 @@ def _percent_rank(key: _Key, function: OverFunction) -> list[float]:
     return [(rank - 1) / others if others else 0.0 for rank in _rank(key, function)]
 
 
-def _cume_dist(key: _Key, _: OverFunction) -> list[float]:
-    return [(key.last_peer(i) + 1) / len(key.rows) for i in range(len(key.rows))]
-
-
 def _ntile(key: _Key, function: OverFunction) -> list[int]:
     """The first rows % n parts have one more than the others."""
     parts = argument(function, "n")
@@ -270,7 +266,9 @@ _COLUMNS: Mapping[str, Callable[[_Key, OverFunction], list[Any]]] = {
     "rank": _rank,
     "dense_rank": _dense_rank,
     "percent_rank": _percent_rank,
-    "cume_dist": _cume_dist,
+    "cume_dist": lambda key, _: [
+        (key.last_peer(i) + 1) / len(key.rows) for i in range(len(key.rows))
+    ],
     "ntile": _ntile,
     "lag": _shifted(1),
     "lead": _shifted(-1),
