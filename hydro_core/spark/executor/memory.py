@@ -29,7 +29,7 @@ from hydro_core.spark.executor.planned_rounds import InRounds, PlannedRounds
 from hydro_core.spark.executor.shell import run_ticks
 from hydro_core.spark.frames.few_rows import InOneJob, together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
