@@ -48,9 +48,7 @@ def executable(
     text: str, schemas: Mapping[str, ItemType] | None = None, *, optimize: bool = True
 ) -> TickPlan:
     """The whole way of a program: from its text to what runs, if not optimized as it is written."""
-    graph = parse(text)
-    typed = infer(graph, schemas)
-    program = stratified(typed)
+    program = compile_text(text, schemas)
     return planned(program, best_plan(program) if optimize else None)
 
 

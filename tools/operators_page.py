@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, Kept
 from hydro_core.catalog.over_functions import FUNCTIONS
 from hydro_core.catalog.parts import moves
-from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.registry import CATALOG, usage
 from hydro_core.catalog.spec import (
     Always,
     Barrier,
@@ -24,7 +24,6 @@ from hydro_core.catalog.spec import (
     Replicated,
     State,
 )
-from hydro_core.catalog.usage import usage
 from hydro_core.types.stream import Order
 
 _HEAD = """\

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from hydro_core.catalog.spec import Aggregate, TypeProblem
-from hydro_core.catalog.type_rules import Types, columns_of, given_by, place_of
+from hydro_core.catalog.type_rules import Types, columns_of, given_by
+from hydro_core.errors import beginning
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.types.item import (
@@ -32,14 +33,6 @@ from hydro_core.types.item import (
 
 EXACT_DIGITS = 19
 """Of longer decimals no engine has the digits that it takes to divide a total once."""
-
-
-def _never(item: ItemType | None) -> bool:
-    return False
-
-
-def _always_told(item: ItemType | None) -> bool:
-    return True
 
 
 def _is_exact(item: ItemType | None) -> bool:
@@ -68,7 +61,7 @@ class Kept:
     """
     digits: int | None = None
     """Of decimals that are longer it is not made of parts: it could not be rounded once."""
-    invertible: Callable[[ItemType | None], bool] = _never
+    invertible: Callable[[ItemType | None], bool] = lambda _: False
     """Whether the result without some rows is told by theirs, for a first argument of the type;
     None: there is none.
     """
@@ -139,7 +132,7 @@ def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
     try:
         return spec.result(types)
     except TypeProblem as problem:
-        places = [place_of(a) for a in aggregate.arguments if isinstance(a, Fn)]
+        places = [beginning(a.span) for a in aggregate.arguments if isinstance(a, Fn)]
         place = places[0] if places else (0, 0)
         raise TypeProblem(
             f"`{aggregate.function}` {problem.message}", problem.help, place=place
@@ -215,7 +208,7 @@ def _count_if(types: Types) -> ItemType:
     return LONG
 
 
-_COUNTED = Kept("sum", invertible=_always_told)
+_COUNTED = Kept("sum", invertible=lambda _: True)
 _ITSELF = AllValues("gives the values themselves, so nothing smaller can be stored of them")
 _DIFFERENT = AllValues("needs all values: no few numbers made of them can be merged")
 _SQUARES = AllValues("squares differences from a mean that every tick moves")

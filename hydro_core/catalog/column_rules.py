@@ -17,10 +17,10 @@ from hydro_core.catalog.type_rules import (
     common,
     given_by,
     pair,
-    place_of,
     row_of,
     twice,
 )
+from hydro_core.errors import beginning
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
@@ -136,7 +136,7 @@ def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> No
         raise TypeProblem(
             f"the condition is a function of two rows, not of {len(condition.params)}",
             "one of each side: `where=lambda l, r: l.at <= r.until`",
-            place=place_of(condition),
+            place=beginning(condition.span),
         )
     for item in (left, right):
         if not isinstance(item, Unknown):
@@ -146,7 +146,7 @@ def check_condition(condition: Fn | None, left: ItemType, right: ItemType) -> No
         raise TypeProblem(
             f"the condition must be true, false or null, but is {found}",
             "compare something: `where=lambda l, r: l.at <= r.until`",
-            place=place_of(condition),
+            place=beginning(condition.span),
         )
 
 

@@ -51,11 +51,8 @@ def place_type(left: ItemType, right: ItemType) -> ItemType | None:
     found = common_type(left, right)
     if isinstance(found, Scalar) and found.name in FLOATS:
         return DOUBLE
-    return found if isinstance(found, Scalar | Unknown) or _is_number(found) else None
-
-
-def _is_number(item: ItemType | None) -> bool:
-    return item is not None and is_numeric(item)
+    ordered = isinstance(found, Scalar | Unknown) or (found is not None and is_numeric(found))
+    return found if ordered else None
 
 
 def joined_asof(args: Args, types: Types) -> ItemType:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.classes import Ordering, PerItem, Positional
 from hydro_core.catalog.inputs import BY, INIT, ORDERED, STEP, WHOLE
 from hydro_core.catalog.spec import (
     Arg,
-    Args,
     Barrier,
     Example,
     Never,
@@ -56,10 +53,6 @@ SORT_BY_KEY = _ordering(
 )
 
 
-def _limit_columns(args: Args) -> Mapping[str, Any]:
-    return {"partition": OnKey()} if args["by"] is not None else {"single": args["n"] <= 1}
-
-
 LIMIT = _ordering(
     name="limit",
     cls=Positional(Places.FIRST),
@@ -67,7 +60,9 @@ LIMIT = _ordering(
     inputs=ORDERED,
     args=(Arg("n", "integer", "how many", required=True), BY),
     result=type_rules.chosen,
-    refine=_limit_columns,
+    refine=lambda args: (
+        {"single": args["n"] <= 1} if args["by"] is None else {"partition": OnKey()}
+    ),
     monotone=False,
     keeps_single=True,
     partition=_COUNTED,

@@ -37,9 +37,6 @@ class OverCall:
     order: ItemType | None
     """The type of what the rows are ordered by, where that is one column or function."""
 
-    def argument(self, name: str) -> Any:
-        return argument(self.function, name)
-
 
 @dataclass(frozen=True, slots=True)
 class OverFunctionSpec:
@@ -155,11 +152,12 @@ def _of(item: ItemType) -> TypeOf:
 
 
 def _aggregated(over: OverCall) -> ItemType:
-    return aggregate_type(over.argument("agg"), over.row)
+    return aggregate_type(argument(over.function, "agg"), over.row)
 
 
 def _shifted(over: OverCall) -> ItemType:
-    item, default = argument_type(over.argument("v"), over.row), over.argument("default")
+    item = argument_type(argument(over.function, "v"), over.row)
+    default = argument(over.function, "default")
     if default is None or isinstance(item, Unknown):
         return item if default is None else common_type(item, type_of(default)) or UNKNOWN
     try:

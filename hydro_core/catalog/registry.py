@@ -1,4 +1,4 @@
-"""The catalogue: every operator by its name."""
+"""The catalogue: every operator by its name, and how a call of it looks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hydro_core.catalog import combine, group, io, itemwise, nearest, order, ordered, state
-from hydro_core.catalog.spec import OpSpec
+from hydro_core.catalog.spec import Arg, OpSpec
 
 CATALOG: Mapping[str, OpSpec] = MappingProxyType(
     {
@@ -31,3 +31,37 @@ def lookup(name: str) -> OpSpec | None:
     'prev'
     """
     return NAMES.get(name)
+
+
+ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
+"""What may be promised of a function that takes an accumulator."""
+TYPED = "typed"
+"""`typed("long", lambda …)` says a result's type where there is no argument `returns` for it."""
+
+_OPEN: Mapping[str, str] = MappingProxyType(
+    {
+        "named_columns": '"column", …',
+        "computed": "name=function, …",
+        "renames": 'new="old", …',
+        "aggregates": "name=aggregate, …",
+        "over_functions": "name=function, …",
+    }
+)
+
+
+def usage(op: OpSpec) -> str:
+    """A call with all its arguments, those that may be left out in brackets.
+
+    >>> usage(lookup("join"))
+    'join(right=stream, [on=…], [how=…], [suffix=…], [where=…])'
+    """
+    parts = [f"{port.keyword}=stream" for port in op.inputs if port.keyword]
+    parts += [_argument(arg) for arg in op.args]
+    if op.variadic:
+        parts.append("stream, …")
+    return f"{op.name}({', '.join(parts)})"
+
+
+def _argument(arg: Arg) -> str:
+    text = _OPEN.get(arg.kind, arg.name if arg.positional else f"{arg.name}=…")
+    return text if arg.required or arg.kind in _OPEN else f"[{text}]"

@@ -69,7 +69,10 @@ def with_tails(args: Args, item: ItemType, output: ItemType) -> tuple[Args, Args
 
 def rows_ahead(args: Args) -> int:
     """How many rows before a new one are made again."""
-    return max(_looks_ahead(function) for _, function in args["functions"])
+    return max(
+        argument(function, "n") if looks_of(function) == "next" else 0
+        for _, function in args["functions"]
+    )
 
 
 def given_to_peers(args: Args) -> frozenset[str]:
@@ -94,11 +97,6 @@ def _resumes(function: OverFunction) -> bool:
     of = aggregate_of(function)
     # Of equal rows, which are in no order here, the aggregate must not ask for one.
     return of is not None and _by_peers(function) and not AGGREGATES[of.function].needs_order
-
-
-def _looks_ahead(function: OverFunction) -> int:
-    ahead: int = argument(function, "n") if looks_of(function) == "next" else 0
-    return ahead
 
 
 def _looks_back(function: OverFunction) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
+from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.errors import beginning
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import accumulator_type, result_type
@@ -30,13 +30,12 @@ from hydro_core.types.item import (
     at,
     is_integer,
     is_open,
+    nullable,
 )
-from hydro_core.types.quarantine import as_given
+from hydro_core.types.quarantine import is_widened
 from hydro_core.types.values import ValueProblem, conform_input
 
 Types = tuple[ItemType, ...]
-
-__all__ = ["TypeRule", "Types"]
 
 
 def declared(args: Args, types: Types) -> ItemType:
@@ -49,7 +48,8 @@ def declared(args: Args, types: Types) -> ItemType:
             if at(schema, tuple(path.split("."))) is None:
                 help_ = f"the schema is {schema}; fields within fields are written `a.b`"
                 raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
-    return as_given(schema)
+    # A wrong row may lack what is `not null`.
+    return nullable(schema) if is_widened(schema) else schema
 
 
 def declared_rows(args: Args, types: Types) -> ItemType:
@@ -99,7 +99,7 @@ def _check_known(fn: Fn, found: ItemType, types: Types) -> None:
         f"the type of the function's {result} cannot be known",
         'say what it gives: `returns="long"`, or any other type; in `select`, `with_columns`, '
         '`aggregate` and `latest`: `typed("long", lambda …)`',
-        place=fn.tree.place if fn.tree is not None else place_of(fn),
+        place=fn.tree.place if fn.tree is not None else beginning(fn.span),
     )
 
 
@@ -108,7 +108,7 @@ def _check_said(fn: Fn) -> None:
         raise TypeProblem(
             f"the source of `{fn.name}` cannot be read, so nothing says what it gives",
             'say so, as in `returns="long"`, or in the function: `def f(x) -> int`',
-            place=place_of(fn),
+            place=beginning(fn.span),
         )
 
 
@@ -136,7 +136,7 @@ def routed(args: Args, types: Types) -> ItemType:
         raise TypeProblem(
             f"the function must name a port, a string or an integer, but gives {port}",
             "give one of " + ", ".join(map(repr, args["ports"])),
-            place=place_of(args["f"]),
+            place=beginning(args["f"].span),
         )
     return types[0]
 
@@ -155,7 +155,7 @@ def flattened(args: Args, types: Types) -> ItemType:
 
 
 def _elements(found: ItemType, message: str, fn: Fn | None) -> ItemType:
-    place = place_of(fn) if fn else (0, 0)
+    place = beginning(fn.span) if fn else (0, 0)
     match found:
         case Unknown():
             return found
@@ -268,11 +268,6 @@ def row_of(item: ItemType) -> Row:
     )
 
 
-def place_of(fn: Fn) -> tuple[int, int]:
-    """Where a function stands in its file."""
-    return beginning(fn.span)
-
-
 def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) -> ItemType:
     """The type of the accumulator: the smallest that holds the start and what the function makes.
 
@@ -310,7 +305,7 @@ def folded_by_key(args: Args, types: Types) -> ItemType:
         raise TypeProblem(
             f"the accumulator's column {clash[0]!r} has the name of a key column",
             "call it something else",
-            place=place_of(fn),
+            place=beginning(fn.span),
         )
     return Row((*keys, *fields))
 

@@ -71,7 +71,12 @@ def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cu
     calendar = None if start is None else Calendar(start, str(every))
     count = 1 + max((_last_tick(rows, calendar) for rows in inputs), default=-1)
     found = Cut(count, calendar)
-    _refuse_misfits(inputs, found)
+    misfits = [(rows.misfit(found), rows.scan) for rows in inputs]
+    there = [(misfit, of) for misfit, of in misfits if misfit is not None]
+    if there:
+        # The first by tick, input, column and row.
+        misfit, of = min(there, key=lambda each: each[0].tick)
+        of.refuse_misfit(misfit, of.fileset.files)
     return found
 
 
@@ -126,12 +131,3 @@ def _refuse_far(
         f"{print_moment(calendar.origin)}, and each is {calendar.every} long",
         "mend the row, or let `--every` be longer",
     )
-
-
-def _refuse_misfits(inputs: Sequence[UncutRows], found: Cut) -> None:
-    """Refuses the first value that is no item: of the earliest tick, input, column and row."""
-    misfits = [(rows.misfit(found), rows.scan) for rows in inputs]
-    there = [(misfit, of) for misfit, of in misfits if misfit is not None]
-    if there:
-        misfit, of = min(there, key=lambda each: each[0].tick)
-        of.refuse_misfit(misfit, of.fileset.files)

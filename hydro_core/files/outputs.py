@@ -49,7 +49,11 @@ class OutputFolders:
         self._directory, self._numbers = directory, {n: str(i) for i, n in enumerate(outputs)}
         beside = None
         if isinstance(directory, Path):
-            directory.mkdir(parents=True, exist_ok=True)
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except (FileExistsError, NotADirectoryError):
+                message = f"no folder can be made at `{directory}`: there is a file"
+                raise DataError.of("config", message, help="give another `--out`") from None
             beside = directory
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=beside))
 
@@ -125,8 +129,11 @@ class _File:
         if not items:
             return
         arrays: list[Any] = [pa.array([tick] * len(items), pa.int64())]
+        is_whole = not isinstance(self._item, Row | Tuple)
         for place, (name, of) in enumerate(self._columns.items()):
-            arrays.append(to_arrow([_part(item, self._item, place, name) for item in items], of))
+            part = place if isinstance(self._item, Tuple) else name
+            values = items if is_whole else [None if one is None else one[part] for one in items]
+            arrays.append(to_arrow(list(values), of))
         if self._ordered:
             arrays.append(pa.array(range(len(items)), pa.int64()))
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
@@ -140,14 +147,6 @@ def columns_of(item: ItemType) -> Mapping[str, ItemType]:
     """The columns that an item is written in; a row without columns has none."""
     found = declared_columns(item)
     return {ITEM: item} if found is None else found
-
-
-def _part(item: Any, of: ItemType, place: int, name: str) -> Any:
-    if columns_of(of).keys() == {ITEM} and not isinstance(item, dict):
-        return item
-    if item is None:
-        return None
-    return item[place] if isinstance(of, Tuple) else item[name]
 
 
 def _check_columns(name: str, stream: StreamType) -> None:
@@ -185,10 +184,12 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         unfit = not name.isprintable() or "/" in name or name.startswith(".")
         if unfit or len(name.encode()) > _LONGEST_NAME:
+            # A name as a message has it is short, and printable.
+            whole = f"`{name}`" if name.isprintable() else ascii(name)
+            shown = whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}…"
             raise DataError.of(
                 "config",
-                f"the output {_shown_name(name)} cannot be written: "
-                "that is not the name of a folder",
+                f"the output {shown} cannot be written: that is not the name of a folder",
                 help="give the output another name",
             )
         # File systems may not tell letters by their case, nor by how they are composed.
@@ -200,12 +201,6 @@ def _check_names(names: Iterable[str]) -> None:
                 "a folder's name is the same in upper and lower case",
                 help="give one of them another name",
             )
-
-
-def _shown_name(name: str) -> str:
-    """A name as a message has it: short, and printable."""
-    whole = f"`{name}`" if name.isprintable() else ascii(name)
-    return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}…"
 
 
 def _put(folder: Path, place: Remote) -> None:

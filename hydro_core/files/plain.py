@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -50,16 +50,12 @@ def item_type(arrow: pa.DataType) -> ItemType:
     if pa.types.is_list(plain):
         return Array(item_type(plain.value_type))
     if pa.types.is_struct(plain):
-        return row_type([plain.field(i) for i in range(plain.num_fields)])
+        fields = [plain.field(i) for i in range(plain.num_fields)]
+        types = [Field(field.name, item_type(field.type)) for field in fields]
+        if types and [f.name for f in types] == [f"_{i + 1}" for i in range(len(types))]:
+            return Tuple(tuple(f.type for f in types))
+        return Row(tuple(types))
     raise ValueProblem(f"an item has no values of the type {arrow}")
-
-
-def row_type(fields: Sequence[pa.Field[Any]]) -> Row | Tuple:
-    """A tuple if the fields are `_1 … _n`, else a row."""
-    types = [Field(field.name, item_type(field.type)) for field in fields]
-    if types and [f.name for f in types] == [f"_{i + 1}" for i in range(len(types))]:
-        return Tuple(tuple(f.type for f in types))
-    return Row(tuple(types))
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:

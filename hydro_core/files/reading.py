@@ -27,11 +27,11 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    input_error,
     rows_of_file,
 )
 from hydro_core.files.scan import Findings, Misfit, Scan
 from hydro_core.files.tolerant import first_if_without_tick
+from hydro_core.files.unreadable import refuse
 from hydro_core.storage.remote import DataPlace
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
@@ -122,63 +122,43 @@ def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
 
 
 def _read(scan: Scan, files: Sequence[DataPlace]) -> tuple[pa.Table, Numbers]:
-    """The rows with what stands beside them, and their ticks."""
-    reading = _Reading(scan, files)
+    """The rows with what stands beside them, and their ticks; what is missing is refused."""
+    findings, kept, numbers = Findings(), list[pa.RecordBatch](), [np.array([], np.int64)]
+    ticks, form = scan.ticks, scan.fileset.form
     for number, file in enumerate(files):
-        for batch in rows_of_file(file, number, scan.fileset.form, scan.wanted):
-            reading.add(batch)
-    return reading.done()
+        for batch in rows_of_file(file, number, form, scan.wanted):
+            _note(findings, batch, tolerant=form.tolerant)
+            for names in batch[NAMES].drop_null().to_pylist():
+                findings.note(file, str(names).split("\n"))
+            own = np.zeros(batch.num_rows, np.int64) if ticks is None else _ticks_of(batch, ticks)
+            if ticks is not None and form.tolerant:
+                own = first_if_without_tick(batch, own, ticks)
+            there = own != NONE
+            kept.append(batch.filter(pa.array(there)))
+            numbers.append(own[there])
+    findings.refuse(scan, files)
+    schema = pa.schema([(name, arrow_type(of)) for name, of in scan.wanted.made])
+    return pa.Table.from_batches(kept, schema), np.concatenate(numbers)
 
 
-class _Reading:
-    """What has been read so far."""
-
-    def __init__(self, scan: Scan, files: Sequence[DataPlace]) -> None:
-        self._scan, self._files = scan, files
-        self._kept: list[pa.RecordBatch] = []
-        self._numbers: list[Numbers] = [np.array([], np.int64)]
-        self._findings = Findings()
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """The rows of a piece."""
-        self._note_unread(batch)
-        for names in batch[NAMES].drop_null().to_pylist():
-            self._findings.note(self._files[batch[FILE][0].as_py()], str(names).split("\n"))
-        ticks = self._scan.ticks
-        if ticks is None:
-            numbers = np.zeros(batch.num_rows, np.int64)
-        else:
-            numbers = _ticks_of(batch, ticks)
-            if self._scan.fileset.form.tolerant:
-                numbers = first_if_without_tick(batch, numbers, ticks)
-        there = numbers != NONE
-        self._kept.append(batch.filter(pa.array(there)))
-        self._numbers.append(numbers[there])
-
-    def done(self) -> tuple[pa.Table, Numbers]:
-        """All of it with the ticks of the rows; what is missing is refused now."""
-        self._findings.refuse(self._scan, self._files)
-        schema = pa.schema([(name, arrow_type(of)) for name, of in self._scan.wanted.made])
-        return pa.Table.from_batches(self._kept, schema), np.concatenate(self._numbers)
-
-    def _note_unread(self, batch: pa.RecordBatch) -> None:
-        found, stages = self._findings, batch[STAGE].drop_null()
-        if len(stages):
-            for stage, problem, cure in zip(
-                *(batch[column].to_pylist() for column in (STAGE, PROBLEM, CURE)), strict=True
-            ):
-                if stage == Stage.FILE.value:
-                    raise input_error(problem, cure)
-                if stage == Stage.TICK.value:
-                    found.without_tick = found.without_tick or problem
-        numbers, moments = (batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT))
-        found.numbers |= bool(numbers)
-        found.moments |= bool(moments)
-        if numbers + moments < batch.num_rows and not self._scan.fileset.form.tolerant:
-            found.without_tick = found.without_tick or NO_TICK
-        for place in np.flatnonzero(batch[NUMBER].fill_null(0).to_numpy() < 0)[:1]:
-            row = [batch[column][int(place)].as_py() for column in (FILE, ROW, NUMBER)]
-            found.too_early = found.too_early or (row[0], row[1], row[2])
+def _note(found: Findings, batch: pa.RecordBatch, *, tolerant: bool) -> None:
+    """Adds what the rows of a piece tell; raises at one of a file that cannot be read."""
+    if batch[STAGE].null_count < batch.num_rows:
+        for stage, problem, cure in zip(
+            *(batch[column].to_pylist() for column in (STAGE, PROBLEM, CURE)), strict=True
+        ):
+            if stage == Stage.FILE.value:
+                refuse(problem, cure)
+            if stage == Stage.TICK.value:
+                found.without_tick = found.without_tick or problem
+    numbers, moments = (batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT))
+    found.numbers |= bool(numbers)
+    found.moments |= bool(moments)
+    if numbers + moments < batch.num_rows and not tolerant:
+        found.without_tick = found.without_tick or NO_TICK
+    for place in np.flatnonzero(batch[NUMBER].fill_null(0).to_numpy() < 0)[:1]:
+        row = [batch[column][int(place)].as_py() for column in (FILE, ROW, NUMBER)]
+        found.too_early = found.too_early or (row[0], row[1], row[2])
 
 
 def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: TickRange) -> Numbers:

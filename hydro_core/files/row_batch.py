@@ -15,7 +15,7 @@ from hydro_core.storage.remote import DataPlace
 from hydro_core.types.item import STRING, ItemType
 from hydro_core.types.json import from_json
 from hydro_core.types.quarantine import REASON
-from hydro_core.types.values import NOT_NULL, ValueProblem, conform_input
+from hydro_core.types.values import ValueProblem, conform_input
 
 ROWS = 10_000
 """The rows of a piece: a few MiB of usual ones."""
@@ -107,18 +107,6 @@ class JsonRows:
 
 
 RowBatch = ArrowRows | JsonRows
-
-
-def asked(read: Reading, required: bool) -> Reading:
-    """How a value is read of a column that is, or is not, declared `not null`."""
-
-    def of_required(value: Any) -> Any:
-        found = read(value)
-        if found is None:
-            raise ValueProblem(NOT_NULL)
-        return found
-
-    return of_required if required else read
 
 
 def misfit(problem: str, row: int, column: str) -> ValueProblem:

@@ -21,10 +21,10 @@ from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.inputs import demands, fits_whole
 from hydro_core.files.pieces import pieces
 from hydro_core.files.plain import item_type
-from hydro_core.files.row_batch import MOMENT, NUMBER, ArrowRows, FileForm, RowBatch, asked
+from hydro_core.files.row_batch import MOMENT, NUMBER, ArrowRows, FileForm, RowBatch
 from hydro_core.files.tolerant import TolerantRows, number_told, of_some_tick
 from hydro_core.storage.remote import DataPlace
-from hydro_core.ticks.moments import moment_of
+from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
 from hydro_core.types.item import LONG, STRING, TIMESTAMP, Array, ItemType, Row, Tuple
@@ -70,15 +70,6 @@ class WantedColumns:
         """The columns of what is made, with their types."""
         items = ((f"c{i}", t) for i, t in enumerate(self.columns.values()))
         return (*items, *_BESIDE)
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name, _ in self.made]
-
-
-def input_error(message: str, cure: str) -> DataError:
-    """An error of the data (code `input`)."""
-    return DataError.of("input", message, help=cure)
 
 
 def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
@@ -179,7 +170,7 @@ class _FileRows:
             said |= zip((STAGE, PLACE, PROBLEM), zip(*each, strict=True), strict=True)
         nothing = [None] * rows
         columns = [pa.array(said.get(name, nothing), arrow_type(of)) for name, of in _BESIDE]
-        return pa.RecordBatch.from_arrays([*items, *columns], self.wanted.names)
+        return pa.RecordBatch.from_arrays([*items, *columns], [n for n, _ in self.wanted.made])
 
     def _column(self, stage: Stage, place: int) -> str | None:
         """The column in which a problem was found."""
@@ -230,7 +221,7 @@ def column_of(
     piece: RowBatch,
     name: str,
     to: ItemType,
-    problem: Callable[[int, str], None],
+    problem: Callable[[int, str], object],
     *,
     required: bool,
 ) -> pa.Array[Any]:
@@ -244,10 +235,12 @@ def column_of(
         column = piece.table.column(name).combine_chunks()
         if fits_whole(of, to) and not (required and column.null_count) and not _lacks(column, to):
             return column.cast(arrow_type(to), safe=False)
-    read, items = asked(piece.reading(name, to), required), []
+    read, items = piece.reading(name, to), []
     for row, value in enumerate(piece.values(name)):
         try:
             items.append(read(value))
+            if required and items[-1] is None:
+                problem(row, NOT_NULL)
         except ValueProblem as found:
             problem(row, str(found))
             items.append(None)
@@ -255,7 +248,7 @@ def column_of(
 
 
 def _text_checked(
-    items: list[Any], to: ItemType, problem: Callable[[int, str], None]
+    items: list[Any], to: ItemType, problem: Callable[[int, str], object]
 ) -> pa.Array[Any]:
     """The items in Arrow, whose texts are UTF-8: JSON may hold a half of a surrogate pair."""
     try:

@@ -7,7 +7,7 @@ It is told before a row is read. Two execute it: this process by Arrow (`reading
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
@@ -92,10 +92,6 @@ class Scan:
         fit = (n in types and fits_whole(types[n], to) for n, to in self.columns.items())
         return all(fit) and self.tells_ticks
 
-    def within(self, ticks: TickRange | None) -> Scan:
-        """The same for the rows of some ticks."""
-        return replace(self, ticks=ticks)
-
     def where(self, rows: ds.Dataset) -> ds.Expression | None:
         """What surely holds of the rows of the ticks; None: of all of them."""
         if self.ticks is None or self.file.column is None:
@@ -168,8 +164,11 @@ class Findings:
         Raises:
             DataError: what is wrong first (code `input`).
         """
-        if scan.fileset.form.declared:
-            self._require_columns(scan)
+        if scan.fileset.form.declared and scan.fileset.kind == JSON_LINES:
+            # Only the rows tell that a file lacks a column: none has the key.
+            there = dict.fromkeys(name for names in self.names.values() for name in names if name)
+            lacking = first_lacking(scan.columns, self.names.items())
+            require_columns(scan.file, scan.columns, list(there), lacking)
         if scan.file.column is None:
             return
         if self.without_tick is not None:
@@ -179,10 +178,3 @@ class Findings:
         if self.too_early is not None:
             number, row, tick = self.too_early
             refuse_early(scan.file, FileRow(files[number], row), tick, None)
-
-    def _require_columns(self, scan: Scan) -> None:
-        """Of JSON lines only the rows tell that a file lacks a column: none has the key."""
-        if scan.fileset.kind == JSON_LINES:
-            there = dict.fromkeys(name for names in self.names.values() for name in names if name)
-            lacking = first_lacking(scan.columns, self.names.items())
-            require_columns(scan.file, scan.columns, list(there), lacking)

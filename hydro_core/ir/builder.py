@@ -85,6 +85,15 @@ def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
     return [ids[i] for i in range(len(drafts))]
 
 
+def numbered(drafts: Sequence[Draft], kept: Iterable[int]) -> list[Draft]:
+    """The drafts at these numbers, in this order: they know each other by their new ones."""
+    chosen = list(kept)
+    new = {old: position for position, old in enumerate(chosen)}
+    for draft in drafts:
+        draft.inputs = [(new[number], port) for number, port in draft.inputs]
+    return [drafts[number] for number in chosen]
+
+
 def free_name(name: str, taken: Collection[str]) -> str:
     """The name, with the first number from 2 on that makes it one that is not taken."""
     free, number = name, 1

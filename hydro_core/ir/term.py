@@ -8,7 +8,7 @@ long pipeline is bound by `LetTerm` in pieces. Ids, arguments and places survive
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hydro_core.catalog.io import SINK
@@ -90,7 +90,6 @@ def to_terms(graph: Graph) -> Mapping[NodeId, Term]:
 
 def to_term(graph: Graph, root: Endpoint) -> Term:
     reads = _reads(graph, root)
-    groups = components({str(e): [str(r) for r in rs] for e, rs in reads.items()})
     ends = {str(e): e for e in reads}
     successors = {str(e): [str(r) for r in rs] for e, rs in reads.items()}
     uses: dict[str, int] = {str(root): 1}
@@ -100,7 +99,7 @@ def to_term(graph: Graph, root: Endpoint) -> Term:
     work = _Terms(graph, ends, uses)
     nested: dict[str, int] = {}
     layers: list[tuple[bool, Bindings]] = []
-    for group in groups:
+    for group in components(successors):
         if is_cycle(group, successors):
             layers.append((True, work.recursive(group, successors)))
             continue
@@ -137,7 +136,11 @@ class _Terms:
         """The bindings of a cycle: streams that are read more than once, and one on every cycle."""
         inside = set(group)
         bound = [e for e in group if self.uses[e] > 1] or [group[0]]
-        while not _is_acyclic(inside - set(bound), successors):
+        while True:
+            left = inside - set(bound)
+            within = {end: [e for e in successors[end] if e in left] for end in sorted(left)}
+            if not any(is_cycle(part, within) for part in components(within)):
+                break
             bound.append(next(e for e in group if e not in bound))
         named = [(self.bind(e), e) for e in group if e in bound]
         return tuple((name, self.application(e)) for name, e in named)
@@ -163,9 +166,3 @@ def _reads(graph: Graph, root: Endpoint) -> Mapping[Endpoint, tuple[Endpoint, ..
             found[endpoint] = graph[endpoint.node].inputs
             todo += reversed(found[endpoint])
     return found
-
-
-def _is_acyclic(members: Iterable[str], successors: Mapping[str, list[str]]) -> bool:
-    left = set(members)
-    inside = {m: [s for s in successors[m] if s in left] for m in sorted(left)}
-    return not any(is_cycle(group, inside) for group in components(inside))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
+from hydro_core.catalog.registry import TYPED
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec, OverFunction, TypeProblem
-from hydro_core.catalog.usage import TYPED
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
@@ -52,8 +52,8 @@ def read_arguments(
     try:
         call = _parse(source, text)
         positional, keywords = _split(call)
-        bound = bind(op, positional, keywords, reader)
-        streams = tuple(_stream(reader, position, tree) for position, tree in bound.streams)
+        args, named = bind(op, positional, keywords, reader)
+        streams = tuple(_stream(reader, position, tree) for position, tree in named)
     except ArgumentProblem as wrong:
         at = wrong.written
         span = reader.span(at) if isinstance(at, ast.AST) else element.span
@@ -70,7 +70,7 @@ def read_arguments(
         raise ProgramError.of(
             "syntax", message, element.span, op.name, help="split the expression up"
         ) from None
-    return bound.args, streams
+    return args, streams
 
 
 def _parse(source: Source, text: ArgumentText) -> ast.Call:

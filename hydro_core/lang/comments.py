@@ -39,7 +39,11 @@ class Comments:
         """What the program says of itself: the comment, or the docstring, that it begins with."""
         for name, text in self._texts.items():
             if name.endswith(".py"):
-                return _docstring(text)
+                try:
+                    said = ast.get_docstring(ast.parse(text)) or ""
+                except SyntaxError:
+                    return ""
+                return " ".join(said.partition("\n\n")[0].split())
             lines = dropwhile(lambda line: not line.strip(), text.splitlines())
             return _joined(takewhile(_is_comment, lines))
         return ""
@@ -81,7 +85,10 @@ class Comments:
             text = self._texts.get(name)
             if text is None and Path(place.file).is_file():
                 text = Path(place.file).read_text(encoding="utf-8")
-            self._known[name] = _text(name, text or "")
+            lines = (text or "").split("\n")
+            inside = _inside_of_brackets(name, text or "")
+            statements = [_INSIDE if n in inside else line for n, line in enumerate(lines, 1)]
+            self._known[name] = _Text(lines, statements)
         return self._known[name]
 
 
@@ -90,13 +97,6 @@ class _Text:
     lines: Sequence[str]
     statements: Sequence[str]
     """The lines, but for those inside of brackets."""
-
-
-def _text(name: str, text: str) -> _Text:
-    lines = text.split("\n")
-    inside = _inside_of_brackets(name, text)
-    statements = [_INSIDE if n in inside else line for n, line in enumerate(lines, 1)]
-    return _Text(lines, statements)
 
 
 def _inside_of_brackets(name: str, text: str) -> Collection[int]:
@@ -115,14 +115,6 @@ def _is_comment(line: str) -> bool:
 
 def _joined(lines: Iterable[str]) -> str:
     return " ".join(text for line in lines if (text := line.strip().lstrip("#/").strip()))
-
-
-def _docstring(text: str) -> str:
-    try:
-        found = ast.get_docstring(ast.parse(text)) or ""
-    except SyntaxError:
-        return ""
-    return " ".join(found.partition("\n\n")[0].split())
 
 
 _LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

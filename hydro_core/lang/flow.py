@@ -9,7 +9,7 @@ from typing import Any, Self
 from hydro_core.catalog.io import NULL, SINK, SOURCE, SOURCE_ITER, TICK
 from hydro_core.catalog.spec import OpSpec, TypeProblem
 from hydro_core.errors import Code, ProgramError, Span
-from hydro_core.ir.builder import Draft, Wire, build, source_args
+from hydro_core.ir.builder import Draft, Wire, build, numbered, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.lang.methods import OperatorMethods
@@ -180,18 +180,17 @@ class FlowBuilder:
         """The stream of a new operator that `first` flows into."""
         operator, place = op.name, caller()
         try:
-            bound = bind(op, arguments, list(keywords.items()), _READER)
+            args, named = bind(op, arguments, list(keywords.items()), _READER)
         except TypeProblem as wrong:
             helps = wrong.help or as_written(op)
-            raise self._at(place, wrong.code, wrong.message, operator, helps) from None
+            raise ProgramError.of(wrong.code, wrong.message, place, operator, help=helps) from None
         inputs = {0: first} if first is not None else {}
         further: list[Stream] = []
-        for position, stream in bound.streams:
+        for position, stream in named:
             if not isinstance(stream, Stream):
                 message = f"`{operator}` takes a stream here, not {stream!r}"
-                raise self._at(
-                    place, "type", message, operator, "give it a stream of the same flow"
-                )
+                help_ = "give it a stream of the same flow"
+                raise ProgramError.of("type", message, place, operator, help=help_)
             if position is None:
                 further.append(stream)
             else:
@@ -200,9 +199,9 @@ class FlowBuilder:
         if not op.variadic and not op.optional_input and len(streams) < len(op.inputs):
             keyword = op.inputs[-1].keyword
             message = f"`{operator}` needs the stream `{keyword}`"
-            raise self._at(place, "arity", message, operator, as_written(op))
+            raise ProgramError.of("arity", message, place, operator, help=as_written(op))
         wires = [self._readable(stream, place) for stream in streams]
-        return self._append(Draft(op, bound.args, place, None, wires))
+        return self._append(Draft(op, args, place, None, wires))
 
     def name_stream(self, stream: Stream, name: str) -> None:
         """Gives the operator that makes a stream a name."""
@@ -257,11 +256,12 @@ class FlowBuilder:
         draft = self._drafts[number]
         if draft.op.optional_input and draft.inputs:
             message, helps = f"nothing flows out of `{draft.op.name}`", "read the stream before it"
-            raise self._at(place, "port", message, draft.op.name, helps)
+            raise ProgramError.of("port", message, place, draft.op.name, help=helps)
         try:
             return number, output_port(draft.op, draft.args, None)
         except PortProblem as wrong:
-            raise self._at(place, "port", wrong.message, draft.op.name, wrong.help) from None
+            name = draft.op.name
+            raise ProgramError.of("port", wrong.message, place, name, help=wrong.help) from None
 
     def _followed(self, wire: Wire) -> Wire:
         """The wire of a stream, forward references followed to what they are defined as."""
@@ -271,12 +271,12 @@ class FlowBuilder:
             name = forward.name
             if forward.target is None:
                 message = f"`{name}` is used, but never defined"
-                raise self._at(
-                    forward.place, "undefined", message, name, "call `.define(stream)` on it"
-                )
+                help_ = "call `.define(stream)` on it"
+                raise ProgramError.of("undefined", message, forward.place, name, help=help_)
             if forward in passed:
                 message = f"`{name}` stands for nothing but itself"
-                raise self._at(forward.place, "name", message, name, "define it by an operator")
+                help_ = "define it by an operator"
+                raise ProgramError.of("name", message, forward.place, name, help=help_)
             passed.append(forward)
             wire = forward.target.wire
         return wire
@@ -292,21 +292,19 @@ class FlowBuilder:
         for draft in drafts:
             if draft.name is not None and draft.name in seen:
                 message = f"two streams are called `{draft.name}`"
-                raise self._at(draft.span, "name", message, draft.name, "choose another name")
+                help_ = "choose another name"
+                raise ProgramError.of("name", message, draft.span, draft.name, help=help_)
             seen.add(draft.name or "")
 
     def _without_idle_sources(self, drafts: list[Draft]) -> list[Draft]:
         """Drops inputs that nobody reads and that have no schema: a text could not say them."""
         read = {number for draft in drafts for number, _ in draft.inputs}
-        kept = [
+        kept = (
             i
             for i, draft in enumerate(drafts)
             if i in read or draft.op is not SOURCE or draft.args["schema"] is not None
-        ]
-        new = {old: position for position, old in enumerate(kept)}
-        for draft in drafts:
-            draft.inputs = [(new[number], port) for number, port in draft.inputs]
-        return [drafts[i] for i in kept]
+        )
+        return numbered(drafts, kept)
 
     @property
     def promised(self) -> Mapping[str, ItemType]:
@@ -320,9 +318,4 @@ class FlowBuilder:
             )
 
     def _wrong(self, code: Code, message: str, operator: str | None, help_: str) -> ProgramError:
-        return self._at(caller(), code, message, operator, help_)
-
-    def _at(
-        self, place: Span | None, code: Code, message: str, operator: str | None, help_: str
-    ) -> ProgramError:
-        return ProgramError.of(code, message, place, operator, help=help_)
+        return ProgramError.of(code, message, caller(), operator, help=help_)

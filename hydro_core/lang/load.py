@@ -52,7 +52,8 @@ def _which_flow(path: Path) -> ProgramError:
 
 
 def _no_file(path: Path) -> ProgramError:
-    near = did_you_mean(path.name, _neighbours(path))
+    beside = path.parent.glob(f"*{path.suffix}") if path.parent.is_dir() else ()
+    near = did_you_mean(path.name, [p.name for p in beside])
     return _unusable(f"there is no file `{shown_file(path)}`", near or _FORMS)
 
 
@@ -103,10 +104,6 @@ def load_text(text: str, file: str, params: Params = NO_PARAMS, name: str = "flo
     return graph
 
 
-def _neighbours(path: Path) -> list[str]:
-    return [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
-
-
 def _load_flow(module: str, attribute: str, spec: str, params: Params) -> Graph:
     value = _found_in(module, attribute)
     graph = _graph_of(value)
@@ -154,10 +151,9 @@ def _graph_of(value: object) -> Graph | None:
     if isinstance(value, Graph):
         return value
     graph = getattr(value, "graph", None)
-    if isinstance(graph, Graph) or not callable(graph) or isinstance(value, type):
-        return graph if isinstance(graph, Graph) else None
-    built = graph()
-    return built if isinstance(built, Graph) else None
+    if callable(graph) and not isinstance(value, type):
+        graph = graph()
+    return graph if isinstance(graph, Graph) else None
 
 
 def _unusable(message: str, help_: str) -> ProgramError:

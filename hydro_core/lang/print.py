@@ -16,8 +16,8 @@ from typing import Any
 
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.over_functions import arguments_of
+from hydro_core.catalog.registry import ALGEBRA, TYPED
 from hydro_core.catalog.spec import Aggregate, Arg, OverFunction, functions_of
-from hydro_core.catalog.usage import ALGEBRA, TYPED
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.python_text import python_text
@@ -173,16 +173,12 @@ def _end(endpoint: Endpoint) -> str:
 
 
 def _element(graph: Graph, node: Node, ported: bool) -> str:
-    if node.op is SINK and _may_be_a_name(graph, node):
-        return str(node.args["name"])
+    name = str(node.args["name"]) if node.op is SINK else ""
+    taken = name in graph.sources or (name in graph.nodes and graph[name].op is not SINK)
+    if name.isidentifier() and not taken:
+        return name
     streams = () if ported else _streams(node)
     return f"{node.op.name}({', '.join((*streams, *_arguments(node)))})"
-
-
-def _may_be_a_name(graph: Graph, sink: Node) -> bool:
-    name = sink.args["name"]
-    taken = name in graph.nodes and graph[name].op is not SINK
-    return name.isidentifier() and not taken and name not in graph.sources
 
 
 def _streams(node: Node) -> Iterator[str]:

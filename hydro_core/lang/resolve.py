@@ -14,7 +14,7 @@ from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.registry import NAMES, lookup
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import Code, Diagnostic, ProgramError, beginning
-from hydro_core.ir.builder import Draft, build, source_args
+from hydro_core.ir.builder import Draft, build, numbered, source_args
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.arguments import StreamArgument, read_arguments
 from hydro_core.lang.foreign import cure_of_unknown
@@ -88,7 +88,8 @@ class _Resolver:
         self._label_drafts()
         read = wiring.read | {left.draft for left, _ in flows if isinstance(left, Out)}
         discarded = sorted(self._discarded(read), key=_place)
-        built = build(_in_order(self.drafts), name, discarded)
+        order = sorted(range(len(self.drafts)), key=lambda n: beginning(self.drafts[n].span))
+        built = build(numbered(self.drafts, order), name, discarded)
         if discarded and not built.sinks:
             raise ProgramError(*map(_no_output, discarded))
         return built
@@ -276,11 +277,3 @@ def _no_output(discarded: Diagnostic) -> Diagnostic:
         "`a -> map(…) -> out`; `out = …` names a stream"
     )
     return replace(discarded, message=message, help=cure, severity="error")
-
-
-def _in_order(drafts: list[Draft]) -> list[Draft]:
-    order = sorted(range(len(drafts)), key=lambda number: beginning(drafts[number].span))
-    new = {old: position for position, old in enumerate(order)}
-    for draft in drafts:
-        draft.inputs = [(new[number], port) for number, port in draft.inputs]
-    return [drafts[number] for number in order]

@@ -7,11 +7,11 @@ that is asked of arguments otherwise (how many, which names, which values) is as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
+from hydro_core.catalog.registry import ALGEBRA, usage
 from hydro_core.catalog.spec import NO_ARGS, Aggregate, Arg, Args, OpSpec, OverFunction
-from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.constant_arguments import (
     ArgumentProblem,
@@ -27,6 +27,8 @@ from hydro_core.types.item import ItemType
 
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
+Streams = list[tuple[int | None, Written]]
+"""The streams that a call names, by the position of their port (None: further)."""
 
 
 class ArgumentReader(Protocol[Read_contra]):
@@ -51,21 +53,13 @@ class ArgumentReader(Protocol[Read_contra]):
         """A column, or a function of the row."""
 
 
-@dataclass(frozen=True)
-class Bound(Generic[Written]):
-    """What a call says: arguments, and streams by the position of their port (None: further)."""
-
-    args: Args
-    streams: tuple[tuple[int | None, Written], ...]
-
-
 def bind(
     op: OpSpec,
     positional: Sequence[Written],
     keywords: Sequence[tuple[str, Written]],
     reader: ArgumentReader[Written],
-) -> Bound[Written]:
-    """The arguments of a call of `op`; `ArgumentProblem` for the first that is wrong."""
+) -> tuple[Args, Streams[Written]]:
+    """The arguments of a call of `op`, and its streams; `ArgumentProblem` for the first mistake."""
     try:
         return _bind(op, positional, keywords, reader)
     except ArgumentProblem as problem:
@@ -79,7 +73,7 @@ def _bind(
     positional: Sequence[Written],
     keywords: Sequence[tuple[str, Written]],
     reader: ArgumentReader[Written],
-) -> Bound[Written]:
+) -> tuple[Args, Streams[Written]]:
     seen: set[str] = set()
     for name, written in keywords:
         if name in seen:
@@ -111,7 +105,7 @@ def _bind(
         raise _no_column(op)
     args = Args(tuple(entries))
     # An operator that takes no arguments where none of them is given has none then.
-    return Bound(args if op.at(args).args else NO_ARGS, tuple(streams))
+    return args if op.at(args).args else NO_ARGS, streams
 
 
 def _no_column(op: OpSpec) -> ArgumentProblem:
@@ -120,12 +114,10 @@ def _no_column(op: OpSpec) -> ArgumentProblem:
 
 def _streams(
     op: OpSpec, positional: Sequence[Written], keywords: Sequence[tuple[str, Written]]
-) -> tuple[Sequence[Written], list[tuple[int | None, Written]]]:
+) -> tuple[Sequence[Written], Streams[Written]]:
     """The positional arguments that are no streams, and those that are."""
     named = {port.keyword: i for i, port in enumerate(op.inputs) if port.keyword}
-    streams: list[tuple[int | None, Written]] = [
-        (named[name], written) for name, written in keywords if name in named
-    ]
+    streams: Streams[Written] = [(named[name], w) for name, w in keywords if name in named]
     if op.variadic:
         return (), [(None, written) for written in positional]
     if named and positional:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog.over_functions import FUNCTIONS
+from hydro_core.catalog.registry import TYPED
 from hydro_core.catalog.spec import Aggregate, OverFunction
-from hydro_core.catalog.usage import TYPED
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
 from hydro_core.lang.arguments import NEITHER, check_count, with_returns

@@ -27,7 +27,7 @@ KNOWN = "known"
 """The reason of what the e-graph was told to be equal."""
 
 ClassValue = tuple[str, Any]
-Bound = Mapping[str, int]
+RuleBindings = Mapping[str, int]
 """What the variables of a rule stand for: terms, and numbers of arguments."""
 
 
@@ -40,7 +40,7 @@ class Replay:
         self.streams: dict[str, TermId] = {}
         self._egraph = egraph
         self._seen: set[tuple[str, tuple[tuple[str, Any], ...]]] = set()
-        self._pending: list[tuple[Rule, Bound]] = []
+        self._pending: list[tuple[Rule, RuleBindings]] = []
         self._representatives: list[TermId] = []
         self._replayed = 0
         self._define()
@@ -145,7 +145,7 @@ class Replay:
         for rule, values in self._egraph.firings():
             self._replayed += 1
             self._queue(rule, values, members)
-        waiting: list[tuple[Rule, Bound]] | None = None
+        waiting: list[tuple[Rule, RuleBindings]] | None = None
         while waiting is None or len(self._pending) < len(waiting):
             waiting, self._pending = self._pending, []
             self._pending += [instance for instance in waiting if not self._apply(*instance)]
@@ -165,7 +165,7 @@ class Replay:
                 self._seen.add(key)
                 self._pending.append((rule, dict(key[1])))
 
-    def _apply(self, rule: Rule, bound: Bound) -> bool:
+    def _apply(self, rule: Rule, bound: RuleBindings) -> bool:
         premises = []
         for condition in rule.when:
             if isinstance(condition, Equal):
@@ -179,7 +179,7 @@ class Replay:
         self.closure.union(self._term(rule.lhs, bound), self._term(rule.rhs, bound), reason)
         return True
 
-    def _term(self, pattern: Pattern, bound: Bound) -> TermId:
+    def _term(self, pattern: Pattern, bound: RuleBindings) -> TermId:
         if isinstance(pattern, Var):
             return bound[pattern.name]
         payload = None if pattern.payload is None else bound[pattern.payload.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from hydro_core.compile import Compiled
 
 
-def program_of(flow: FlowAsset) -> Compiled:
+def program_of(flow: FlowAsset, served: Collection[str] = ()) -> Compiled:
     """The program of `flow`.
+
+    Args:
+        served: inputs that ticks read until it is deployed: the asset still says where they land.
 
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
@@ -34,6 +38,8 @@ def program_of(flow: FlowAsset) -> Compiled:
         # What is wrong with its file as a whole is said where the asset names it.
         named = flow.places.get("program")
         raise ProgramError(*(replace(d, span=d.span or named) for d in error.diagnostics)) from None
+    read = graph.sources.keys() | (flow.inputs.keys() - set(served))
+    flow = replace(flow, inputs={n: of for n, of in flow.inputs.items() if n in read})
     if asks(flow):
         graph = with_quarantine(flow, graph, schemas_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)

@@ -54,8 +54,14 @@ def run_ticks(
     hooks: Hooks | None = None,
 ) -> Iterator[Mapping[str, Items]]:
     """The outputs of every tick: in their order where they have one, else sorted."""
-    parts, settings = _components(typed, strata), settings or Settings()
-    program = ReferenceProgram(typed, parts, settings, fixpoint, hooks or Hooks())
+    recursive = {node for cycle in strata.recursive for node in cycle}
+    groups = components(predecessors(typed.graph, same_tick))
+    # Stratum by stratum, and in each what is read before what reads it.
+    parts = [
+        NodeGroup(tuple(map(typed.graph.__getitem__, group)), group[0] in recursive)
+        for group in sorted(groups, key=lambda group: strata.of[group[0]])
+    ]
+    program = ReferenceProgram(typed, parts, settings or Settings(), fixpoint, hooks or Hooks())
     pasts = {node.id: past for node in typed.graph if (past := NodePast.of(node)) is not None}
     for place, tick in enumerate(ticks):
         number = place if tick.number is None else tick.number
@@ -69,15 +75,6 @@ class NodeGroup:
 
     nodes: tuple[Node, ...]
     recursive: bool
-
-
-def _components(typed: Typed, strata: Strata) -> list[NodeGroup]:
-    """Stratum by stratum, and in each what is read before what reads it."""
-    graph = typed.graph
-    recursive = {node for cycle in strata.recursive for node in cycle}
-    groups = components(predecessors(graph, same_tick))
-    ordered = sorted(groups, key=lambda group: strata.of[group[0]])
-    return [NodeGroup(tuple(map(graph.__getitem__, g)), g[0] in recursive) for g in ordered]
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,14 +62,9 @@ def _compared(key: Any, to: ItemType) -> Hashable:
     return canonical(key if to == UNKNOWN else conform(key, to))
 
 
-def key_of(site: Site, argument: str = "by") -> Columns:
-    """The key of a keyed operator's items: its argument's columns, else the first field."""
-    return Columns(names(site, argument))
-
-
-def names(site: Site, argument: str = "by") -> tuple[str, ...]:
-    """The columns that an argument names, none where it is not given."""
-    return tuple(site.args.get(argument) or ())
+def key_of(site: Site) -> Columns:
+    """The key of a keyed operator's items: the columns of `by`, else the first field."""
+    return Columns(tuple(site.args.get("by") or ()))
 
 
 def key_type(item: ItemType, columns: tuple[str, ...]) -> ItemType:

@@ -6,10 +6,11 @@ times without a zone, are those of the wall clocks of the ticks' own zone.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -19,16 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.ticks.calendar import Calendar, Feed, zone_of
-from hydro_core.ticks.moments import moment_of
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.item import TIMESTAMP
+from hydro_core.types.values import ValueProblem, conform
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
+
 
 Numbers = npt.NDArray[np.int64]
 
 _TIME = pa.timestamp("us", tz="UTC")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OFFSET = re.compile(r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
 NONE = -1
 """The number of rows that are of no tick of the range."""
 
@@ -94,7 +97,7 @@ class TickRange:
         if pa.types.is_integer(found.type):
             return self._known(self._arrived(_ints(found.cast(pa.int64()))))
         if pa.types.is_date(found.type) or found.type.tz is None:
-            return self.of_moments(_in_zone(found.cast(pa.timestamp("us")), self.zone))
+            return self.of_moments(_walls_in_zone(found.cast(pa.timestamp("us")), self.zone))
         return self.of_moments(found)
 
     def of_moments(self, moments: pa.Array[Any]) -> Numbers:
@@ -179,6 +182,39 @@ class TickRange:
         return pa.scalar(wall, pa.timestamp("us")).cast(kind)
 
 
+def moment_of(value: Any, zone: str = "UTC") -> Any:
+    """What a value of a tick column is: the number of a tick, or a time in UTC.
+
+    Dates, and times that name no zone, are of `zone`.
+    """
+    match value:
+        case None:
+            raise ValueProblem("a row has no tick: it is null")
+        case bool():
+            raise ValueProblem(f"{value} is neither a number nor a time")
+        case int():
+            return value
+        case str() | datetime():
+            return _in_zone(conform(value, TIMESTAMP), zone, is_wall=_names_no_zone(value))
+        case date():
+            return _in_zone(conform(value.isoformat(), TIMESTAMP), zone, is_wall=True)
+        case _:
+            raise ValueProblem(f"{value!r} is neither a whole number nor a time")
+
+
+def _names_no_zone(value: str | datetime) -> bool:
+    if isinstance(value, datetime):
+        return value.tzinfo is None
+    # The hyphens of a date are none of an offset.
+    return not ("T" in value or ":" in value) or _OFFSET.search(value.strip()) is None
+
+
+def _in_zone(moment: datetime, zone: str, *, is_wall: bool) -> datetime:
+    if not is_wall or zone == "UTC":
+        return moment
+    return moment.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+
+
 def tick_of_value(
     value: Any, calendar: Calendar | None, numbered: Calendar | None = None
 ) -> int | None:
@@ -211,7 +247,7 @@ def _moment(since: Any) -> datetime:
     return _EPOCH + timedelta(microseconds=int(since))
 
 
-def _in_zone(walls: Any, zone: str) -> pa.Array[Any]:
+def _walls_in_zone(walls: Any, zone: str) -> pa.Array[Any]:
     """The moments at which the clocks of a zone show times, the first of two, as `moment_of`."""
     moments: Any = pc.assume_timezone(walls, zone, ambiguous="earliest", nonexistent="latest")
     skipped: Any = pc.not_equal(pc.local_timestamp(moments), walls)

@@ -8,7 +8,7 @@ do, and in the others why it is none, where it lies, and itself as a text.
 from __future__ import annotations
 
 from hydro_core.types.columns import declared_columns, required_columns
-from hydro_core.types.item import STRING, Field, ItemType, Row, nullable
+from hydro_core.types.item import STRING, Field, ItemType, Row
 
 REASON, PLACE, ROW = "quarantine_reason", "quarantine_place", "quarantine_row"
 QUARANTINE = "quarantine"
@@ -36,8 +36,3 @@ def widened(item: ItemType) -> Row:
 def is_widened(item: ItemType | None) -> bool:
     """Whether a type is one in which wrong rows are read."""
     return isinstance(item, Row) and item.names[-len(WRONG) :] == WRONG
-
-
-def as_given(schema: ItemType) -> ItemType:
-    """The type of the items of an input by its schema: a wrong row may lack what is `not null`."""
-    return nullable(schema) if is_widened(schema) else schema

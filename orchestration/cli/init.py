@@ -38,7 +38,8 @@ __pycache__/
 def init(options: Asked) -> int:
     if not _NAME.fullmatch(options.flow):
         raise MisuseError(
-            f"--flow: {options.flow!r} is no name: take letters, digits and underscores"
+            f"--flow: {options.flow!r} is no name: take letters, digits and underscores, "
+            "and begin with a letter of a to z"
         )
     directory = local_path(options.directory)
     store = None if options.storage is None else _empty_folder(options.storage)
@@ -61,9 +62,10 @@ def put_project(directory: Path, flow: str, store: Remote | None = None) -> list
     Raises:
         DataError: something is in the way (code `config`).
     """
+    in_place = next((one for one in (directory, *directory.parents) if one.is_file()), None)
+    if in_place is not None:
+        raise _in_the_way(f"{in_place} is a file")
     if directory.exists():
-        if not directory.is_dir():
-            raise _in_the_way(f"{directory} is a file")
         there = sorted(directory.iterdir())
         if there:
             raise _in_the_way(f"{directory} is not empty: `{there[0].name}` is in it")

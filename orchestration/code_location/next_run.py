@@ -98,7 +98,8 @@ def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> 
         return None
     first, last = missing[0]
     tries = attempts_at(flow, flows, instance, first.tick)
-    says = f"{in_words(first, last)} is committed, but not recorded: it is recorded"
+    are, it = ("is", "it is") if first == last else ("are", "they are")
+    says = f"{in_words(first, last)} {are} committed, but not recorded: {it} recorded"
     return _unless_failed(flow, tries, flows.now()) or NextRun((first, last), says)
 
 

@@ -47,6 +47,8 @@ class KnownData:
     """By the ledger, of the ticks that have run."""
     served_by: Statistics | None = None
     """By which the plan was made that serves."""
+    served: frozenset[str] = frozenset()
+    """The inputs that the program reads which serves."""
 
 
 def known_data(directory: DataPlace, serving: Deployment) -> KnownData:
@@ -55,7 +57,8 @@ def known_data(directory: DataPlace, serving: Deployment) -> KnownData:
     from hydro_core.spark.pipeline.statistics import recorded_statistics
 
     recorded = recorded_statistics(directory)
-    return KnownData(recorded, Statistics.of(serving.costs.statistics))
+    served = frozenset(serving.program.typed.graph.sources)
+    return KnownData(recorded, Statistics.of(serving.costs.statistics), served)
 
 
 def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
@@ -76,7 +79,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
         check_declaration(flow, known.graph.sources, known.graph.sinks)
         check_columns(flow, known)
         return None
-    now = said(program_of(flow).typed)
+    now = said(program_of(flow, known.graph.sources).typed)
     return None if alike and now == said(known) else now
 
 
@@ -153,7 +156,7 @@ def untried_deployment(flow: FlowAsset, known: KnownData | None = None) -> Deplo
 
     known = known or KnownData()
     plan = partial(best_plan, stats=known.recorded, explain=True, served_by=known.served_by)
-    return _deployment(flow, program_of(flow), plan)
+    return _deployment(flow, program_of(flow, known.served), plan)
 
 
 def _deployment(

@@ -272,10 +272,10 @@ class Undeployed:
     """Whether it can be deployed; else `says` has why not."""
 
 
-def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:
+def fitted(flow: FlowAsset, plan: TickPlan, which: str = "that serves") -> FlowAsset:
     """What the asset says, as far as it is about what a plan reads and gives.
 
-    The asset may be ahead of the deployment that serves.
+    The asset may be ahead of the deployment that serves. `which`: the one whose plan it is.
 
     Raises:
         DataError: the plan reads an input of which the asset does not say where it lands.
@@ -285,7 +285,7 @@ def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:
         listed = ", ".join(f"`{name}`" for name in missing)
         raise DataError.of(
             "config",
-            f"the deployment of `{flow.name}` that serves reads {listed}, and its asset does "
+            f"the deployment of `{flow.name}` {which} reads {listed}, and its asset does "
             "not say any more where that lands",
             help="say it again in `inputs` until a program without it is deployed "
             f"(`hydrotick deploy {flow.name}`)",

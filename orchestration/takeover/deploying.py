@@ -110,7 +110,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
     """What `rollback` would go back to.
 
     Raises:
-        DataError: there is none (code `state`).
+        DataError: there is none (code `state`), or it reads an input of which the asset does not
+            say where it lands (`config`).
     """
     serving = runner.deployments.serving(flow)
     if serving is None:
@@ -119,6 +120,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"its first tick deploys its program: `hydrotick backfill {flow.name}`",
         )
     from hydro_core.spark.pipeline.start_rework import first_undone
+
+    from ..project.serving import fitted
 
     *earlier, _ = runner.pipeline(flow).ledger.programs()
     found = [
@@ -133,6 +136,8 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
             f"`hydrotick deploy {flow.name}`",
         )
     target, commit = found[0]
+    # What it reads has to be there for the ticks to come, though none may be computed now.
+    fitted(flow, target.deployment.plan, "before")
     last = runner.next_tick(flow) - 1
     pipeline = _pipeline_of(runner, flow, target, commit)
     return Predecessor(serving, target, commit, first_undone(runner.pipeline(flow), pipeline), last)

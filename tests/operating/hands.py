@@ -207,6 +207,14 @@ class Hands:
         """Puts the copy in the place of the pipeline."""
         return self.command("restore", str(self._copy(name)), name, "--yes")
 
+    def copy_all(self) -> Done:
+        """Copies the project, in the place of the copy before."""
+        return self.command("copy", str(self._copy_of_all))
+
+    def put_back_all(self, *names: str) -> Done:
+        """Puts that copy in the place of the project, or of some of its flows."""
+        return self.command("restore", str(self._copy_of_all), *names, "--yes")
+
     def outputs(self, name: str, text: str) -> dict[str, list[list[Values]]]:
         """All outputs at every committed tick, as `show` reads them."""
         flow, runner = self._opened(name)
@@ -269,6 +277,11 @@ class Hands:
 
     def _copy(self, name: str) -> Path:
         return self.home / "copies" / name
+
+    @property
+    def _copy_of_all(self) -> Path:
+        # What is copied has no copies of itself.
+        return self.home.with_name(f"{self.home.name}-copied")
 
     def _opened(self, name: str) -> tuple[FlowAsset, TickRunner]:
         """The flow as a new process finds it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tests.operating.more_programs import MORE_FAMILIES
 from tests.operating.programs import FAMILIES, FEED_VERSIONS, IN_ALL
 from tests.operating.story import FEED, Op, Setting, Story
 
@@ -282,6 +283,34 @@ STORIES: Mapping[str, Story] = {
     "an output is removed": Story(
         _setting("next", FAMILIES["outputs"].versions),
         (Op("land", rows=_DAYS), Op("tick", 2), Op("deploy", 1), Op("rollback"), Op("tick", 1)),
+    ),
+    "a flow and the one that it reads are put back together": _fed(
+        "correct",
+        "sums",
+        Op("copy all"),
+        Op("deploy", 1, flow=FEED),
+        _LATE_IN_FEED,
+        Op("tick", 1, FEED),
+        Op("tick", 1),
+        Op("put back all"),
+        Op("tick", 2, FEED),
+        Op("correct", 1),
+    ),
+    "an output goes, and comes back with another type": Story(
+        replace(_setting("next", MORE_FAMILIES["another type"].versions), has_tables=True),
+        (
+            Op("land", rows=_DAYS),
+            Op("tick", 1),
+            Op("deploy", 1),
+            Op("tick", 1),
+            Op("deploy", 3),
+            Op("rollback"),
+            Op("tick", 1),
+            Op("deploy", 6),
+            Op("correct", 1),
+            Op("rollback"),
+            Op("correct", 0),
+        ),
     ),
     "an output is renamed": Story(
         _setting("next", FAMILIES["outputs"].versions),

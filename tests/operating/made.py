@@ -42,6 +42,8 @@ _FORGOTTEN = 0.08
 """How many operations are followed by one that forgets somebody."""
 _FEED = 0.3
 """How many deployments and rollbacks are of the flow that feeds."""
+_COPIED = 0.08
+"""How many operations are followed by a copy of the project, or by its return."""
 _TABLES = 0.3
 """How many flows have their outputs as tables; for half of these next to no rows are few."""
 _SEAM = 0.4
@@ -72,7 +74,16 @@ def story_of(seed: int, length: int = 14, families: Mapping[str, Family] = FAMIL
     ops = [_said_how(op, more) for op in _Teller(rng, setting).ops(length)]
     if "flow" in setting.kinds.values():
         ops = list(_of_the_feed(ops, Random(f"{seed}, feed")))
-    return Story(setting, tuple(_with_forgotten(ops, Random(f"{seed}, forgotten"))))
+    ops = list(_with_forgotten(ops, Random(f"{seed}, forgotten")))
+    return Story(setting, tuple(_with_copies(ops, Random(f"{seed}, copies"))))
+
+
+def _with_copies(ops: Sequence[Op], rng: Random) -> Iterator[Op]:
+    """The operations, and between some of them the project is copied, or put back."""
+    for op in ops:
+        yield op
+        if rng.random() < _COPIED:
+            yield Op(rng.choice(("copy all", "put back all")))
 
 
 def _of_the_feed(ops: Sequence[Op], rng: Random) -> Iterator[Op]:

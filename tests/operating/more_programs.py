@@ -13,6 +13,15 @@ _AT = (
 _SEE = ' -> select("k", "v") -> o'
 
 MORE_FAMILIES: Mapping[str, Family] = {
+    "another type": of_one(
+        "a -> persist() -> o\na -> persist() -> p",
+        "a -> persist() -> o",
+        'a -> persist() -> o\na -> persist() -> select("k") -> p',
+        'a -> persist() -> o\na -> persist() -> select("k", v=lambda r: f"{r.v}") -> p',
+        'a -> persist() -> o\na -> select("k", v=lambda r: r.v * 0.5) -> p',
+        'a -> persist() -> o\na -> persist() -> aggregate(by="k", v=sum("v")) -> p',
+        "a -> persist() -> o\na -> persist() -> sort() -> p",
+    ),
     "over": of_one(
         'a -> persist() -> over(by="k", order="v", n=row_number(), s=running(sum("v"))) -> o',
         'a -> persist() -> over(by="k", order="v", n=row_number(), s=running(sum("v")),'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -253,6 +254,26 @@ def _put_back(world: World, flow: Flow, op: Op) -> Iterator[str]:
         world.behind.add(flow.name)
 
 
+def _copy_all(world: World, flow: Flow, op: Op) -> Iterator[str]:
+    """Copies the project, when every flow has begun."""
+    if all(one.done for one in world.flows.values()):
+        yield from _is_code(world.hands.copy_all(), 0)
+        world.copied = {name: one.copied() for name, one in world.flows.items()}
+
+
+def _put_back_all(world: World, flow: Flow, op: Op) -> Iterator[str]:
+    """Puts that copy back; not what is read alone where somebody has read it."""
+    if not world.copied:
+        return
+    if FEED in world.flows:
+        yield from _is_code(world.hands.put_back_all(FEED), 1)
+    yield from _is_code(world.hands.put_back_all(), 0)
+    for name, one in world.flows.items():
+        one.state = copy.deepcopy(world.copied[name])
+        one.withheld = {}
+        world.behind.add(name)
+
+
 def _noted(world: World, flow: Flow, done: Done) -> None:
     """Keeps in mind whether Dagster has records of something that failed."""
     if done.is_killed:
@@ -279,8 +300,10 @@ OPERATIONS: Mapping[str, Callable[[World, Flow, Op], Iterator[str]]] = {
     "forget": _forget,
     "copy": _copy,
     "put back": _put_back,
+    "copy all": _copy_all,
+    "put back all": _put_back_all,
 }
 _NO_SEAM = ("cannot keep a part of its past", "is stored as what each tick changes")
 """What is said where an output cannot be of two programs."""
-THOROUGH = frozenset({"compact", "forget", "put back", "rollback", "deploy"})
+THOROUGH = frozenset({"compact", "forget", "put back", "put back all", "rollback", "deploy"})
 """Operations after which all that is stored is looked through."""

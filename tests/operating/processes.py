@@ -17,7 +17,8 @@ from hydrotick.project.settings import ProjectSettings
 from tests.operating.asked import Done, How, key_of
 from tests.operating.hands import Hands
 from tests.operating.model import TICKS
-from tests.operating.programs import KEY
+from tests.operating.programs import KEY, columns_of, outputs_of
+from tests.operating.story import MAIN
 
 _SECONDS = 600
 _BEGIN, _EACH = 4.0, 3.0
@@ -30,7 +31,9 @@ class Processes(Hands):
     is_recorded = True
 
     def __post_init__(self) -> None:
-        self.settings = ProjectSettings(home=self.home / "data", spark_master="local[2]")
+        self.settings = ProjectSettings(
+            home=self.home / "data", spark_master="local[2]", sample_keys=self.sample_keys
+        )
         (self.home / "data").mkdir(parents=True)
         (self.home / "copies").mkdir()
         for name in self.declared:
@@ -49,6 +52,13 @@ class Processes(Hands):
             },
             **({"shards": shards} if shards > 1 else {}),
         }
+        outputs = sorted(outputs_of(text)) if self.has_tables and name == MAIN else ()
+        if outputs:
+            warned = {"not_null": True, "severity": "warn"}
+            declared["outputs"] = {o: {"as": "table"} for o in outputs}
+            declared["expect"] = {
+                o: [{"column": columns_of(text, o)[0], **warned}] for o in outputs
+            }
         asset = self.home / "assets" / name / "asset.yaml"
         asset.write_text(yaml.safe_dump(declared, sort_keys=False), encoding="utf-8")
 
@@ -81,6 +91,7 @@ class Processes(Hands):
         environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
         for name in [name for name in environment if name.startswith("HYDROTICK_")]:
             del environment[name]
+        environment["HYDROTICK_SAMPLE_KEYS"] = str(self.sample_keys)
         with subprocess.Popen(
             command,
             cwd=self.home,

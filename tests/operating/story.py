@@ -13,6 +13,7 @@ from tests.operating.model import Row
 from tests.operating.programs import FEED_VERSIONS
 
 MAIN, FEED = "main", "feed"
+COPIES = frozenset({"copy", "put back", "copy all", "put back all"})
 KEYS = "xyz"
 """The values of the first column of all rows; `forget` is of the one with its number."""
 
@@ -35,7 +36,7 @@ class Op:
 
     def __str__(self) -> str:
         said = [repr(self.what)]
-        if self.what not in {"land", "accept", "rollback", "copy", "put back"}:
+        if self.what not in {"land", "accept", "rollback", *COPIES}:
             said.append(repr(self.number))
         said += [f"flow={self.flow!r}"] if self.flow != MAIN else []
         said += [f"input={self.input!r}"] if self.input != "a" else []

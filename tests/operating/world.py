@@ -63,6 +63,8 @@ class World:
             for flow, inputs in declared.items()
         }
         self.copies: dict[str, State] = {}
+        self.copied: dict[str, State] = {}
+        """All flows as they were when the project was copied."""
         for flow in self.flows.values():
             self.write(flow)
 

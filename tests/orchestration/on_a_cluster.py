@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from hydro_core.project.flow_asset import FlowAsset, FlowSpark
 from hydro_core.settings import Settings
-from hydro_core.spark.executor import lost_rows
+from hydro_core.spark.executor import shell
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.delta import write
 from hydrotick.runner.runner import TickRunner
@@ -140,14 +140,14 @@ class Kills:
         self._due = ["task", "written", "checkpointed"]
         write.checkpointed = self._after(write.checkpointed, "checkpointed")  # type: ignore[assignment]
         write.write_parquet = self._after(write.write_parquet, "written")  # type: ignore[assignment]
-        is_lost = lost_rows.is_lost
+        is_lost = shell.is_lost
 
         def counted(error: BaseException) -> bool:
             found = is_lost(error)
             self.lost += found
             return found
 
-        lost_rows.is_lost = counted
+        shell.is_lost = counted
 
     def ticks(self, late: Any) -> Iterator[Mapping[str, list[str]]]:
         """Runs the flow with a cycle."""

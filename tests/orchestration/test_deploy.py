@@ -33,7 +33,7 @@ from tests.orchestration.changing import (
     rewrite,
     rows_of,
 )
-from tests.orchestration.small import PROGRAM, contents
+from tests.orchestration.small import PROGRAM, contents, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -257,6 +257,35 @@ def test_the_deployment_before_serves_again(
     assert main(["rollback", "small", "--yes"]) == 1
     assert "no deployment of `small` before" in capsys.readouterr().err
     list(run_ticks(flow, runner, LAST + 1, lambda _: None))
+
+
+def test_an_input_is_renamed_and_returns(
+    served: tuple[FlowAsset, TickRunner],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flow, runner = served
+    landing = flow.inputs["payments"]
+    renamed = replace(flow, inputs={"paid": landing})
+    both = replace(flow, inputs={"paid": landing, "payments": landing})
+    rewrite(flow, PROGRAM.replace("payments", "paid"))
+    # Until it is deployed ticks read the input by its former name, which the asset still has.
+    serve(monkeypatch, [both], runner.project)
+    assert "has changes" in runner.deployments.undeployed(both).says
+    assert main(["deploy", "small", "--yes"]) == 0
+    serve(monkeypatch, [renamed], runner.project)
+    list(run_ticks(renamed, runner, LAST, lambda _: None))
+    capsys.readouterr()
+    assert main(["rollback", "small", "--yes"]) == 1
+    assert "the deployment of `small` before reads `payments`" in capsys.readouterr().err
+    serving = runner.deployments.serving(renamed)
+    assert serving is not None
+    assert serving.number == 2
+    serve(monkeypatch, [both], runner.project)
+    assert main(["rollback", "small", "--yes"]) == 0
+    assert by_name(contents(both, runner)) == as_new(tmp_path, PROGRAM)
+    list(run_ticks(both, runner, LAST + 1, lambda _: None))
 
 
 def test_corrections_reach_back_before_the_deployment(

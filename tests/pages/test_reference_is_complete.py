@@ -10,9 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.registry import ALGEBRA, CATALOG, TYPED
 from hydro_core.catalog.spec import OpSpec
-from hydro_core.catalog.usage import ALGEBRA, TYPED
 from hydro_core.errors import CODES
 from hydro_core.types.item import SCALARS
 from tests.pages.blocks import ALL, ROOT, Block

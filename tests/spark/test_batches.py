@@ -127,7 +127,7 @@ def test_ticks_of_landing_tables(
         (3, 2),
         (4, 3),
     ]
-    assert (batch.read.rows, batch.is_small) == (4, small > 0)
+    assert (batch.read.rows, batch.rows_at_hand is not None) == (4, small > 0)
     assert batch.read.version == (0 if kind == "delta" else None)
     assert items(inputs.read(4, 4)["x"], spark) == []
 

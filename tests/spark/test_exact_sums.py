@@ -17,10 +17,9 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Node
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
-from hydro_core.spark.lower.aggregates.merged import merged_aggregate
-from hydro_core.spark.lower.by_key.merging import Merging
-from hydro_core.spark.lower.by_key.over_ticks import partial_results
-from hydro_core.spark.lower.items.grouping import GroupKeys
+from hydro_core.spark.lower.aggregates.named import merged_aggregate
+from hydro_core.spark.lower.by_key.along_ticks import Merging
+from hydro_core.spark.lower.items.keyed import GroupKeys
 from hydro_core.spark.session.sessions import few_rows_session
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
@@ -135,7 +134,7 @@ def test_several_copies_come_and_go(spark: SparkSession, of: str, sign: str) -> 
     few = few_rows_session(spark)
     rows = few.createDataFrame([(0, 5), (1, -3), (1, 1)], "t long, n long")
     item_column = F.struct(F.lit(value).cast(of).alias("v")).alias("item")
-    parts = partial_results(along, GroupKeys(), rows.select(item_column, "t", "n"))
+    parts = along.partial(GroupKeys(), rows.select(item_column, "t", "n"))
     found = along.along(GroupKeys(), parts).select("t", along.made()["total"])
     with localcontext(prec=38):
         wanted = [(0, 5 * value), (1, 3 * value)]

@@ -13,7 +13,7 @@ from hydro_core.errors import DataError, Span
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
 from hydro_core.settings import Settings
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.functions.apply import apply
 from hydro_core.spark.functions.guards import exactly_run
 from hydro_core.spark.session.failures import data_error

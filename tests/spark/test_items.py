@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
 from hydro_core.types.arrow import from_arrow

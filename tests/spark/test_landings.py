@@ -26,7 +26,7 @@ from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.ledger.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
-from hydro_core.ticks.moments import moment_of
+from hydro_core.ticks.tick_range import moment_of
 from hydro_core.types.ddl import parse_ddl
 from tests.support.refused import Refused
 

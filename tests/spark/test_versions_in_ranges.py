@@ -11,7 +11,7 @@ import pytest
 from hydro_core.plan.planner import plan
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.job import Job
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from tests.spark.engines import assert_same, cuts, program
 
 if TYPE_CHECKING:

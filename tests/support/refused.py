@@ -24,6 +24,9 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "refused"
 _HEAD = "== "
 _PORT = re.compile(r"127\.0\.0\.1:\d+")
+_WRITER = re.compile(r"process \d+ on \S+, since [\dT:.+-]+\d")
+_PART = re.compile(r"part-\d{5}-[0-9a-f-]{36}-")
+"""The name of a file of a Delta table, which is another one each time."""
 
 
 class Refused:
@@ -56,7 +59,8 @@ class Refused:
             place = f"{first.span.line}:{first.span.column}"
             assert at in (place, str(first.span.line))
         said = self._temporary.sub("TMP", str(caught.value))
-        self._judge(_PORT.sub("127.0.0.1:PORT", said))
+        said = _WRITER.sub("process N on HOST, since WHEN", _PORT.sub("127.0.0.1:PORT", said))
+        self._judge(_PART.sub("part-NAME-", said))
 
     def _judge(self, said: str) -> None:
         self._seen += 1

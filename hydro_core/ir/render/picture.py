@@ -177,18 +177,15 @@ def _role(node: Node) -> Role:
 
 
 def _arrows(node: Node, types: Mapping[Endpoint, StreamType]) -> list[Arrow]:
-    arrows = []
     several = len(node.spec.inputs) > 1
-    for port, endpoint in node.reads():
-        stream = types.get(endpoint)
-        arrows.append(
-            Arrow(
-                endpoint.node,
-                node.id,
-                label=port.name if several else "",
-                type=str(stream.item) if stream else "",
-                waits=port.barrier is Barrier.STRATUM,
-                late=port.barrier is Barrier.TICK,
-            )
+    return [
+        Arrow(
+            endpoint.node,
+            node.id,
+            label=port.name if several else "",
+            type=str(types[endpoint].item) if endpoint in types else "",
+            waits=port.barrier is Barrier.STRATUM,
+            late=port.barrier is Barrier.TICK,
         )
-    return arrows
+        for port, endpoint in node.reads()
+    ]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.lang.rules.expressions import variable, variables_of
 from hydro_core.lang.rules.predicates import Predicate, placed
@@ -150,7 +150,7 @@ class _Order:
             span = next(a.span for a in match.atom.arguments if _has(a, missing, self.constants))
             message = f"`{missing}` stands in no positive predicate, so `!` has nothing to ask for"
             cure = f"write `_` if any value will do, or a predicate that says what `{missing}` is"
-            problems.append(_unbound(message, span, match.atom.predicate, cure))
+            problems.append(Diagnostic("undefined", message, span, match.atom.predicate, help=cure))
         for condition in self.conditions:
             missing = min(condition.variables - self.bound.keys())
             problems.append(unbound(missing, condition.written, None))
@@ -175,11 +175,7 @@ def unbound(variable: str, written: RuleExpression, operator: str | None) -> Dia
         return Diagnostic("name", message, span, operator, help=cure)
     message = f"nothing says what `{variable}` is"
     cure = f"a predicate of the body that is not negated must have it, or `{variable} = …`"
-    return _unbound(message, span, operator, cure)
-
-
-def _unbound(message: str, span: Span, operator: str | None, help_: str) -> Diagnostic:
-    return Diagnostic("undefined", message, span, operator, help=help_)
+    return Diagnostic("undefined", message, span, operator, help=cure)
 
 
 def check_head(
@@ -196,7 +192,9 @@ def check_head(
     for argument in arguments.values():
         if argument.kind == "wildcard":
             message, cure = "`_` says nothing in a head", "write a variable of the body, or a value"
-            problems.append(_unbound(message, argument.span, predicate.name, cure))
+            problems.append(
+                Diagnostic("undefined", message, argument.span, predicate.name, help=cure)
+            )
             continue
         tree = argument.written.tree
         used = variables_of(tree, constants, known)

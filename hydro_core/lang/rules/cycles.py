@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hydro_core.errors import Diagnostic, Span, beginning
-from hydro_core.ir.walk import components
+from hydro_core.ir.walk import components, shortest_path
 from hydro_core.lang.rules.predicates import Predicate
 from hydro_core.lang.rules.syntax import DedalusRule, RuleProgram
 
@@ -53,7 +54,11 @@ def check_cycles(program: RuleProgram) -> list[Diagnostic]:
 
 
 def _told(edge: Edge, inside: list[Edge]) -> Diagnostic:
-    back = _path(edge.body, edge.head, inside)
+    needs: dict[str, list[str]] = {e.head: [] for e in inside}
+    for e in inside:
+        needs[e.head].append(e.body)
+    names = shortest_path(needs, edge.body, edge.head, needs)
+    back = (next(e for e in inside if (e.head, e.body) == step) for step in pairwise(names))
     steps = [edge, *back]
     shown = "".join(f"{e.head} needs {'all of ' if e.whole else ''}{e.body}, " for e in steps)
     why = "aggregates" if edge.rule.has_aggregates else "negates"
@@ -68,24 +73,6 @@ def _told(edge: Edge, inside: list[Edge]) -> Diagnostic:
         f"the tick after; else rewrite what {edge.head} {why}"
     )
     return Diagnostic("cycle", message, edge.span, edge.head, help=cure)
-
-
-def _path(start: str, end: str, edges: list[Edge]) -> list[Edge]:
-    """A shortest way from a predicate to one that it needs."""
-    if start == end:
-        return []
-    came: dict[str, Edge] = {}
-    todo = [start]
-    for name in todo:
-        for edge in edges:
-            if edge.head == name and edge.body not in came and edge.body != start:
-                came[edge.body] = edge
-                todo.append(edge.body)
-    path, at = [], end
-    while at != start:
-        path.append(came[at])
-        at = came[at].head
-    return path[::-1]
 
 
 def check_beginnings(program: RuleProgram, predicates: Mapping[str, Predicate]) -> list[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -63,7 +63,8 @@ def variables_of(
     """
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     owners = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-    own = set(_bound(tree))
+    own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Name) or node.id in own or node.id in constants:
@@ -73,14 +74,6 @@ def variables_of(
         if node.id in known or not (is_function or of_class):
             found.add(node.id)
     return frozenset(found)
-
-
-def _bound(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
 
 
 def variable(name: str, at: ast.expr) -> ast.expr:

@@ -57,11 +57,11 @@ class Operators:
             ProgramError: the arguments are wrong.
         """
         try:
-            bound = bind(op, positional, list(keywords.items()), _READER)
+            args, _ = bind(op, positional, list(keywords.items()), _READER)
         except TypeProblem as wrong:
             cure = wrong.help or "an item is a number, a text, a time, a tuple, a row or an array"
             raise ProgramError.of(wrong.code, wrong.message, span, op.name, help=cure) from None
-        return self.place(NodeToBe(Draft(op, bound.args, span), list(inputs)))
+        return self.place(NodeToBe(Draft(op, args, span), list(inputs)))
 
     def place(self, node: NodeToBe) -> NodeToBe:
         """Puts a node behind those that are there."""

@@ -49,7 +49,10 @@ def parse_rules_text(
     while reader.skip_lines():
         start = reader.at
         try:
-            reader.statement(program)
+            if reader.sees("."):
+                reader.directive(program)
+            else:
+                program.rules.append(reader.rule())
         except ProgramError as wrong:
             problems += wrong.diagnostics
             reader.recover(start)
@@ -65,13 +68,6 @@ class _Reader(TokenReader):
         self.predicates = _predicates(tokens)
 
     # Statements
-
-    def statement(self, program: RuleProgram) -> None:
-        """Reads one statement into the program."""
-        if self.sees("."):
-            self.directive(program)
-        else:
-            program.rules.append(self.rule())
 
     def directive(self, program: RuleProgram) -> None:
         dot = self.take(".")
@@ -183,7 +179,9 @@ class _Reader(TokenReader):
         written: list[tuple[RuleExpression, str | None]] = []
         while True:
             self.skip_lines()
-            negated = self.negation()
+            token = self.peek()
+            negated = token if token is not None and token.text in (*_NOT, "not") else None
+            self.at += negated is not None
             if self.is_atom():
                 (negative if negated is not None else positive).append(
                     self.atom("a predicate must stand here", in_head=False)
@@ -212,14 +210,6 @@ class _Reader(TokenReader):
             for w, target in written
         )
         return Literals(tuple(positive), tuple(negative), conditions)
-
-    def negation(self) -> RuleToken | None:
-        """The sign or word that negates what follows, if there is one."""
-        token = self.peek()
-        if token is not None and token.text in (*_NOT, "not"):
-            self.at += 1
-            return token
-        return None
 
     def is_atom(self) -> bool:
         """Whether a predicate stands here: `name(…)`, and then nothing more of an expression."""
@@ -254,8 +244,8 @@ class _Reader(TokenReader):
             return right, left.tree.id
         if isinstance(right.tree, ast.Name) and right.tree.id not in self.constants:
             return left, right.tree.id
-        both = RuleExpression(_equal(left, right), self.source, start, end)
-        return both, None
+        both = ast.copy_location(ast.Compare(left.tree, [ast.Eq()], [right.tree]), left.tree)
+        return RuleExpression(both, self.source, start, end), None
 
     def equals_ahead(self) -> RuleToken | None:
         """The `=` at the top of the condition that begins here."""
@@ -321,7 +311,3 @@ def _is_aggregate(call: ast.Call) -> bool:
     if name not in NAMES or call.keywords:
         return False
     return AGGREGATES[NAMES[name]].takes(len(call.args)) or name not in BUILTINS
-
-
-def _equal(left: RuleExpression, right: RuleExpression) -> ast.expr:
-    return ast.copy_location(ast.Compare(left.tree, [ast.Eq()], [right.tree]), left.tree)

@@ -20,6 +20,7 @@ from hydro_core.catalog.state import PERSIST, PREV
 from hydro_core.errors import Diagnostic, ProgramError, Span, beginning
 from hydro_core.ir.builder import build
 from hydro_core.ir.graph import Graph
+from hydro_core.ir.walk import reachable
 from hydro_core.lang.rules.bodies import Body, body_of, check_head
 from hydro_core.lang.rules.cycles import check_beginnings, check_cycles, recursive_groups
 from hydro_core.lang.rules.expressions import constant_of
@@ -157,16 +158,14 @@ class _Translation:
         order += [n for n in predicates if n not in order]
         return [predicates[n] for n in order if n in found or predicates[n].is_input]
 
-    def _needs(self, names: Iterable[str]) -> Mapping[str, None]:
+    def _needs(self, names: Iterable[str]) -> set[str]:
         """Predicates, with all that they are made of."""
-        found = dict.fromkeys(names)
-        todo = list(found)
-        for name in todo:
+
+        def of(name: str) -> Iterator[str]:
             for rule in self.rules.predicates[name].rules:
-                new = [a.predicate for a, _ in rule.body.atoms() if a.predicate not in found]
-                found.update(dict.fromkeys(new))
-                todo += new
-        return found
+                yield from (atom.predicate for atom, _ in rule.body.atoms())
+
+        return reachable(names, of)
 
     def _announce(self, predicate: Predicate) -> None:
         """The operator that will give the predicate's rows, which rules may read before."""

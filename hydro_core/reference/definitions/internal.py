@@ -10,7 +10,12 @@ from hydro_core.functions.evaluate import router
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import long_sum, mean_of, value_of
 from hydro_core.reference.definitions.group import aggregate
-from hydro_core.reference.definitions.registry import SemiNaive, defines, definition_of
+from hydro_core.reference.definitions.registry import (
+    OperatorOutput,
+    SemiNaive,
+    defines,
+    definition_of,
+)
 from hydro_core.reference.keys import field
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
@@ -21,10 +26,9 @@ from hydro_core.types.values import RowItem
 @defines("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @defines("running_aggregate")
 @defines("running_latest", "running_top", exact=True)
-def running(site: Site, a: NodePast) -> Bag:
+def running(site: Site, a: NodePast) -> OperatorOutput:
     """The operator over all items so far, whatever is stored of its result elsewhere."""
-    found = definition_of(site.node.op.stands_for).function(site, a.earlier + a.now)
-    return found if isinstance(found, Bag) else Bag()
+    return definition_of(site.node.op.stands_for).function(site, a.earlier + a.now)
 
 
 @defines("moving_aggregate", exact=True)

@@ -17,9 +17,8 @@ from hydro_core.catalog.tails import hidden_parts
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.definitions.aggregates import aggregate_of_rows, value_of
-from hydro_core.reference.definitions.group import fold_keyed, reduce_keyed
-from hydro_core.reference.definitions.registry import defines
-from hydro_core.reference.keys import columns_of, field, key_of, keyed_result, names
+from hydro_core.reference.definitions.registry import OperatorOutput, defines, definition_of
+from hydro_core.reference.keys import columns_of, field, key_of, keyed_result
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import UNKNOWN, ItemType, Row
@@ -118,26 +117,11 @@ def _ranked(site: Site, items: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]
     return [(by_item[i], orders[i]) for i in ranked]
 
 
-@defines("sorted_fold_keyed")
-def sorted_fold_keyed(site: Site, a: Bag) -> Bag:
-    """The fold of each key, in an order of its own."""
-    return fold_keyed(site, _sorted(site, a))
-
-
-@defines("sorted_reduce_keyed")
-def sorted_reduce_keyed(site: Site, a: Bag) -> Bag:
-    """The reduction of each key, in an order of its own."""
-    return reduce_keyed(site, _sorted(site, a))
-
-
-@defines("sorted_scan_keyed")
-def sorted_scan_keyed(site: Site, a: Bag) -> Bag:
-    """The accumulator of its key after each item, in an order of its own."""
-    return scan_keyed(site, _sorted(site, a))
-
-
-def _sorted(site: Site, a: Bag) -> Bag:
-    return Bag(item for item, _ in _ranked(site, a))
+@defines("sorted_fold_keyed", "sorted_reduce_keyed", "sorted_scan_keyed")
+def in_order_of_its_own(site: Site, a: Bag) -> OperatorOutput:
+    """The operator that it stands for, of the items in the order that is an argument."""
+    items = Bag(item for item, _ in _ranked(site, a))
+    return definition_of(site.node.op.stands_for).function(site, items)
 
 
 def _groups(site: Site, a: Bag) -> Iterator[list[Any]]:
@@ -176,10 +160,6 @@ def _aggregated(key: _Key, function: OverFunction, item: ItemType, frame: Sequen
     return aggregate_of_rows(key.site, aggregate, rows, item, ordered=ordered)
 
 
-def _row_number(key: _Key, _: OverFunction) -> list[int]:
-    return list(range(1, len(key.rows) + 1))
-
-
 def _rank(key: _Key, _: OverFunction) -> list[int]:
     return [key.first_peer(i) + 1 for i in range(len(key.rows))]
 
@@ -192,10 +172,6 @@ def _dense_rank(key: _Key, _: OverFunction) -> list[int]:
 def _percent_rank(key: _Key, function: OverFunction) -> list[float]:
     others = len(key.rows) - 1
     return [(rank - 1) / others if others else 0.0 for rank in _rank(key, function)]
-
-
-def _cume_dist(key: _Key, _: OverFunction) -> list[float]:
-    return [(key.last_peer(i) + 1) / len(key.rows) for i in range(len(key.rows))]
 
 
 def _ntile(key: _Key, function: OverFunction) -> list[int]:
@@ -237,11 +213,6 @@ def _rolling(key: _Key, function: OverFunction) -> Iterator[Sequence[int]]:
     rows, within = argument(function, "rows"), argument(function, "within")
     for i in range(len(key.rows)):
         yield key.within(i, within) if rows is None else range(max(0, i + 1 - rows), i + 1)
-
-
-def _whole(key: _Key, _: OverFunction) -> Iterator[Sequence[int]]:
-    for _row in key.rows:
-        yield range(len(key.rows))
 
 
 def _reaches(pair: tuple[Any, Any], distance: Any, down: bool) -> bool:
@@ -291,11 +262,13 @@ def _measured(value: Any) -> Any:
 
 
 _COLUMNS: Mapping[str, Callable[[_Key, OverFunction], list[Any]]] = {
-    "row_number": _row_number,
+    "row_number": lambda key, _: list(range(1, len(key.rows) + 1)),
     "rank": _rank,
     "dense_rank": _dense_rank,
     "percent_rank": _percent_rank,
-    "cume_dist": _cume_dist,
+    "cume_dist": lambda key, _: [
+        (key.last_peer(i) + 1) / len(key.rows) for i in range(len(key.rows))
+    ],
     "ntile": _ntile,
     "lag": _shifted(1),
     "lead": _shifted(-1),
@@ -304,7 +277,7 @@ _COLUMNS: Mapping[str, Callable[[_Key, OverFunction], list[Any]]] = {
 _FRAMES: Mapping[str, Callable[[_Key, OverFunction], Iterator[Sequence[int]]]] = {
     "running": _running,
     "rolling": _rolling,
-    "whole": _whole,
+    "whole": lambda key, _: (range(len(key.rows)) for _row in key.rows),
 }
 """The rows that an aggregate is of, for each row of a key."""
 
@@ -328,10 +301,10 @@ def sort_by_key(site: Site, a: Bag) -> Bag:
 @defines("limit", exact=True)
 def limit(site: Site, a: Bag) -> Bag:
     """The first n items, or the first n of each key, in the input's order."""
-    most = site.args["n"]
-    if not names(site):
+    most, key = site.args["n"], key_of(site)
+    if not key.names:
         return Bag(a.items[:most])
-    key, taken, found = key_of(site), dict[Hashable, int](), []
+    taken, found = dict[Hashable, int](), []
     for x in a:
         form = key(x)
         taken[form] = taken.get(form, 0) + 1

@@ -7,7 +7,7 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -40,16 +40,21 @@ from hydro_core.spark.executor.fixpoint import Cycle, Streams, fixpoint
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.executor.planned_rounds import PlannedRounds, met_rows
-from hydro_core.spark.executor.ticks_of_ranges import at_tick, newly
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Kind, Relation
 from hydro_core.spark.lower.over_time.growth import first_seen
 from hydro_core.spark.lower.over_time.history import additions
-from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
+from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of, handed_on
-from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
+from hydro_core.spark.lower.relations.rows import (
+    added_up,
+    empty_frame,
+    positioned,
+    united,
+    written_as,
+)
 from hydro_core.spark.session.sessions import has_few_rows
 from hydro_core.types.stream import Order, StreamType
 
@@ -66,7 +71,6 @@ SHORT_PLAN = 2
 def run_range(job: Job) -> RangeResult:
     """The outputs and the state of the job's ticks, as they would be computed."""
     plan = job.plan
-    require_lowerings(plan.graph)
     setting = Setting(job, in_one_form(plan, job.added), keys_of(plan.typed))
     run = Run(setting, job.first, job.last, job.past)
     pairs = () if job.first == job.last else tuple(filter(run.starts, new_pairs(plan)))
@@ -285,11 +289,8 @@ class Run:
             return found[0]
         known = all(r.changes or r.kind is Kind.H for r in found)
         in_changes = known and any(r.changes for r in found)
-        kinds = {r.kind for r in found}
-        kind = kinds.pop() if len(kinds) == 1 else Kind.G
-        item = self.setting.plan.typed.outputs[name].item
-        parts = [as_kind(written_as(r.unordered(), item), kind, self.first) for r in found]
-        whole = Relation(kind, united([p.frame for p in parts]), item)
+        kinds, item = {r.kind for r in found}, self.setting.plan.typed.outputs[name].item
+        whole = added_up(found, item, kinds.pop() if len(kinds) == 1 else Kind.G, self.first)
         if not in_changes:
             return whole
         changes = [written_as(changes_of(r, self.first), item) for r in found]
@@ -328,16 +329,22 @@ class Run:
         overlay = Overlay(self.past, self.setting.job.materialize)
         found: dict[Endpoint, list[Relation]] = {e: [] for e in outside}
         for t in range(self.first, self.last + 1):
-            known = {e: at_tick(self.stream(e), t) for e in self._entering(component)}
+            known = {e: self.stream(e).seen_at(t) for e in self._entering(component)}
             run = Run(self.setting, t, t, overlay, known)
             for part in component.parts:
                 run.evaluate(part)
             for e in outside:
-                found[e].append(run._materialized(newly(run.stream(e), t, self.first)))
+                found[e].append(run._materialized(run._added(run.stream(e), self.first)))
             overlay = overlay.after({s: run.kept(s) for s in slots})
         for e, parts in found.items():
             self.streams[e] = parts[0].with_(frame=united([p.frame for p in parts]))
         self.state.update({s.id: overlay.added(s) for s in slots})
+
+    def _added(self, relation: Relation, first: int) -> Relation:
+        """What this tick adds to a relation of a range from `first` on."""
+        if relation.kind is Kind.H:
+            return relation if self.first == first else relation.seen_at(self.first).new(self.first)
+        return as_kind(relation.events(self.first, self.first), relation.kind, self.first)
 
     def _read_outside(self, members: set[NodeId]) -> list[Endpoint]:
         """The members' streams that others read, or that are stored for others."""
@@ -357,17 +364,21 @@ class Run:
         return stored + sum(r.id not in members for r in plan.graph.readers(node)) > 1
 
     def _held(self, relation: Relation) -> Relation:
-        """The stream, or of one that tells its changes these, for several readers."""
-        one = relation if relation.changes is None else relation.changes
-        new = one.with_(frame=held(exactly(one.frame, one.item)))
-        return new if relation.changes is None else relation.with_(changes=new)
+        """The stream for several readers."""
+        return _cut(relation, lambda r: r.with_(frame=held(exactly(r.frame, r.item))))
 
     def _materialized(self, relation: Relation) -> Relation:
-        if relation.changes is None:
-            return materialized(relation, self.setting.job.materialize)[0]
-        # Its other rows may be all there is; who reads it may do without them.
-        changes, _ = materialized(relation.changes, self.setting.job.materialize)
-        return relation.with_(changes=changes)
+        return _cut(relation, lambda r: materialized(r, self.setting.job.materialize)[0])
+
+
+def _cut(relation: Relation, cut_off: Callable[[Relation], Relation]) -> Relation:
+    """The stream, or of one that tells its changes these, cut off from the plan behind it.
+
+    Its other rows may be all there is; who reads it may do without them.
+    """
+    if relation.changes is None:
+        return cut_off(relation)
+    return relation.with_(changes=cut_off(relation.changes))
 
 
 def _is_grouped(cls: OpClass) -> bool:

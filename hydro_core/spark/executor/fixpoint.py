@@ -16,11 +16,12 @@ from typing import Protocol
 
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.refusals import endless_cycle
+from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.cycles import CycleShape
 from hydro_core.plan.kinds import Kind
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.endless import endless
 from hydro_core.spark.frames.materialize import Materialize, materialized
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relation
 
@@ -50,6 +51,15 @@ class Cycle(CycleShape):
     empty: Callable[[Endpoint], Relation]
     """The stream without rows."""
     materialize: Materialize
+
+
+def endless(what: str, name: str, limit: int, cycle: CycleShape) -> DataError:
+    """There is no end after `limit` rounds or items: `what`; the setting is called `name`."""
+    first = cycle.nodes[0]
+    reason, cure = endless_cycle(cycle.path, f"{limit:,} {what}", name)
+    return DataError.of(
+        "runtime", f"`{first.op.called}`: {reason}", first.span, first.op.called, help=cure
+    )
 
 
 def fixpoint(cycle: Cycle, known: Streams, settings: Settings) -> Streams:

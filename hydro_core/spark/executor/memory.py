@@ -27,9 +27,9 @@ from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.planned_rounds import InRounds, PlannedRounds
 from hydro_core.spark.executor.shell import run_ticks
-from hydro_core.spark.frames.few_rows import collect, together
+from hydro_core.spark.frames.few_rows import InOneJob, together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
@@ -193,7 +193,7 @@ class Memory:
             frame = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
             frames[_output(name)] = exactly(frame, relation.item)
         frames |= {_slot(slot): frame for slot, frame in result.state.items()}
-        return collect(frames)
+        return InOneJob(frames).collect()
 
     def _keep(self, tables: Mapping[str, pa.Table]) -> None:
         for slot in self.plan.slots:

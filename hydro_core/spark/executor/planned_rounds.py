@@ -17,12 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.found_rows import Lookups
+from hydro_core.plan.kinds import Kind
 from hydro_core.plan.round_lookups import InputPlace, StoredInput
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.cut_streams import CutRows, CutStream, whole
-from hydro_core.spark.executor.endless import endless
-from hydro_core.spark.executor.fixpoint import Cycle, Streams, summed, unknown
+from hydro_core.spark.executor.fixpoint import Cycle, Streams, endless, summed, unknown
 from hydro_core.spark.executor.past import Past
 from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf, item_leaf
@@ -30,11 +29,84 @@ from hydro_core.spark.frames.materialize import exactly, is_of_each_job
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.store.delta.write import first_rows
 from hydro_core.spark.store.lookups.agreeing import KnownItems
+from hydro_core.spark.store.values import Column
+from hydro_core.types.arrow import arrow_type
+from hydro_core.types.item import ItemType
 
 RoundSearch = Callable[[str, Lookups, KnownItems], "pa.Table | None"]
 """The rows (item, t) of a slot that lookups find, by what is known of the streams of a cycle; None:
 there are none.
 """
+
+
+@dataclass(slots=True, eq=False)
+class CutRows:
+    """Rows of a cut stream: a leaf where a plan reads them."""
+
+    item: ItemType
+    table: pa.Table | None = None
+    leaf: PlanLeaf | None = None
+
+    def relation(self, spark: SparkSession) -> Relation:
+        """The rows as they will be when a job runs."""
+        if self.leaf is None:
+            self.leaf = item_leaf(spark, self.item)
+        return Relation(Kind.E, self.leaf.frame, self.item)
+
+    def give(self, table: pa.Table | None) -> None:
+        """Exchanges the rows."""
+        self.table = table
+        if self.leaf is not None:
+            self.leaf.give(table)
+
+    @property
+    def items(self) -> Column:
+        """The items, as a column."""
+        if self.table is None:
+            return pa.array([], arrow_type(self.item))
+        return self.table[ITEM].combine_chunks()
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return 0 if self.table is None else self.table.num_rows
+
+
+class CutStream:
+    """A stream at which the cycle is cut: what is new in it, and what was known before."""
+
+    def __init__(self, item: ItemType) -> None:
+        self.now, self.last = CutRows(item), CutRows(item)
+        """What is new in this round, and in the one before it."""
+        self.known, self.known_last = CutRows(item), CutRows(item)
+        """What was known before each of these."""
+        self.total = CutRows(item)
+        """All of it, when the rounds are over."""
+        self.pieces: list[pa.Table] = []
+
+    @property
+    def so_far(self) -> pa.Table | None:
+        """All that was found; None if there is nothing."""
+        return pa.concat_tables(self.pieces) if self.pieces else None
+
+    def begin(self) -> None:
+        """A round begins."""
+        self.known_last.give(self.known.table)
+        self.last.give(self.now.table)
+        self.known.give(self.so_far)
+        self.now.give(None)
+
+    def take(self, rows: pa.Table) -> None:
+        """What is new in this round."""
+        self.now.give(rows)
+        if rows.num_rows:
+            self.pieces.append(rows)
+
+    def forget(self) -> None:
+        """Gives up all rows."""
+        self.pieces = []
+        for rows in (self.now, self.last, self.known, self.known_last, self.total):
+            rows.give(None)
 
 
 class TooManyRowsError(Exception):
@@ -293,7 +365,7 @@ class PlannedRounds:
             self._limit(settings)
             if not any(self._cuts[e].now.count for e in self._cycle.closing):
                 for cut in self._cuts.values():
-                    cut.total.give(whole(cut.pieces))
+                    cut.total.give(cut.so_far)
                 return
         raise endless("rounds", "max_iterations", settings.max_iterations, self._cycle)
 

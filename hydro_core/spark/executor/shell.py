@@ -7,20 +7,28 @@ a bug, long ranges are run in parts, and a range in which a tick fails is run up
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.failed_job import failures_as_errors
 from hydro_core.spark.executor.job import Storage
-from hydro_core.spark.executor.lost_rows import with_other_executors
 from hydro_core.spark.functions.guards import FailedGuards, exactly_run
 from hydro_core.spark.functions.reruns import GuardedFunction
+from hydro_core.spark.session.internal import first_cause
 
 T = TypeVar("T")
+
+_TIMES = 4
+"""So often an executor that ends may take rows with it, until the failure is told."""
+_LOST = re.compile(r"Checkpoint block \S+ not found|\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]")
 
 
 def attempt(
@@ -57,3 +65,24 @@ def run_ticks(storage: Storage[T], first: int, last: int, longest: int | None) -
     is raised.
     """
     return in_parts(first, last, longest, partial(attempt, storage))
+
+
+def with_other_executors(work: Callable[[], T]) -> T:
+    """What the work gives; it begins again where rows were lost with an executor.
+
+    Spark computes anew what a lost executor had, as long as it knows what that was made of. What a
+    stream is cut off from (`localCheckpoint`) it does not; so a job that needs such rows fails, and
+    the range, of which nothing is committed yet, begins again with the executors that are left.
+    """
+    for _ in range(_TIMES - 1):
+        try:
+            return work()
+        except (PySparkException, Py4JError) as error:
+            if not is_lost(error):
+                raise
+    return work()
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a job failed since an executor that has ended had rows that nobody can make anew."""
+    return _LOST.search(first_cause(error)) is not None or _LOST.search(str(error)) is not None

@@ -36,11 +36,11 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    input_error,
 )
 from hydro_core.files.scan import Findings, Misfit, Scan, scans_of
+from hydro_core.files.unreadable import refuse
 from hydro_core.spark.files.workers import rows_in_workers, survey
-from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.stores import spark_name, unpatterned, uri_of
 from hydro_core.spark.frames.types import spark_type
@@ -177,13 +177,14 @@ def _stored(session: SparkSession, found: FileSet) -> DataFrame:
 
 def lacks(frame: DataFrame, item: ItemType) -> bool:
     """Whether there is a null in `c0 c1 …` where the item's type has a field that is `not null`."""
-    fields = item.fields if isinstance(item, Row) else ()
-    tests = [test for i, field in enumerate(fields) for test in _nulls(F.col(f"c{i}"), field)]
-    if isinstance(item, Tuple):
-        parts = [Field(f"c{i}", of) for i, of in enumerate(item.fields)]
-        tests = [test for part in parts for test in _nulls(F.col(part.name), part)]
-    elif isinstance(item, Array):
-        tests = list(_nulls(F.col("c0"), Field("c0", item)))
+    match item:
+        case Row(fields):
+            parts = list(fields)
+        case Tuple(types):
+            parts = [Field("", of) for of in types]
+        case _:
+            parts = [Field("", item)]
+    tests = [test for i, part in enumerate(parts) for test in _nulls(F.col(f"c{i}"), part)]
     return bool(tests) and not frame.filter(reduce(or_, tests)).isEmpty()
 
 
@@ -291,7 +292,7 @@ def refuse_unread(scan: Scan, frame: DataFrame, files: Sequence[DataPlace]) -> N
     told = frame.agg(*stages, named, F.min(negative), *counts).collect()[0]
     unread, without_tick, names, too_early, rows, numbers, moments = told
     if unread is not None:
-        raise input_error(unread[PROBLEM], unread[CURE])
+        refuse(unread[PROBLEM], unread[CURE])
     found = Findings(numbers=bool(numbers), moments=bool(moments), too_early=too_early)
     for each in names:
         found.note(files[each[FILE]], each[NAMES].split("\n"))
@@ -321,20 +322,15 @@ def read_in_workers(
 
 
 def _summary(scan: Scan, frame: DataFrame) -> InputSummary:
-    extremes = [f(c) for c in (NUMBER, MOMENT) for f in (F.min, F.max)]
+    numbers = [F.min(NUMBER), F.max(NUMBER)]
+    moments = [F.unix_micros(F.min(MOMENT)), F.unix_micros(F.max(MOMENT))]
     without_tick = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
-    found = frame.agg(F.count(F.lit(1)), without_tick, *_as_longs(extremes)).collect()[0]
+    found = frame.agg(F.count(F.lit(1)), without_tick, *numbers, *moments).collect()[0]
     rows, nulls, low, high, first, last = found
     if nulls and scan.file.column is not None:
         refuse_without_tick(scan.file, NO_TICK)
-    numbers = None if low is None else (low, high)
-    moments = None if first is None else (_moment(first), _moment(last))
-    return InputSummary(rows, numbers, moments)
-
-
-def _as_longs(extremes: Sequence[Column]) -> list[Column]:
-    low, high, first, last = extremes
-    return [low, high, F.unix_micros(first), F.unix_micros(last)]
+    ends = None if first is None else (_moment(first), _moment(last))
+    return InputSummary(rows, None if low is None else (low, high), ends)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

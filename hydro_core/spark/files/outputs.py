@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from hydro_core.files.outputs import POSITION, OutputFolders, columns_of
 from hydro_core.files.outputs import TICK as OUTPUT_TICK
 from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.frames.types import item_type, spark_type
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.store.schema import stored
@@ -76,7 +76,9 @@ def _written(output: Relation, first: int, last: int) -> DataFrame:
 def counts_of_files(spark: SparkSession, folders: Mapping[str, Path]) -> RowCounts:
     """The rows of each tick, from the files."""
     read = spark.read.schema(f"{OUTPUT_TICK} long")
-    return _counted({name: read.parquet(literal(folder)) for name, folder in folders.items()})
+    return _counted(
+        {name: read.parquet(spark_name(spark, folder)) for name, folder in folders.items()}
+    )
 
 
 def counts_of(outputs: Mapping[str, Relation], first: int, last: int) -> RowCounts:

@@ -50,17 +50,6 @@ Report = Callable[[int, int, RowCounts], None]
 """Is told of each range that is done: its ticks, and the rows of its outputs."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRun:
-    """What is the same for every range of a run."""
-
-    plan: TickPlan
-    spark: SparkSession
-    inputs: Sequence[InputRows]
-    cut: Cut
-    settings: Settings
-
-
 class Inputs:
     """The inputs of a run: first their types, then, when the program is compiled, their rows."""
 
@@ -86,20 +75,16 @@ class Inputs:
         if size < _SMALL:
             for_few_rows(self.spark)
         else:
-            self._for_many_rows(size)
+            cores = self.spark.sparkContext.defaultParallelism
+            partitions = min(max(cores, size // _PARTITION), 2000)
+            options = {**_LARGE_DATA, "spark.sql.shuffle.partitions": str(partitions)}
+            for key, value in options.items():
+                self.spark.conf.set(key, value)
         found = []
         for scan in self._scans:
-            rows = rows_of(self.spark, replace(scan, item=types[scan.file.name]))
-            stack.callback(rows.release)
-            found.append(rows)
+            found.append(rows_of(self.spark, replace(scan, item=types[scan.file.name])))
+            stack.callback(found[-1].release)
         return found
-
-    def _for_many_rows(self, size: int) -> None:
-        cores = self.spark.sparkContext.defaultParallelism
-        partitions = min(max(cores, size // _PARTITION), 2000)
-        options = {**_LARGE_DATA, "spark.sql.shuffle.partitions": str(partitions)}
-        for key, value in options.items():
-            self.spark.conf.set(key, value)
 
 
 def prepared(
@@ -114,38 +99,17 @@ def prepared(
     return FileRun(plan, inputs.spark, rows, cut(rows, *ticks), inputs.settings)
 
 
-def run(
-    work: FileRun, out: OutputFolders | None, at_once: int | None, report: Report
-) -> Mapping[str, Mapping[int, int]]:
-    """Runs all ticks, `at_once` of them to a range (None: all); gives the rows of the outputs."""
-    counts: dict[str, dict[int, int]] = {name: {} for name in work.plan.graph.sinks}
-    storage = _Files(work, out)
-    longest = at_once or longest_range(work.plan, work.settings)
-    for ticks, found in run_ticks(storage, 0, work.cut.count - 1, longest):
-        for name, of_ticks in found.items():
-            counts[name].update(of_ticks)
-        report(ticks[0], ticks[-1], found)
-    if out is not None and not work.cut.count:
-        attempt(storage, 0, 0)
-    return counts
-
-
 @dataclass(slots=True)
-class _Files:
+class FileRun:
     """The files of a run, as what its ranges read and write."""
 
-    work: FileRun
-    out: OutputFolders | None
+    plan: TickPlan
+    spark: SparkSession
+    inputs: Sequence[InputRows]
+    cut: Cut
+    settings: Settings
+    out: OutputFolders | None = None
     past: Overlay = field(default_factory=lambda: Overlay(NoPast(), checkpointed))
-
-    @property
-    def plan(self) -> TickPlan:
-        return self.work.plan
-
-    @property
-    def settings(self) -> Settings:
-        """The limits of the run."""
-        return self.work.settings
 
     @property
     def directory(self) -> None:
@@ -153,16 +117,16 @@ class _Files:
 
     def job(self, first: int, last: int) -> Job:
         """The rows of the files that are of these ticks, and what the ticks before have left."""
-        work, within = self.work, F.col(TICK).between(first, last)
+        within = F.col(TICK).between(first, last)
         return Job(
-            work.plan,
+            self.plan,
             first,
             last,
-            work.spark,
-            {r.scan.file.name: together(r.items(work.cut).where(within)) for r in work.inputs},
+            self.spark,
+            {r.scan.file.name: together(r.items(self.cut).where(within)) for r in self.inputs},
             past=self.past,
-            settings=work.settings,
-            times=work.cut.calendar.times(first, last) if work.cut.calendar else {},
+            settings=self.settings,
+            times=self.cut.calendar.times(first, last) if self.cut.calendar else {},
             materialize=checkpointed,
         )
 
@@ -180,10 +144,26 @@ class _Files:
 
     def _of_ticks(self, found: RangeResult) -> Mapping[str, Relation]:
         """The outputs; of a run without a tick they are empty."""
-        if self.work.cut.count:
+        if self.cut.count:
             return found.outputs
         return {n: r.with_(frame=r.frame.where(F.lit(False))) for n, r in found.outputs.items()}
 
     def _keep(self, job: Job, found: RangeResult) -> None:
-        if job.last + 1 < self.work.cut.count:
+        if job.last + 1 < self.cut.count:
             self.past = self.past.after({s: found.state[s.id] for s in job.plan.slots})
+
+
+def run(
+    work: FileRun, out: OutputFolders | None, at_once: int | None, report: Report
+) -> Mapping[str, Mapping[int, int]]:
+    """Runs all ticks, `at_once` of them to a range (None: all); gives the rows of the outputs."""
+    counts: dict[str, dict[int, int]] = {name: {} for name in work.plan.graph.sinks}
+    work.out = out
+    longest = at_once or longest_range(work.plan, work.settings)
+    for ticks, found in run_ticks(work, 0, work.cut.count - 1, longest):
+        for name, of_ticks in found.items():
+            counts[name].update(of_ticks)
+        report(ticks[0], ticks[-1], found)
+    if out is not None and not work.cut.count:
+        attempt(work, 0, 0)
+    return counts

@@ -17,7 +17,8 @@ from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.files.row_batch import FileForm
-from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
+from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, rows_of_file
+from hydro_core.files.unreadable import refuse
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.storage.remote import DataPlace, Remote
 
@@ -59,7 +60,7 @@ def survey(
     schema = f"n long, said binary, {PROBLEM} string, {CURE} string"
     for answer in _tasks(session, len(files)).mapInArrow(rows, schema).orderBy("n").collect():
         if answer[PROBLEM] is not None:
-            raise input_error(answer[PROBLEM], answer[CURE])
+            refuse(answer[PROBLEM], answer[CURE])
         yield pickle.loads(bytes(answer["said"]))  # noqa: S301 - our own
 
 

@@ -3,3 +3,9 @@
 from __future__ import annotations
 
 ITEM, TICK, UNTIL, ORD, COUNT = "item", "t", "until", "ord", "n"
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it, whatever characters it has."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.session.sessions import has_few_rows
 
 
@@ -24,11 +24,6 @@ def together(frame: DataFrame) -> DataFrame:
     Whatever reads data asks for it, and joins of which Spark forgets that they have one partition.
     """
     return frame.coalesce(1) if has_few_rows(frame.sparkSession) else frame
-
-
-def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of several frames, by one job."""
-    return InOneJob(frames).collect()
 
 
 class InOneJob:

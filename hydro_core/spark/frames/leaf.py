@@ -1,4 +1,4 @@
-"""Leaves of plans: frames whose rows are given anew for each job, while their plans stay.
+"""Items as DataFrames: once, or as leaves of plans, whose rows are given anew for each job.
 
 Spark plans a frame once, and runs what it planned as often as it is asked for its rows. A leaf is a
 partition in the driver, which every job reads again: so other rows in it are all that a tick needs
@@ -7,6 +7,7 @@ whose plan is there. A partition's rows may be set in Spark; PySpark has no word
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,8 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.types import spark_type
-from hydro_core.types.arrow import arrow_type
+from hydro_core.spark.frames.types import rows_type
+from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.item import ItemType
 
 _STAY = 1_000
@@ -28,14 +29,23 @@ _IN_A_MESSAGE = MEBIBYTE
 """More bytes than these reach the JVM by a file: a message is a line of text, and copied often."""
 
 
+def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemType) -> DataFrame:
+    """The DataFrame (item, t) of pairs (tick, item); the items conform to the type."""
+    pairs = list(items)
+    table = pa.table(
+        {
+            ITEM: to_arrow([x for _, x in pairs], item),
+            TICK: pa.array([t for t, _ in pairs], pa.int64()),
+        }
+    )
+    schema = rows_type(item, nullable=any(x is None for _, x in pairs))
+    return together(table_frame(spark, table, schema))
+
+
 def item_leaf(spark: SparkSession, item: ItemType) -> PlanLeaf:
     """A leaf of rows (item, t)."""
-    columns = [
-        spark_types.StructField(ITEM, spark_type(item)),
-        spark_types.StructField(TICK, spark_types.LongType()),
-    ]
     arrow = pa.schema([(ITEM, arrow_type(item)), (TICK, pa.int64())])
-    return PlanLeaf(spark, spark_types.StructType(columns), arrow)
+    return PlanLeaf(spark, rows_type(item), arrow)
 
 
 class PlanLeaf:

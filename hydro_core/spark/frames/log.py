@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL
 
 
@@ -22,6 +22,12 @@ def coming_and_going(rows: DataFrame, first: int, last: int) -> DataFrame:
 
 def _event(at: str, n: int) -> Column:
     return F.struct(F.col(at).cast("long").alias("at"), F.lit(n).cast("long").alias("n"))
+
+
+def since(versions: DataFrame, first: int) -> DataFrame:
+    """Rows (item, t, until) as they are there from a tick on."""
+    tick = F.greatest(F.col(TICK), F.lit(first).cast("long")).alias(TICK)
+    return versions.select(ITEM, tick, UNTIL).where(F.col(TICK) < F.col(UNTIL))
 
 
 def live(log: DataFrame) -> DataFrame:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.errors import DataError, InfrastructureError
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.frames.stores import written_to
+from hydro_core.spark.frames.stores import unpatterned
 from hydro_core.spark.session.session import PARQUET
 from hydro_core.storage.arrow import opened
 from hydro_core.storage.places import entries_in
@@ -54,7 +54,7 @@ def write_parquet(
     if in_small_groups:
         writer = writer.option("parquet.block.size", str(_SMALL_GROUP))
     writer = writer.option("maxRecordsPerFile", str(_ROWS_OF_A_FILE))
-    writer.option("compression", "snappy").parquet(written_to(frame.sparkSession, folder))
+    writer.option("compression", "snappy").parquet(unpatterned(frame.sparkSession, folder))
     files = [file for file in entries_in(folder) if file.suffix == ".parquet"]
     footers = {file: pq.read_metadata(opened(file)) for file in files}
     for file, footer in footers.items():

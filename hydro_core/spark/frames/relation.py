@@ -64,6 +64,11 @@ class Relation:
             fields = {"changes": None, "narrowed": None, "distinct": None, **fields}
         return replace(self, **fields)
 
+    def with_items(self, made: Column, item: ItemType) -> Relation:
+        """The rows with other items, of another type: each at the same ticks and in its place."""
+        frame = self.frame.select(made.alias(ITEM), *self.other_columns)
+        return self.with_(frame=frame, item=item)
+
     @property
     def times(self) -> tuple[str, ...]:
         """The columns that say when a row is there."""
@@ -102,10 +107,16 @@ class Relation:
 
     def at(self, t: int) -> Relation:
         """The items that are there at tick t, one of the range, as events of that tick."""
+        return self.seen_at(t).events(t, t)
+
+    def seen_at(self, t: int) -> Relation:
+        """The relation as a range of the single tick t sees it."""
         if self.kind is Kind.E:
             return self.with_(frame=self.frame.where(F.col(TICK) == t))
-        found = self.frame.where(F.col(TICK) <= t)
-        return self.with_(frame=found).events(t, t)
+        frame = self.frame.where(F.col(TICK) <= t)
+        if self.kind is Kind.G:
+            frame = frame.where(F.col(UNTIL) > t).withColumn(TICK, F.lit(t).cast("long"))
+        return self.with_(frame=frame)
 
     def new(self, first: int) -> Relation:
         """The rows that are of the range and not of the past: what a history adds."""

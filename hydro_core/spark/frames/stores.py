@@ -7,18 +7,19 @@ that bucket alone, so the settings of two do not meet.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.frames.paths import escaped, literal
 from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.ready import store_made_ready
 from hydro_core.storage.options import for_hadoop
 from hydro_core.storage.remote import DataPlace, Remote
 
+_SIGNS = re.compile(r"[\[\]{}*?\\]")
 _UNQUOTED = "/=@!$&'()*+,;:~-._"
 _MARK = "hydrotick.stores"
 """The property of the JVM that names the stores whose jars it has; with an application behind it,
@@ -32,24 +33,22 @@ def spark_name(session: SparkSession, place: DataPlace) -> str:
     Raises:
         HydroError: the jars of the store cannot be had (code `config`).
     """
-    if not isinstance(place, Remote):
-        return literal(place)
-    reach(session, place)
-    return escaped(place.for_spark)
+    return escaped(unpatterned(session, place))
+
+
+def escaped(name: str) -> str:
+    r"""A name with nothing in it that Spark would take for a pattern.
+
+    >>> unpatterned_name("/data/a[1]/x.parquet")
+    '/data/a\\[1\\]/x.parquet'
+    """
+    return _SIGNS.sub(r"\\\g<0>", name)
 
 
 def unpatterned(session: SparkSession, place: DataPlace) -> str:
     """The same where Spark takes no patterns: of a table, or of the folder that files are in."""
     if not isinstance(place, Remote):
         return str(place.absolute())
-    reach(session, place)
-    return place.for_spark
-
-
-def written_to(session: SparkSession, place: DataPlace) -> str:
-    """The name of a folder that Spark writes to; from then on the session reaches its store."""
-    if not isinstance(place, Remote):
-        return str(place)
     reach(session, place)
     return place.for_spark
 

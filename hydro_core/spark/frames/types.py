@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import types as spark
 
+from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.types.item import (
     UNKNOWN,
     Array,
@@ -64,6 +65,19 @@ def spark_type(item: ItemType) -> spark.DataType:
             return _struct((field.name, field.type) for field in fields)
         case Array(element):
             return spark.ArrayType(spark_type(element), containsNull=True)
+
+
+def rows_type(item: ItemType, *, nullable: bool = True) -> spark.StructType:
+    """The type of rows (item, t).
+
+    Where no item is null, Spark may know it: checks for None then cost nothing.
+    """
+    return spark.StructType(
+        [
+            spark.StructField(ITEM, spark_type(item), nullable),
+            spark.StructField(TICK, spark.LongType()),
+        ]
+    )
 
 
 def item_type(data: spark.DataType) -> ItemType:

@@ -23,9 +23,9 @@ from hydro_core.files.plain import plain_table
 from hydro_core.files.row_batch import ArrowRows, misfit
 from hydro_core.files.rows import column_of
 from hydro_core.plan.bootstrap import Leaf
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.from_arrow import table_frame
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.ledger.input_reads import InputRead
@@ -74,17 +74,12 @@ class Batch:
     @property
     def is_empty(self) -> bool:
         """Whether it surely has no rows."""
-        return isinstance(self.rows, pa.Table) and self.rows.num_rows == 0
+        return self.rows_at_hand == 0
 
     @property
     def rows_at_hand(self) -> int | None:
         """The number of rows, if they are at hand."""
         return self.rows.num_rows if isinstance(self.rows, pa.Table) else None
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the rows are at hand, and so their number is known."""
-        return isinstance(self.rows, pa.Table)
 
 
 def relation_schema(item: ItemType) -> spark_types.StructType:
@@ -132,10 +127,14 @@ def _arrow_rows(
     found = _columns(name, item, data.column_names)
     try:
         rows = ArrowRows(plain_table(data.select(found)), found)
-        parts = [
-            _part(rows, column, of, required=name in required_columns(item))
-            for column, (name, of) in zip(found, flattened(item), strict=True)
-        ]
+        parts = []
+        for column, (field, of) in zip(found, flattened(item), strict=True):
+            misfits: dict[int, str] = {}
+            required = field in required_columns(item)
+            parts.append(column_of(rows, column, of, misfits.setdefault, required=required))
+            if misfits:
+                row, why = next(iter(misfits.items()))
+                raise misfit(why, row, column)
     except ValueProblem as problem:
         raise _unfit(name, item, str(problem)) from problem
     items: Any = parts[0] if parts else None
@@ -144,19 +143,6 @@ def _arrow_rows(
         nothing = pa.array([{}] * data.num_rows, wanted)
         items = pa.StructArray.from_arrays(parts, fields=fields) if fields else nothing
     return pa.table({ITEM: items, TICK: _ticks(data, tick)})
-
-
-def _part(rows: ArrowRows, column: str, of: ItemType, *, required: bool) -> pa.Array[Any]:
-    """A column of the items, by the rules of data in files."""
-    misfits: list[ValueProblem] = []
-
-    def note(row: int, why: str) -> None:
-        misfits.append(misfit(why, row, column))
-
-    found = column_of(rows, column, of, note, required=required)
-    if misfits:
-        raise misfits[0]
-    return found
 
 
 def _ticks(data: pa.Table, tick: int | str | pa.Array[Any]) -> pa.Array[Any]:
@@ -280,16 +266,14 @@ def _batch(
 ) -> Batch:
     spec = store.tables[table].spec
     files = [file for file in store.tables[table].files() if file.may_hold(*ticks)]
+    rows: pa.Table | DataFrame | None
     if sum(file.rows or 0 for file in files) <= min(_SMALL, store.held_rows):
         rows = store.arrow(table, *ticks)
         read = InputRead(name, rows.num_rows, table)
-        if spec.role == "output":
-            return batch_of(name, rows, spec.item, spec.tick, read)
-        return Batch(rows.select([ITEM, TICK]), spec.item, read)
-    frame = store.frame(spark, table, *ticks)
-    read = InputRead(name, None, table)
-    if frame is None:
+    else:
+        rows, read = store.frame(spark, table, *ticks), InputRead(name, None, table)
+    if rows is None:
         raise AssertionError(f"{table} has files without rows")
     if spec.role == "output":
-        return batch_of(name, frame, spec.item, spec.tick, read)
-    return Batch(frame.select(F.col(ITEM), F.col(TICK)), spec.item, read)
+        return batch_of(name, rows, spec.item, spec.tick, read)
+    return Batch(rows.select([ITEM, TICK]), spec.item, read)

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch
-from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import TickRange, micros
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.tick_range import TickRange, micros, moment_of
 from hydro_core.types.item import TIMESTAMP, ItemType, Row
 
 
@@ -39,16 +39,17 @@ def event_lateness(batch: Batch, column: str, ticks: TickRange) -> Mapping[int, 
         ticks: the ticks, which have windows.
     """
     of = batch.item.column(column) if isinstance(batch.item, Row) else None
-    if of is None or ticks.calendar is None:
+    calendar = ticks.calendar
+    if of is None or calendar is None:
         return {}
     if isinstance(batch.rows, pa.Table):
-        return dict(_of_arrow(batch.rows, column, ticks))
-    return dict(_of_spark(batch.rows, column, of, ticks))
+        return dict(_of_arrow(batch.rows, column, calendar))
+    return dict(_of_spark(batch.rows, column, of, ticks.ticks, calendar))
 
 
-def _of_arrow(rows: pa.Table, column: str, ticks: TickRange) -> Iterator[tuple[int, EventLateness]]:
-    calendar = ticks.calendar
-    assert calendar is not None
+def _of_arrow(
+    rows: pa.Table, column: str, calendar: Calendar
+) -> Iterator[tuple[int, EventLateness]]:
     items: Any = rows[ITEM].combine_chunks()
     events, tick_of = pc.struct_field(items, column), rows[TICK].combine_chunks()
     there = events.is_valid()
@@ -61,20 +62,18 @@ def _of_arrow(rows: pa.Table, column: str, ticks: TickRange) -> Iterator[tuple[i
     late = pa.table({TICK: tick_of.filter(early), ITEM: events.filter(early)})
     found = late.group_by(TICK).aggregate([(ITEM, "min"), (ITEM, "count")])
     for row in found.to_pylist():
-        first = moment_of(row[f"{ITEM}_min"], ticks.zone)
+        first = moment_of(row[f"{ITEM}_min"], calendar.zone)
         most = calendar.start_of(row[TICK]) - first
         yield row[TICK], EventLateness(row[f"{ITEM}_count"], most)
 
 
 def _of_spark(
-    rows: DataFrame, column: str, of: ItemType, ticks: TickRange
+    rows: DataFrame, column: str, of: ItemType, ticks: range, calendar: Calendar
 ) -> Iterator[tuple[int, EventLateness]]:
-    calendar = ticks.calendar
-    assert calendar is not None
     event = F.col(f"{ITEM}.{quoted(column)}").cast("timestamp")
-    if of != TIMESTAMP and ticks.zone != "UTC":
-        event = F.to_utc_timestamp(event, ticks.zone)
-    starts = [F.lit(n) for t in ticks.ticks for n in (t, micros(calendar.start_of(t)))]
+    if of != TIMESTAMP and calendar.zone != "UTC":
+        event = F.to_utc_timestamp(event, calendar.zone)
+    starts = [F.lit(n) for t in ticks for n in (t, micros(calendar.start_of(t)))]
     by = F.create_map(*starts)[F.col(TICK)] - F.unix_micros(event)
     found = rows.select(TICK, by.alias("by")).where("by > 0")
     told = found.groupBy(TICK).agg(F.count(F.lit(1)).alias("n"), F.max("by").alias("by"))

@@ -98,8 +98,13 @@ class RowsOfValue:
             table.update_incremental()
             return table.version()
         except DeltaError as error:
-            fault = fault_of(error, path)
-            raise fault or _not_written(self.source.file.name, path, error) from error
+            first_line = str(error).strip().partition("\n")[0]
+            raise fault_of(error, path) or DataError.of(
+                "input",
+                f"input `{self.source.file.name}`: the rows cannot be deleted from the Delta table "
+                f"{path}: {first_line}",
+                help="delete them with what writes the table, then run this again",
+            ) from error
 
     def erase_history(self, version: int) -> None:
         """Removes what the Delta table held before a version: its files, and its log."""
@@ -128,12 +133,3 @@ def _literal(value: Any) -> str:
             return f"DATE '{value.isoformat()}'"
         case _:
             return "'" + str(value).replace("'", "''") + "'"
-
-
-def _not_written(name: str, path: str, error: Exception) -> DataError:
-    first_line = str(error).strip().partition("\n")[0]
-    return DataError.of(
-        "input",
-        f"input `{name}`: the rows cannot be deleted from the Delta table {path}: {first_line}",
-        help="delete them with what writes the table, then run this again",
-    )

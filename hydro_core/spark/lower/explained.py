@@ -19,7 +19,7 @@ from hydro_core.catalog.classes import (
     Product,
 )
 from hydro_core.catalog.spec import functions_of
-from hydro_core.catalog.variants import Gives, Summary
+from hydro_core.catalog.variants import Gives
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import Place
@@ -29,9 +29,8 @@ from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.lower.aggregates.folds import wrapped
-from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
-from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value
+from hydro_core.spark.lower.by_key.along_ticks import Replaying
+from hydro_core.spark.lower.by_key.summaries import summary_of
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -102,14 +101,14 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
         case Positional():
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
-            return _fold(typed, node, cls, fn, item)
+            return _fold(typed, node, item)
         case Ends() | Linear() | Product() | PerKey() | PerPosition() | OverTime():
             return runtime(fn, (item,))
         case _:
             assert_never(cls)
 
 
-def _fold(typed: Typed, node: Node, cls: ByKey, fn: Fn, item: ItemType) -> Runtime:
+def _fold(typed: Typed, node: Node, item: ItemType) -> Runtime:
     """An aggregate of Spark, or else a fold of the array of a group's items."""
     out = typed.of(node.id)
     ordered = typed.of(node.inputs[0].node).order is Order.TOTAL
@@ -118,17 +117,12 @@ def _fold(typed: Typed, node: Node, cls: ByKey, fn: Fn, item: ItemType) -> Runti
     step = Step(node, (given,), out.item, out.order is Order.TOTAL, Kind.E, 0, 0, nothing)
     try:
         with dry_run():
-            value, of = keyed_value(step)
-            acc = accumulator_type(step)
-            if cls.summary is Summary.REDUCTION:
-                native = native_reduction(step, acc, wrapped(value), of)
-            else:
-                native = native_fold(step, BLANK, acc, wrapped(value), of)
-        if native is not None:
-            return Runtime("aggregate")
+            along = summary_of(step).in_time(step, False)
     except TypeProblem as problem:
         return Runtime("arrow udf", problem.message, problem.place)
-    found = runtime(fn, (acc, of), result=acc)
+    if not isinstance(along, Replaying):
+        return Runtime("aggregate")
+    found = runtime(along.fn, (along.acc, along.of), result=along.acc)
     where = "in their order" if is_in_order(node, ordered) else "in any order"
     gathered = f"over the items of a group, gathered {where}"
     if found.reason is None:

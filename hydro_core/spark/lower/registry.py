@@ -15,8 +15,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.ir.graph import Graph, Node
+from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.frames.dry import F
@@ -92,13 +91,18 @@ class Step:
         """The same step, every input as events."""
         return self.with_(inputs=tuple(r.events(self.first, self.last) for r in self.inputs))
 
+    def projected(self, made: Column) -> Relation:
+        """The rows of the input with items of the output's type."""
+        return self.input.with_items(made, self.item)
+
     def relation(self, kind: Kind, frame: DataFrame, *, ordered: bool = False) -> Relation:
         """A relation of items of the output's type."""
         return Relation(kind, frame, self.item, ordered)
 
 
 Lowering = Callable[[Step], Lowered]
-_LOWERINGS: dict[str, Lowering] = {}
+LOWERINGS: dict[str, Lowering] = {}
+"""By the names of all operators."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -106,9 +110,9 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
     def register(function: Lowering) -> Lowering:
         for name in names:
-            if name in _LOWERINGS:
+            if name in LOWERINGS:
                 raise ValueError(f"`{name}` has a lowering already")
-            _LOWERINGS[name] = function
+            LOWERINGS[name] = function
         return function
 
     return register
@@ -124,7 +128,7 @@ def per_tick(lowering: Lowering) -> Lowering:
 def lower(step: Step) -> Lowered:
     """The node's output in the range, in the kind and order that the plan says."""
     with python_columns() as in_python:
-        found = _LOWERINGS[step.node.op.name](step)
+        found = LOWERINGS[step.node.op.name](step)
     known: Callable[[Relation], Relation] = _lying_together if in_python.made else lambda r: r
     if isinstance(found, Relation):
         return fitted(known(found), step)
@@ -137,24 +141,6 @@ def _lying_together(relation: Relation) -> Relation:
     if changes is not None:
         changes = changes.with_(frame=together(changes.frame))
     return replace(relation, frame=together(relation.frame), changes=changes)
-
-
-def require_lowerings(graph: Graph) -> None:
-    """Raises a `ProgramError` that lists the operators which Spark cannot run yet."""
-    missing = [n for n in graph if n.op.name not in _LOWERINGS]
-    if missing:
-        raise ProgramError(
-            *(
-                Diagnostic(
-                    "config",
-                    f"`{n.op.name}` is not available on Spark yet",
-                    n.span,
-                    n.op.name,
-                    help="run it with `--engine reference`",
-                )
-                for n in missing
-            )
-        )
 
 
 def fitted(relation: Relation, step: Step) -> Relation:

@@ -107,7 +107,10 @@ def copy_into(
             step(name)
             copy_table(directory / name, to / name, version, put)
         copy_table(directory / LEDGER, to / LEDGER, ledger.version, put)
-        _copy_others(directory, to, put)
+        for file in others_in(directory):
+            target = to / name_below(file, directory)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            put(file, target)
         found = verify(to)
         if not found.problems:
             return found
@@ -168,14 +171,6 @@ def _added(entry: DataPlace) -> Iterator[str]:
         action = json.loads(line)
         if "add" in action:
             yield unquote(action["add"]["path"])
-
-
-def _copy_others(directory: DataPlace, to: DataPlace, put: Put) -> None:
-    """What else belongs to the pipeline."""
-    for file in others_in(directory):
-        target = to / name_below(file, directory)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        put(file, target)
 
 
 def others_in(directory: DataPlace) -> Iterator[DataPlace]:

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import NodeId
-from hydro_core.plan.tick_plan import StateSlot, TickPlan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.prepared import RangeRequest
+from hydro_core.spark.pipeline.tables import Tables
 from hydro_core.spark.store.delta.write import WrittenRows
 from hydro_core.spark.store.ledger.commit import Commit
-from hydro_core.spark.store.schema import TableSpec
 
 _COMPILED_ROWS = 60_000
 """So many may arrive where the plan is kept, and what it is compiled to with it."""
@@ -48,62 +48,42 @@ def expected_rows(before: Commit | None, table: str, run: RangeRequest) -> float
     return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)
 
 
-Specs = Mapping[str, TableSpec]
-
-
 def empty_tables(
-    plan: TickPlan, state: Specs, outputs: Specs, inputs: Mapping[str, Batch]
+    plan: TickPlan, tables: Tables, inputs: Mapping[str, Batch]
 ) -> Mapping[str, WrittenRows]:
-    """The tables that get no rows, since nothing came that could reach them.
-
-    Args:
-        plan: what runs.
-        state: its tables of state, by the slots' ids.
-        outputs: those of its outputs, by their names.
-        inputs: what came.
-    """
+    """The tables that get no rows, since nothing came that could reach them."""
     there = {name for name, batch in inputs.items() if not batch.is_empty}
     empty = surely_empty(plan, set(plan.graph.sources) - there)
     sinks = plan.graph.sinks
     return {
         spec.name: WrittenRows(spec, 0, spec.arrow_schema.empty_table())
         for spec in (
-            *(state[slot.id] for slot in plan.slots if slot.stream.node in empty),
-            *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
+            *(tables.state[slot.id] for slot in plan.slots if slot.stream.node in empty),
+            *(tables.outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
         )
     }
 
 
 def as_they_came(
-    plan: TickPlan, state: Specs, inputs: Mapping[str, Batch], last: int
+    plan: TickPlan, tables: Tables, inputs: Mapping[str, Batch], last: int
 ) -> Mapping[str, WrittenRows]:
-    """What the slots keep that store an input, where its rows are at hand.
-
-    Args:
-        plan: what runs.
-        state: its tables of state, by the slots' ids.
-        inputs: what came.
-        last: the last tick of the range.
-    """
+    """What the slots keep that store an input, where its rows are at hand, up to a `last` tick."""
     sources = {node.id: name for name, node in plan.graph.sources.items()}
     found = {}
     for slot in plan.slots:
         if slot.ordered or slot.stream.node not in sources:
             continue
-        spec = state[slot.id]
+        spec = tables.state[slot.id]
         batch = inputs.get(sources[slot.stream.node])
         if batch is None:
             found[spec.name] = WrittenRows(spec, 0, spec.arrow_schema.empty_table())
         elif isinstance(batch.rows, pa.Table):
-            rows = _kept(batch.rows, slot, last).cast(spec.arrow_schema)
+            rows = batch.rows
+            if slot.form is Form.VALUES:
+                rows = rows.filter(pc.field(TICK) == last)
+            rows = rows.select([TICK, ITEM]).cast(spec.arrow_schema)
             found[spec.name] = WrittenRows(spec, rows.num_rows, rows)
     return found
-
-
-def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
-    if slot.form is Form.VALUES:
-        rows = rows.filter(pc.field(TICK) == last)
-    return rows.select([TICK, ITEM])
 
 
 def surely_empty(plan: TickPlan, inputs: Collection[str]) -> frozenset[NodeId]:

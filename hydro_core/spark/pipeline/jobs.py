@@ -13,7 +13,7 @@ from functools import cached_property
 from weakref import finalize
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.walk import behind
 from hydro_core.plan.found_rows import Lookups
@@ -138,9 +138,8 @@ class RangeJobs:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        state, outputs = self.tables.state, self.tables.outputs
-        came = as_they_came(self.plan, state, inputs, run.last)
-        known = {**empty_tables(self.plan, state, outputs, inputs), **came}
+        came = as_they_came(self.plan, self.tables, inputs, run.last)
+        known = {**empty_tables(self.plan, self.tables, inputs), **came}
         if len(known) == len(self.tables.all):
             return Computed(known, ())
         in_rounds = bool(self.in_rounds) and run.first == run.last
@@ -182,12 +181,8 @@ class RangeJobs:
     def _found(
         self, run: RangeRequest, inputs: Mapping[str, Batch], *, in_rounds: bool
     ) -> Mapping[str, pa.Table]:
-        """The rows that the batches meet of slots of which they meet few, by the slots' ids.
-
-        Args:
-            run: what is computed.
-            inputs: what came.
-            in_rounds: whether rounds of cycles look up further ones.
+        """The rows that the batches meet of slots of which they meet few, by the slots' ids; but
+        for those that rounds of cycles look up, if they do.
         """
         few = self.settings.spark.few_rows
         alive = alive_rows(self.plan, self.store, self.tables.state, run, (self.added, few))
@@ -248,7 +243,7 @@ class RangeJobs:
     ) -> SparkSession:
         """The session that suits the size of the range; all its DataFrames belong to it."""
         if (
-            not all(batch.is_small for batch in inputs.values())
+            any(batch.rows_at_hand is None for batch in inputs.values())
             or sum(file.size for file in self._stored(past)) > _QUICK_STATE
         ):
             return spark
@@ -285,15 +280,19 @@ class _Range:
         return self.of.store.directory
 
     def job(self, first: int, last: int) -> Job:
+        sources = {name: batch.frame(self.session) for name, batch in self.inputs.items()}
+        job = self._job(first, last, sources)
+        return replace(job, past=self._past, times=self.run.times)
+
+    def _job(self, first: int, last: int, sources: Mapping[str, DataFrame]) -> Job:
+        """The job without what is stored of the ticks before, and without times."""
         return Job(
             self.plan,
             first,
             last,
             self.session,
-            {name: batch.frame(self.session) for name, batch in self.inputs.items()},
-            past=self._past,
-            settings=self.of.settings,
-            times=self.run.times,
+            sources,
+            settings=self.settings,
             materialize=materialized_within(self._bound),
             added=self.of.added,
             in_rounds=self._in_rounds(lambda rounds: rounds.run(self._search, self.settings)),
@@ -321,21 +320,10 @@ class _Range:
 
     def kept_plan(self) -> KeptPlan:
         """The plan of the tick, for this one and those after it."""
-        job = Job(
-            self.plan,
-            self.run.first,
-            self.run.last,
-            self.session,
-            {},
-            settings=self.settings,
-            materialize=materialized_within(self._bound),
-            added=self.of.added,
-            in_rounds=self._in_rounds(lambda rounds: None),
-        )
         return KeptPlan(
             self.plan,
             self.of.tables.state,
-            job,
+            self._job(self.run.first, self.run.last, {}),
             lambda job, found: first_rows_of(self._pending(job, found), self._bound),
         )
 

@@ -35,31 +35,23 @@ from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.leaf import PlanLeaf
 from hydro_core.spark.frames.materialize import held_for_each_job, is_of_each_job
 from hydro_core.spark.frames.relation import TICK
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.inputs.batches import arrow_schema, relation_schema
 from hydro_core.spark.store.lookups.agreeing import KnownItems
 from hydro_core.spark.store.schema import TableSpec
+from hydro_core.types.arrow import arrow_type
+from hydro_core.types.item import LONG, TIMESTAMP
 
 LATER = 1 << 40
 """The tick that every tick is to a kept plan: later than any that there will be."""
 
 TickTimes = tuple[datetime | None, datetime | None]
 
+_CLOCK_COLUMNS = {TICK: LONG, "tick": LONG, "start": TIMESTAMP, "end": TIMESTAMP}
 _CLOCK = spark_types.StructType(
-    [
-        spark_types.StructField(TICK, spark_types.LongType()),
-        spark_types.StructField("tick", spark_types.LongType()),
-        spark_types.StructField("start", spark_types.TimestampType()),
-        spark_types.StructField("end", spark_types.TimestampType()),
-    ]
+    [spark_types.StructField(name, spark_type(of)) for name, of in _CLOCK_COLUMNS.items()]
 )
-_CLOCK_ROWS = pa.schema(
-    [
-        (TICK, pa.int64()),
-        ("tick", pa.int64()),
-        ("start", pa.timestamp("us", tz="UTC")),
-        ("end", pa.timestamp("us", tz="UTC")),
-    ]
-)
+_CLOCK_ROWS = pa.schema([(name, arrow_type(of)) for name, of in _CLOCK_COLUMNS.items()])
 
 
 def can_be_kept(plan: TickPlan) -> bool:
@@ -153,13 +145,8 @@ class KeptPlan:
         job: Job,
         frames: Callable[[Job, RangeResult], Mapping[str, DataFrame]],
     ) -> None:
-        """Plans it.
-
-        Args:
-            plan: the program's.
-            specs: the tables of the slots, by their ids.
-            job: how the tick runs, without what it is computed from.
-            frames: what each table gets of what the job gives, by the tables' names.
+        """Plans it: `job` is how the tick runs, without what it is computed from, and `frames` what
+        each table gets of what the job gives.
         """
         self._leaves = _Leaves(plan, job.spark, specs)
         self._rounds: list[PlannedRounds] = []

@@ -17,9 +17,9 @@ from pyspark.sql.types import StructField, StructType
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.settings import ROWS_AT_ONCE
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.log import expanded
 from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.outputs.differing import net, signed

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, TransientError
-from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.ir.graph import Endpoint
 from hydro_core.machine.faults import faults_as_errors
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
@@ -124,14 +124,17 @@ class Pipeline:
         """
         expected = self.next_tick
         if tick > expected:
-            raise _not_next(
+            raise TransientError.of(
+                "state",
                 f"tick {tick} cannot run: tick {tick - 1} is not committed",
-                f"run {_ticks(expected, tick - 1)} first",
+                help=f"run {_ticks(expected, tick - 1)} first",
             )
         if tick < expected:
-            raise _not_next(
+            raise TransientError.of(
+                "state",
                 f"tick {tick} is committed already; the last one is {expected - 1}",
-                f"run tick {expected} next; `hydrotick correct` computes committed ticks again",
+                help=f"run tick {expected} next; "
+                "`hydrotick correct` computes committed ticks again",
             )
 
     def refuse_another_program(self, commit: Commit) -> None:
@@ -277,15 +280,7 @@ class Pipeline:
         inputs: tuple[InputRead, ...] = (),
         started: datetime | None = None,
     ) -> Commit:
-        """Adds a line to the ledger that adds no tick: the tables are at other versions.
-
-        Args:
-            now: the last commit.
-            last: the tick that is the last one then.
-            versions: where the tables stand.
-            inputs: what is decided on them.
-            started: when it was begun; None: just now.
-        """
+        """Adds a line to the ledger that adds no tick: the tables are at other versions."""
         moment = datetime.now(UTC)
         commit = Commit(
             sequence=now.sequence + 1,
@@ -370,11 +365,20 @@ class Pipeline:
         found = {}
         for name, data in batches.items():
             if name not in sources:
-                raise _no_such_input(name, sources)
+                listed = ", ".join(f"`{source}`" for source in sources)
+                raise DataError.of(
+                    "input",
+                    f"there is data for `{name}`, which is no input of the program",
+                    help=f"its inputs are {listed}" if listed else "it has no inputs",
+                )
             item = self.plan.typed.types[Endpoint(sources[name].id)].item
             found[name] = data if isinstance(data, Batch) else batch_of(name, data, item, first)
         ticks_within(found, first, last)
-        return {name: _counted(batch, (first, last)) for name, batch in found.items()}
+        for name, batch in found.items():
+            if isinstance(batch.rows, pa.Table):
+                read = refuse_miscounted(batch.read, batch.rows, (first, last))
+                found[name] = replace(batch, read=read)
+        return found
 
     def _commit_ending_at(self, last: int) -> Commit | None:
         if last < 0:
@@ -389,26 +393,5 @@ class Pipeline:
         return found
 
 
-def _counted(batch: Batch, ticks: tuple[int, int]) -> Batch:
-    """The batch with the number of its rows at each tick; refused where another was noted."""
-    if not isinstance(batch.rows, pa.Table):
-        return batch
-    return replace(batch, read=refuse_miscounted(batch.read, batch.rows, ticks))
-
-
-def _not_next(message: str, cure: str) -> TransientError:
-    """What is next has changed since the tick was asked for: another process was faster."""
-    return TransientError.of("state", message, help=cure)
-
-
 def _ticks(first: int, last: int) -> str:
     return f"tick {first}" if first >= last else f"ticks {first} to {last}"
-
-
-def _no_such_input(name: str, sources: Mapping[str, Node]) -> DataError:
-    listed = ", ".join(f"`{source}`" for source in sources)
-    return DataError.of(
-        "input",
-        f"there is data for `{name}`, which is no input of the program",
-        help=f"its inputs are {listed}" if listed else "it has no inputs",
-    )

@@ -51,14 +51,8 @@ class Published:
         step: Callable[[str], None],
         larger: LargerTables,
     ) -> None:
-        """The outputs of the pipeline in a directory.
-
-        Args:
-            directory: the pipeline's.
-            ledger: its ledger.
-            program: what commits know it by, and the keys of its outputs, as far as they are known.
-            step: is told of each thing that was done.
-            larger: brings those to a commit that are too large for this process.
+        """The outputs of the pipeline in a directory: `program` is what commits know it by, and the
+        keys of its outputs, as far as they are known.
         """
         self._directory, self._ledger, self._program, self._step = directory, ledger, program, step
         self._larger = larger
@@ -76,7 +70,10 @@ class Published:
             return
         specs = [s for s in specs_of(commit) if s.of in self.wanted]
         self._remove_others(specs)
-        late = [table for table in map(self._table(commit), specs) if _is_late(table, commit)]
+        name, known = self._program
+        keys = known() if commit.plan == name else {}
+        tables = [PublishedTable(self._directory, s, keys.get(s.of, ())) for s in specs]
+        late = [table for table in tables if table.sequence() != commit.sequence]
         if not late:
             return
         self._step("to publish")
@@ -111,16 +108,10 @@ class Published:
             if table.opened() is not None:
                 yield table
 
-    def _table(self, commit: Commit) -> Callable[[TableSpec], PublishedTable]:
-        name, known = self._program
-        keys = known() if commit.plan == name else {}
-        return lambda spec: PublishedTable(self._directory, spec, keys.get(spec.of, ()))
-
     def _remove_others(self, specs: Iterable[TableSpec]) -> None:
         """Removes the tables of outputs that there are no more, or that are logs now."""
-        root = self._directory / PUBLISHED
         stay = {published_path(self._directory, spec) for spec in specs}
-        for place in entries_in(root):
+        for place in entries_in(self._directory / PUBLISHED):
             if place not in stay:
                 remove_tree(place)
 
@@ -176,24 +167,13 @@ def keys_of_outputs(plan: TickPlan, tables: Mapping[str, TableSpec]) -> OutputKe
     return found
 
 
-def _is_late(table: PublishedTable, commit: Commit) -> bool:
-    return table.sequence() != commit.sequence
-
-
 def _advance(table: PublishedTable, store: Store, commit: Commit, first: int) -> bool:
     """Adds what the ticks from one on have changed; gives whether that could be done."""
     spec = table.spec
-    counts: Any
-    if spec.is_log:
-        rows = store.arrow(spec.name, first, commit.last)
-        counts = rows[spec.count_column].to_numpy()
-    elif spec.kind is Kind.H:
-        rows = store.arrow(spec.name, first, commit.last)
-        counts = [1] * len(rows)
-    elif first > commit.last:
-        rows, counts = store.arrow(spec.name, first, commit.last), []
-    else:
+    if not (spec.is_log or spec.kind is Kind.H) and first <= commit.last:
         return False
+    rows = store.arrow(spec.name, first, commit.last)
+    counts: Any = rows[spec.count_column].to_numpy() if spec.is_log else [1] * len(rows)
     return table.apply(net_changes(rows.select(table.names), counts, table.columns), commit)
 
 

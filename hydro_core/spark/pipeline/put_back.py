@@ -91,7 +91,10 @@ class PutBack:
             self._step(FOLDER)
             bring(self._source, self._to)
             self._others()
-            earlier = [_without(commit, anew) for commit in commits[:-1]]
+            earlier = (
+                replace(one, versions={n: v for n, v in one.versions.items() if n not in anew})
+                for one in commits[:-1]
+            )
             self._commits = [*earlier, replace(commits[-1], versions=here)]
 
     def commit(self) -> None:
@@ -124,10 +127,6 @@ class PutBack:
                 if place.suffix == ".json" and place.name not in kept:
                     place.unlink()
 
-    def _table(self, commit: Commit, name: str) -> StoredTable:
-        spec = recorded_table(name, commit.tables[name])
-        return StoredTable(self._to, spec, checkpoint_interval=_CHECKPOINTED)
-
     def _files(self, name: str) -> Mapping[str, DataPlace]:
         """Puts the data files of a table where they are not there as they were copied."""
         source, to = self._source / name, self._to / name
@@ -138,7 +137,8 @@ class PutBack:
             if below.startswith(f"{_LOG}/"):
                 continue
             found[below] = to / below
-            if there.get(below) != file.stat().st_size or not _is_whole(file, to / below):
+            is_there = there.get(below) == file.stat().st_size
+            if not is_there or hash_of(file) != hash_of(to / below):
                 carry(file, to / below)
         return found
 
@@ -152,12 +152,9 @@ class PutBack:
 
     def _held(self, commit: Commit, name: str, version: int, files: Mapping[str, DataPlace]) -> int:
         """Has a table hold what was copied, by one commit of its log; gives its version then."""
-        table, copied = (
-            self._table(commit, name),
-            StoredTable(
-                self._source, recorded_table(name, commit.tables[name]), checkpoint_interval=1
-            ),
-        )
+        spec = recorded_table(name, commit.tables[name])
+        table = StoredTable(self._to, spec, checkpoint_interval=_CHECKPOINTED)
+        copied = StoredTable(self._source, spec, checkpoint_interval=1)
         held = copied.files_at(version)
         firsts = [file.first for file in held]
         log = opened_table(copied.path, version)
@@ -179,12 +176,3 @@ class PutBack:
             if below.parts[0] not in (FOLDER, NOTE):
                 self._step(str(below))
                 carry(file, self._to / below.as_posix())
-
-
-def _is_whole(file: DataPlace, there: DataPlace) -> bool:
-    return hash_of(file) == hash_of(there)
-
-
-def _without(commit: Commit, tables: set[str]) -> Commit:
-    versions = {name: v for name, v in commit.versions.items() if name not in tables}
-    return replace(commit, versions=versions)

@@ -85,13 +85,10 @@ class KeptReads:
 def kept_since(
     ledger: Ledger, sources: Collection[str], left: tuple[Commit, int] | None = None
 ) -> KeptReads:
-    """What is kept of what the ledger says was read.
+    """What is kept of what the ledger says was read, where a program with these inputs takes over.
 
-    Args:
-        ledger: that of the tables that serve.
-        sources: the inputs of the program that takes over.
-        left: the commit that left the tables that it goes on from, and the last of their ticks that
-            stand; None: it has none.
+    `left` is the commit that left the tables that it goes on from, and the last of their ticks that
+    stand; None: it has none.
     """
     commits = ledger.commits()
     reads = {read.name: read for read in ledger.last_reads()}
@@ -100,17 +97,13 @@ def kept_since(
         for name in (() if left is None else sources)
         if name not in reads and (found := last_read_of(commits, name)) is not None
     }
-    base = {} if left is None else _counts_at(commits, *left)
+    base: dict[str, Counts] = {}
+    if left is not None:
+        # How many rows the ticks up to the last one had when the commit left the tables.
+        counts = standing_counts([one for one in commits if one.sequence <= left[0].sequence])
+        for name, of in counts.items():
+            base[name] = {tick: rows for tick, rows in of.items() if tick <= left[1]}
     return KeptReads({n: read for n, read in reads.items() if n in sources}, dormant, base)
-
-
-def _counts_at(commits: Sequence[Commit], left: Commit, last: int) -> Mapping[str, Counts]:
-    """How many rows the ticks up to the last one had when a commit left the tables."""
-    found = standing_counts([c for c in commits if c.sequence <= left.sequence])
-    return {
-        name: {tick: rows for tick, rows in counts.items() if tick <= last}
-        for name, counts in found.items()
-    }
 
 
 STAGING = "_beside"

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hydro_core.catalog.forms import Form
-from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import ROWS, TICKS, InputStatistics, Statistics
 from hydro_core.spark.store.ledger.commit import Commit
 from hydro_core.spark.store.ledger.ledger import Ledger, state_error
@@ -35,7 +34,10 @@ def deployed_statistics(directory: DataPlace) -> Statistics:
     commits = Ledger(directory).commits()
     ticks = commits[-1].last + 1 if commits else 0
     if not ticks:
-        raise _no_pipeline(directory)
+        raise state_error(
+            f"no tick was committed in {directory}, so nothing is known of its data",
+            "run some ticks first, or give a file of statistics",
+        )
     streams = defaultdict[str, _Arrived](dict)
     for commit in standing(commits):
         for table, rows in commit.rows.items():
@@ -123,10 +125,3 @@ def _each(found: Mapping[str, _Arrived], since: int, ticks: int) -> Mapping[str,
         )
         for name, of in sorted(found.items())
     }
-
-
-def _no_pipeline(directory: DataPlace) -> DataError:
-    return state_error(
-        f"no tick was committed in {directory}, so nothing is known of its data",
-        "run some ticks first, or give a file of statistics",
-    )

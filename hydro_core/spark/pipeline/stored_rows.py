@@ -58,18 +58,9 @@ def leading_rows(
     count: int,
     last: int,
 ) -> Leading | None:
-    """The first rows of a log that came.
-
-    Args:
-        table: the log.
-        lookup_files: those of its pipeline.
-        wanted: by what they are ordered, and the type of the items.
-        count: so many of each large file, and of all others together.
-        last: the last tick that counts.
-
-    Returns:
-        None where too much would be gone through, or something cannot be read: whoever reads all
-        of it says what.
+    """The first rows of a log that came up to a `last` tick: so many of each large file, and of all
+    others together. None where too much would be gone through, or something cannot be read: whoever
+    reads all of it says what.
     """
     rows, item = wanted
     schema = table.spec.arrow_schema
@@ -143,18 +134,16 @@ def alive_rows(
 
     Rows that have left are not read, nor those that stay where nobody looks at them.
 
-    Args:
-        plan: what runs.
-        store: the tables.
-        tables: those of the slots, by the slots' ids.
-        run: the range.
-        asked: the outputs of which what they add or change is all that is looked at, and how many
-            rows are few.
+    `asked` are the outputs of which what they add or change is all that is looked at, and how many
+    rows are few.
 
     Raises:
         DataError: a tick has no times, and rows leave by them (code `input`).
     """
-    _refuse_untimed(plan, run)
+    nodes = timed_nodes(plan.graph)
+    for tick in range(run.first, run.last + 1) if nodes else ():
+        if None in run.times.get(tick, (None,)):
+            raise refuse_untimed(nodes[0], tick)
     slots = [(slot, slot.bound) for slot in plan.slots if slot.bound and not slot.ordered]
     start, _ = run.times.get(run.first, (None, None))
     _, end = run.times.get(run.last, (None, None))
@@ -172,13 +161,6 @@ def alive_rows(
     return found
 
 
-def _refuse_untimed(plan: TickPlan, run: RangeRequest) -> None:
-    nodes = timed_nodes(plan.graph)
-    for tick in range(run.first, run.last + 1) if nodes else ():
-        if None in run.times.get(tick, (None,)):
-            raise refuse_untimed(nodes[0], tick)
-
-
 KEPT_ROWS = 2_000
 """Changes of which no more are found are handed to Spark as they are: to sum them up is no gain."""
 SUMMED_ROWS = 1_000_000
@@ -186,15 +168,7 @@ SUMMED_ROWS = 1_000_000
 
 
 def as_it_is(rows: pa.Table, slot: StateSlot, spec: TableSpec, first: int, few: int) -> pa.Table:
-    """Stored rows of a slot for the range that starts at `first`, many changes as their sum.
-
-    Args:
-        rows: the rows, as they are stored.
-        slot: whose they are.
-        spec: its table.
-        first: the first tick of the range.
-        few: so many rows are few.
-    """
+    """Stored rows of a slot for the range that starts at `first`, many changes as their sum."""
     if slot.form is Form.CHANGES and min(few, KEPT_ROWS) < rows.num_rows <= SUMMED_ROWS:
         return summed(without_cancelled(rows), spec, slot.ticks_read(first)[1])
     return rows

@@ -41,6 +41,7 @@ _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 _DATA_STATE = re.compile(r"SQLSTATE: 22\w{3}")
 """The class of SQL states of values for which an expression has no result."""
+_NO_RESULT = cure("ValueError", "")
 _SMALLER = "take doubles, or decimals of fewer digits, instead"
 _FAULTS_OF_DATA = {
     "ARITHMETIC_OVERFLOW": (
@@ -221,6 +222,5 @@ def _own_words(error: BaseException) -> DataError:
         return DataError.of("input", f"`{file}` cannot be read: {reason}", help=CUT_OFF)
     said = shortened(re.sub(r" SQLSTATE: .*", "", cause) or type(error).__name__)
     if _DATA_STATE.search(cause):
-        helps = cure("ValueError", "")
-        return DataError.of("runtime", f"the tick failed: {said}", help=helps)
+        return DataError.of("runtime", f"the tick failed: {said}", help=_NO_RESULT)
     return InfrastructureError.of("runtime", f"Spark failed: {said}", help=_SPARK)

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from hydro_core.ir.builder import free_name
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.log import expanded
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.store.schema import TableSpec
 
 if TYPE_CHECKING:

@@ -89,7 +89,7 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
     "spark/lower/aggregates/native.py": {"min": PYTHON},
     "spark/lower/over_time/growth.py": {"first": COLUMN},
-    "spark/lower/aggregates/sums.py": {
+    "spark/lower/aggregates/partial.py": {
         "mean": "what a message tells",
         "sum": "what a message tells",
     },

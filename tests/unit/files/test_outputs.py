@@ -103,6 +103,15 @@ def test_what_others_have_written_is_not_touched(tmp_path: Path, refused: Refuse
     assert [p.name for p in tmp_path.rglob("*.parquet")] == ["x.parquet"]
 
 
+@pytest.mark.parametrize("below", ["", "below"])
+def test_a_file_is_no_folder_of_outputs(tmp_path: Path, below: str, refused: Refused) -> None:
+    (tmp_path / "there").write_text("a program")
+    stream = StreamType(parse_ddl("long"))
+    with refused(HydroError, "config"):
+        OutputFiles(tmp_path / "there" / below, {"out": stream})
+    assert (tmp_path / "there").read_text() == "a program"
+
+
 def test_a_run_that_fails_leaves_nothing_new(tmp_path: Path) -> None:
     written(tmp_path, "long", [1])
 

@@ -70,7 +70,12 @@ def test_a_folder_that_is_not_empty_is_refused(
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / ".git").mkdir()
     (tmp_path / "file").touch()
-    for name, says in (("shop", "shop is not empty: `.git` is in it"), ("file", "file is a file")):
+    told = {
+        "shop": "shop is not empty: `.git` is in it",
+        "file": "file is a file",
+        "file/shop": "file is a file",
+    }
+    for name, says in told.items():
         before = sorted(tmp_path.rglob("*"))
         assert main(["init", name]) == 1
         assert says in capsys.readouterr().err

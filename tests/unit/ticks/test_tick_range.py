@@ -14,8 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import NONE, TickRange, tick_of_value
+from hydro_core.ticks.tick_range import NONE, TickRange, moment_of, tick_of_value
 from hydro_core.types.values import ValueProblem
 
 ZONES = (

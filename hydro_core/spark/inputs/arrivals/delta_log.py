@@ -75,13 +75,8 @@ class _Counted:
 def changes_between(
     path: DataPlace, first: int, last: int, column: str | None
 ) -> FileChanges | None:
-    """What the versions after `first` up to `last` changed; None: the log does not tell any more.
-
-    Args:
-        path: the table.
-        first: the version that was read.
-        last: the version that is there now.
-        column: the tick column, of which the bounds are wanted.
+    """What the versions after `first` up to `last` changed, with bounds of a column; None: the log
+    does not tell any more.
     """
     if first > last:
         return None

@@ -303,12 +303,8 @@ def saved_deviations(directory: DataPlace, name: str | None) -> Deviations:
 def is_settled(waiting: OffRows, gone: OffRows, files: Sequence[OffFile]) -> Mask:
     """Which rows wait no longer: where nothing is missing, nothing waits for it.
 
-    What was accepted goes on waiting as long as what it stands for is away, accepted or not.
-
-    Args:
-        waiting: the rows.
-        gone: rows that are gone.
-        files: files that are gone, and nobody knows what they had.
+    What was accepted goes on waiting as long as what it stands for is away, accepted or not. Of
+    `files` that are gone nobody knows what they had.
     """
     missed = waiting.at(gone.ticks[~gone.accepted])
     missed |= within(waiting.ticks, [file for file in files if file.is_missed])

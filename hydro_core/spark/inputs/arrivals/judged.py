@@ -108,14 +108,8 @@ NOTHING_NEW = Arrivals()
 def judged(
     source: LandingSource, scan: Scan, until: int, changes: LandingChanges, known: Deviations
 ) -> Arrivals:
-    """What is late, and what is missed by now, after what was known before.
-
-    Args:
-        source: the input.
-        scan: what is there.
-        until: the first tick that is not committed.
-        changes: what came and went.
-        known: where what had been read differed from what was there.
+    """What is late, and what is missed by now, after what was known before; `until` is the first
+    tick that is not committed.
     """
     if changes.is_nothing and not known.waits:
         if known.is_nothing:

@@ -287,11 +287,6 @@ def _known(source: LandingSource, read: InputRead, directory: DataPlace) -> Know
     return known_of(source, read, directory) or KnownLanding(Snapshot(read.kind or ""))
 
 
-def _storage(place: DataPlace) -> StorageSettings:
-    """How the store is reached that a place is in."""
-    return place.settings if isinstance(place, Remote) else StorageSettings()
-
-
 def landings_of(
     landings: Mapping[str, LandingTable],
     items: Mapping[str, ItemType],
@@ -308,15 +303,10 @@ def landings_of(
         calendar: the windows of the ticks; None: numbers tell them.
         directory: the pipeline's; without it, what came for committed ticks is not looked for.
     """
-    sources = {
-        name: LandingSource(
-            InputFile(name, str(where.path), where.column, where.optional, _storage(where.path)),
-            items[name],
-            spark,
-            calendar,
-            where.numbered,
-            where.committed,
-        )
-        for name, where in landings.items()
-    }
+    sources = {}
+    for name, where in landings.items():
+        storage = where.path.settings if isinstance(where.path, Remote) else StorageSettings()
+        file = InputFile(name, str(where.path), where.column, where.optional, storage)
+        told = calendar, where.numbered, where.committed
+        sources[name] = LandingSource(file, items[name], spark, *told)
     return Landings(sources, directory)

@@ -118,10 +118,8 @@ class Listing:
     ) -> Listing:
         """The same with what is kept of each file; what is known is taken from a list of before.
 
-        Args:
-            before: the list of before.
-            bounds: tells the first and the last tick of a file, where that is to be had.
-            hashed: reads the rows of a file; None: they cannot be read.
+        `bounds` tells the first and the last tick of a file, where that is to be had; `hashed`
+        gives none of rows that cannot be read.
         """
         known = {} if before is None or before.read_as != self.read_as else before.entries
         latest = sorted(self.entries.items(), key=lambda one: one[1].written, reverse=True)

@@ -32,8 +32,7 @@ from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.storage.delta import delta_table
 from hydro_core.storage.remote import DataPlace, Remote
 from hydro_core.ticks.calendar import Calendar, zone_of
-from hydro_core.ticks.moments import moment_of
-from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, tick_of_value
+from hydro_core.ticks.tick_range import NONE, TickRange, count_ticks, moment_of, tick_of_value
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import ItemType
@@ -251,8 +250,8 @@ class LandingSource:
     def at(self, scan: Scan, ticks: TickBounds) -> Scan:
         """A scan of the rows of some ticks, or of all; without a column they are of tick 0."""
         if self.file.column is None:
-            return scan.within(None)
-        return scan.within(self.ticks(*((0, None) if ticks is None else ticks)))
+            return replace(scan, ticks=None)
+        return replace(scan, ticks=self.ticks(*((0, None) if ticks is None else ticks)))
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)
@@ -328,12 +327,8 @@ _HERE = 64 * MEBIBYTE
 def read_by_pieces(
     spark: Callable[[], SparkSession], scan: Scan, files: Sequence[DataPlace]
 ) -> tuple[pa.Table | DataFrame, Counter[int]]:
-    """The rows (item, t) of some files that are of the ticks of a scan, and how many each has.
-
-    Args:
-        spark: gives the session, where there is much to read.
-        scan: the input, and the ticks.
-        files: those that may have rows of the ticks.
+    """The rows (item, t) of some files that are of the ticks of a scan, and how many each has; by
+    Spark's workers where there is much to read.
 
     Raises:
         DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).

@@ -1,7 +1,11 @@
-"""The named aggregates as Spark's, made as exact and as deterministic as the language asks."""
+"""The named aggregates as Spark's, made as exact and as deterministic as the language asks.
+
+Those that are merged from partial results are so made of a group's rows too, as one partial result.
+"""
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -9,19 +13,33 @@ from operator import and_
 
 from pyspark.sql import Column
 
+from hydro_core.catalog.aggregates import AGGREGATES, Kept, aggregate_type
+from hydro_core.catalog.parts import EXTREMES, ITSELF, moving_split, running_split
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.relation import ITEM, ORD
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.apply import apply
 from hydro_core.spark.functions.columns.compiler import TypedColumn
-from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
-from hydro_core.spark.lower.aggregates.scope import GROUP, AggregateScope
-from hydro_core.spark.lower.aggregates.sums import checked_sum, mean_of_decimals, sum_of_decimals
-from hydro_core.spark.lower.items.columns import named, reversed_order
-from hydro_core.spark.lower.items.functions import evaluated, fn_type
-from hydro_core.types.item import Decimal, ItemType, is_integer
+from hydro_core.spark.lower.aggregates.partial import (
+    GROUP,
+    AggregateScope,
+    Merge,
+    MergedResult,
+    Partial,
+    checked_sum,
+    counted,
+    exact_sum,
+    mean_of_decimals,
+    sum_of_decimals,
+)
+from hydro_core.spark.lower.items.columns import evaluated, fn_type, make_row, named, reversed_order
+from hydro_core.types.item import Decimal, Field, ItemType, Row, is_integer
+
+_WIDE = "decimal(20,0)"
+"""Sums of integers have room to spare: only the result must have 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +49,15 @@ class Group:
     arguments: Sequence[TypedColumn]
     result: ItemType
     node: Node
-    ordered: bool
+    tick: Column
+    """The tick of the result."""
+    ordered: bool = False
     """By the column `ord`."""
     scope: AggregateScope = GROUP
+
+    def of(self, aggregate: Callable[[Column], Column]) -> Column:
+        """An aggregate of Spark's over the first argument."""
+        return self.scope.of(aggregate(self.arguments[0][0]))
 
 
 def aggregate_column(
@@ -48,16 +72,18 @@ def aggregate_column(
     """The aggregate over the rows `item` of a group, or of another scope; `ordered`: by the column
     `ord`.
     """
-    make = _LOWERED.get(aggregate.function)
-    if make is not None:
+    function = aggregate.function
+    if function in _MERGED or function in _OF_GROUP:
         arguments = [argument_of(a, item) for a in aggregate.arguments]
-        found = make(Group(arguments, result, node, ordered, scope))
+        group = Group(arguments, result, node, scope.tick(), ordered, scope)
+        merged = _MERGED[function](group).of_rows() if function in _MERGED else None
+        found = _OF_GROUP[function](group) if merged is None else merged
     else:
         parts = [
             (aggregate_column(part, item, of, node, ordered=ordered, scope=scope), of)
             for part, of in parts_of(aggregate, item)
         ]
-        found = made_of(aggregate.function, parts, result, node)
+        found = made_of(function, parts, result, node)
     return found.cast(spark_type(result))
 
 
@@ -68,43 +94,161 @@ def argument_of(argument: str | Fn, item: ItemType) -> TypedColumn:
     return named(F.col(ITEM), item, argument)
 
 
-def _at_extreme(group: Group, *, greatest: bool) -> Column:
-    """The value at the extreme order.
+def merged_aggregate(
+    aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
+) -> MergedResult | None:
+    """The aggregate over a history, or over what `goes` again.
 
-    Null orders do not count, of several values the greatest is taken.
+    None where it is not merged from partial results.
     """
-    value, order = group.arguments
-    place = order[0] if greatest else reversed_order(*order)
-    both = F.struct(place.alias("o"), value[0].alias("v"))
-    return group.scope.of(F.max(F.when(order[0].isNotNull(), both))).getField("v")
+    split = (moving_split if goes else running_split)(aggregate, item)
+    if split is None:
+        return None
+    if split[0] != aggregate:
+        return _of_parts(aggregate, item, result, node, goes=goes)
+    arguments = [argument_of(a, item) for a in aggregate.arguments]
+    return _MERGED[aggregate.function](Group(arguments, result, node, F.col(TICK)))
 
 
-def _sum(group: Group) -> Column:
-    """Integers are summed with room to spare: only the result must have 64 bits."""
+def _of_parts(
+    aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool
+) -> MergedResult | None:
+    """A result that is made of those of other aggregates."""
+    parts, found = parts_of(aggregate, item), []
+    for part, of in parts:
+        merged = merged_aggregate(part, item, of, node, goes=goes)
+        if merged is None:
+            return None
+        found.append((merged, of))
+    partials = tuple(p for merged, _ in found for p in merged.partials)
+
+    def result_of(columns: Sequence[Column]) -> Column:
+        rest = iter(columns)
+        made = [(merged.of_next(rest), of) for merged, of in found]
+        return made_of(aggregate.function, made, result, node)
+
+    return MergedResult(partials, result_of)
+
+
+def stored_part(row: Column, item: ItemType, name: str, merge: Aggregate) -> Column:
+    """A result in a stored row as a partial one."""
+    value = named(row, item, name)
+    if merge.function not in EXTREMES:
+        return value[0]
+    order = named(row, item, str(merge.arguments[1]))
+    return _extreme_part(value, order, greatest=_GREATEST[merge.function])
+
+
+def parts_of(aggregate: Aggregate, item: ItemType) -> Sequence[tuple[Aggregate, ItemType]]:
+    """The aggregates that it is made of, each with its type."""
+    kept = AGGREGATES[aggregate.function].kept
+    assert isinstance(kept, Kept), f"{aggregate.function} is not made of parts"
+    found = [Aggregate(part, aggregate.arguments) for part in kept.parts]
+    return [(part, aggregate_type(part, item)) for part in found]
+
+
+def made_of(
+    function: str, parts: Sequence[tuple[Column, ItemType]], result: ItemType, node: Node
+) -> Column:
+    """A result of those of other aggregates over the same rows, its parts."""
+    columns = [column for column, _ in parts]
+    if function in _MADE:
+        return _MADE[function](columns, result, node)
+    kept = AGGREGATES[function].kept
+    fn = kept.function if isinstance(kept, Kept) else None
+    assert fn is not None, f"nothing makes {function} of its parts"
+    row = Row(tuple(Field(p, item) for p, (_, item) in zip(fn.params, parts, strict=True)))
+    whole = make_row(list(zip(fn.params, columns, strict=True)))
+    return apply(fn, whole, row, tick=F.col(TICK)).cast(spark_type(result))
+
+
+def _one(aggregate: Merge) -> Callable[[Group], MergedResult]:
+    """An aggregate of Spark's, which merges its own results."""
+
+    def found(group: Group) -> MergedResult:
+        part = Partial(group.of(aggregate), aggregate)
+        return MergedResult((part,), lambda parts: parts[0].cast(spark_type(group.result)))
+
+    return found
+
+
+def _count(group: Group) -> MergedResult:
+    value = group.arguments[0][0] if group.arguments else F.lit(1)
+    return _counted(group, value)
+
+
+def _counted(group: Group, value: Column) -> MergedResult:
+    part = counted(value, group.scope)
+    return MergedResult((part,), lambda parts: parts[0].cast(spark_type(group.result)))
+
+
+def _sum(group: Group) -> MergedResult:
+    return MergedResult(
+        (_summed(group),), lambda parts: checked_sum(parts[0], group.result, group.node, group.tick)
+    )
+
+
+def _summed(group: Group) -> Partial:
     column, item = group.arguments[0]
     if isinstance(item, Decimal):
-        return sum_of_decimals(column, item, group.node, group.scope).of_rows
-    return group.scope.of(F.sum(column.cast("decimal(20,0)" if is_integer(item) else "double")))
+        return sum_of_decimals(column, item, group.node, group.scope)
+    if is_integer(item):
+        return exact_sum(column.cast(_WIDE), group.scope)
+    return Partial(group.scope.of(F.sum(column.cast("double"))), F.sum)
 
 
-def or_zero(total: Column, result: ItemType) -> Column:
-    """The total as the result's type, 0 where it is null.
+def _total(group: Group) -> MergedResult:
+    """The sum with 0 for no values.
 
     A 0 of another type would take digits after the point from a long decimal.
     """
-    of_type = spark_type(result)
-    return F.coalesce(total.cast(of_type), F.lit(0).cast(of_type))
+    of_type = spark_type(group.result)
+    zero = F.lit(0).cast(of_type)
+    return MergedResult((_summed(group),), lambda parts: F.coalesce(parts[0].cast(of_type), zero))
+
+
+def _extreme(group: Group, *, greatest: bool) -> MergedResult:
+    """The value at the extreme order; of several values the greatest is taken."""
+    value, order = group.arguments
+    part = Partial(group.scope.of(F.max(_extreme_part(value, order, greatest=greatest))), F.max)
+    of_type = spark_type(group.result)
+    return MergedResult((part,), lambda parts: parts[0].getField("v").cast(of_type))
+
+
+def _extreme_part(value: TypedColumn, order: TypedColumn, *, greatest: bool) -> Column:
+    """What the value at an extreme order has most of; null orders do not count."""
+    place = order[0] if greatest else reversed_order(*order)
+    both = F.struct(place.alias("o"), value[0].alias("v"))
+    return F.when(order[0].isNotNull(), both)
+
+
+_GREATEST: Mapping[str, bool] = {"max_by": True, "min_by": False}
+"""The aggregates of a value at an extreme order: whether that is the greatest."""
+
+_MERGED: Mapping[str, Callable[[Group], MergedResult]] = {
+    **{name: partial(_extreme, greatest=greatest) for name, greatest in _GREATEST.items()},
+    "count": _count,
+    "count_if": lambda group: _counted(group, F.when(group.arguments[0][0], F.lit(True))),
+    "sum": _sum,
+    "total": _total,
+    "min": _one(F.min),
+    "max": _one(F.max),
+    "any_value": _one(F.min),
+    "bool_and": _one(F.bool_and),
+    "bool_or": _one(F.bool_or),
+}
+"""Those whose own results are merged."""
 
 
 def _average(group: Group) -> Column:
     """Of integers: the exact sum, divided once."""
-    (column, item), of = group.arguments[0], group.scope.of
+    column, item = group.arguments[0]
     if isinstance(item, Decimal):
         return mean_of_decimals(column, item, group.result, group.node, group.scope)
     if is_integer(item):
-        count = F.nullif(of(F.count(column)), F.lit(0))
-        return of(F.sum(column.cast("decimal(20,0)"))).cast("double") / count
-    return of(F.avg(column))
+        total = group.scope.of(F.sum(column.cast(_WIDE)))
+        return total.cast("double") / F.nullif(group.of(F.count), F.lit(0))
+    return group.of(F.avg)
 
 
 def _at_end(group: Group, *, first: bool) -> Column:
@@ -124,25 +268,12 @@ def _listed(group: Group) -> Column:
 
 def _spread(group: Group, *, of: Callable[[Column], Column]) -> Column:
     """A sample of one value has no spread."""
-    column, _ = group.arguments[0]
-    return F.when(group.scope.of(F.count(column)) > 1, group.scope.of(of(column)))
-
-
-def _count(group: Group) -> Column:
-    return group.scope.of(F.count(group.arguments[0][0] if group.arguments else F.lit(1)))
-
-
-def _checked(group: Group) -> Column:
-    return checked_sum(_sum(group), group.result, group.node, group.scope.tick())
+    return F.when(group.of(F.count) > 1, group.of(of))
 
 
 def _sorted(group: Group) -> Column:
     """The non-null values, ascending."""
-    return F.sort_array(group.scope.of(F.collect_list(group.arguments[0][0])))
-
-
-def _all_listed(group: Group) -> Column:
-    return _listed(group) if group.ordered else _sorted(group)
+    return F.sort_array(group.of(F.collect_list))
 
 
 def _different(group: Group) -> Column:
@@ -154,35 +285,55 @@ def _different(group: Group) -> Column:
     return F.size(F.array_distinct(group.scope.of(F.collect_list(F.when(there, values)))))
 
 
-def _of(aggregate: Callable[[Column], Column]) -> Callable[[Group], Column]:
-    """An aggregate of Spark's."""
-    return lambda group: group.scope.of(aggregate(group.arguments[0][0]))
-
-
-GREATEST: Mapping[str, bool] = {"max_by": True, "min_by": False}
-"""The aggregates of a value at an extreme order: whether that is the greatest."""
-
-_LOWERED: Mapping[str, Callable[[Group], Column]] = {
-    **{name: partial(_at_extreme, greatest=greatest) for name, greatest in GREATEST.items()},
-    "count": _count,
-    "count_if": _of(F.count_if),
+_OF_GROUP: Mapping[str, Callable[[Group], Column]] = {
     "count_distinct": _different,
-    "sum": _checked,
-    "total": lambda group: or_zero(_sum(group), group.result),
     "avg": _average,
-    "min": _of(F.min),
-    "max": _of(F.max),
-    "any_value": _of(F.min),
     "first": partial(_at_end, first=True),
     "last": partial(_at_end, first=False),
-    "collect_list": _all_listed,
+    "collect_list": lambda group: _listed(group) if group.ordered else _sorted(group),
     "collect_set": lambda group: F.array_distinct(_sorted(group)),
-    "bool_and": _of(F.bool_and),
-    "bool_or": _of(F.bool_or),
-    "median": _of(lambda column: F.percentile(column.cast("double"), 0.5)),
+    "median": lambda group: group.of(lambda column: F.percentile(column.cast("double"), 0.5)),
     "stddev": partial(_spread, of=F.stddev_samp),
-    "stddev_pop": _of(F.stddev_pop),
+    "stddev_pop": lambda group: group.of(F.stddev_pop),
     "variance": partial(_spread, of=F.var_samp),
-    "var_pop": _of(F.var_pop),
+    "var_pop": lambda group: group.of(F.var_pop),
 }
-"""Those that are not here are made of their parts."""
+"""Those of all rows of a group; what is in neither table is made of parts."""
+
+
+def _mean(parts: Sequence[Column], result: ItemType, _: Node) -> Column:
+    """A total divided once."""
+    total, count = parts[0], F.nullif(parts[1], F.lit(0))
+    if not isinstance(result, Decimal):
+        return total.cast("double") / count
+    return _rounded_once(total, count.cast("decimal(18,0)"), result).cast(spark_type(result))
+
+
+def _rounded_once(total: Column, count: Column, result: Decimal) -> Column:
+    """A total of decimals divided, half up, as `avg` does it, where Spark's own division of such
+    types would round to fewer digits, or twice.
+
+    What is left over is taken off first, so that nothing is rounded by the division; it decides
+    about the last digit. All types have 38 digits at most, if the result has 23.
+    """
+    scale = result.scale - 4
+    unit = F.lit(decimal.Decimal(1).scaleb(-scale))
+    # the mean has four digits more than the total
+    times = total.cast(f"decimal({result.precision + 6},{scale})") * F.lit(decimal.Decimal(10_000))
+    step = count * unit
+    left = times % step
+    whole = ((times - left) / count).cast(f"decimal({result.precision + 2},{scale})")
+    last = F.when(left * 2 >= step, unit).when(left * -2 >= step, -unit)
+    return (whole + F.coalesce(last, unit - unit)) * F.lit(decimal.Decimal("0.0001"))
+
+
+def _sum_of_parts(parts: Sequence[Column], result: ItemType, node: Node) -> Column:
+    """The sum of nothing is null, and that nothing is there is told by a count."""
+    return checked_sum(F.when(parts[1] > 0, parts[0]), result, node, F.col(TICK))
+
+
+_MADE: Mapping[str, Callable[[Sequence[Column], ItemType, Node], Column]] = {
+    "avg": _mean,
+    "sum": _sum_of_parts,
+    ITSELF: lambda parts, result, _: parts[0].cast(spark_type(result)),
+}

@@ -77,7 +77,7 @@ def native_fold(
             whole = F.when(start.isNull(), asked(fn)).otherwise(whole)
         return F.when(count == 0, start).otherwise(whole)
 
-    return MergedResult((counted(wrapped.isNotNull()), *made.partials), final)
+    return MergedResult((counted(wrapped), *made.partials), final)
 
 
 def native_reduction(
@@ -103,7 +103,7 @@ def native_reduction(
         return F.when(count < 2, first).otherwise(whole)
 
     some = Partial(_first(wrapped), _first)
-    return MergedResult((some, counted(wrapped.isNotNull()), *made.partials), final)
+    return MergedResult((some, counted(wrapped), *made.partials), final)
 
 
 def _first(column: Column) -> Column:
@@ -155,10 +155,10 @@ def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
 
 def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Column) -> _Made:
     """Each part has two partial results: the total, and how many of its values are null."""
-    nulls = counted(values.wrapped.isNotNull() & value.isNull())
+    nulls = counted(F.when(values.wrapped.isNotNull() & value.isNull(), F.lit(True)))
     match known:
         case StartKept():
-            none = counted(F.lit(False))
+            none = counted(F.lit(None))
             return _Made((none, none), lambda first, _: first)
         case Total():
             total = _sum(value.cast(spark_type(_summed(acc))), acc)

@@ -13,7 +13,7 @@ from hydro_core.spark.lower.items.columns import make_tuple, null
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.changes import changes_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_pairs
-from hydro_core.spark.lower.relations.conditions import guarded
+from hydro_core.spark.lower.relations.keys import guarded
 from hydro_core.spark.lower.relations.product import product, ticks_of
 
 

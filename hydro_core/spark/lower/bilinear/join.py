@@ -7,8 +7,6 @@ of it later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
@@ -17,26 +15,23 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.lower.items.columns import (
     at,
-    common,
     convert,
     key_fields,
     key_of,
-    make_row,
     make_tuple,
-    named,
     null,
+    row_of_two,
     type_at,
 )
-from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
 from hydro_core.spark.lower.relations.changes import changes_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches, changed_pairs
-from hydro_core.spark.lower.relations.conditions import Keys, guarded
+from hydro_core.spark.lower.relations.keys import Keys, guarded, join_keys, key_types, meeting
 from hydro_core.spark.lower.relations.matching import anti_join, semi_join
-from hydro_core.spark.lower.relations.narrowing import meeting
 from hydro_core.spark.lower.relations.product import pairs, product, ticks_of
-from hydro_core.spark.lower.relations.rows import united
-from hydro_core.types.item import Field, ItemType, Row, Tuple
+from hydro_core.spark.lower.relations.rows import added_up, united
+from hydro_core.types.item import ItemType, Tuple
 
 
 @lowers("join")
@@ -68,16 +63,12 @@ def _pairs(step: Step, keys: Keys) -> Relation:
     if _keeps_events(step, how):
         return _outer(step, how, keys)
     parts = [product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, ticks)]
-    if how in ("left", "outer"):
-        alone = anti_join(left, right, keys, ticks)
-        parts.append(_padded(alone, paired(step, F.col(ITEM), None), step.item))
-    if how in ("right", "outer"):
-        alone = anti_join(right, left, (keys[1], keys[0]), ticks)
-        parts.append(_padded(alone, paired(step, None, F.col(ITEM)), step.item))
+    for side in _KEPT.get(how, ()):
+        alone = anti_join(*_seen_from(side, step, keys), ticks)
+        parts.append(alone.with_items(_padded(step, side), step.item))
     if len(parts) == 1:
         return parts[0].with_(partitioned_by=_partitioned_by(step))
-    frames = [as_kind(p, step.kind, step.first).frame for p in parts]
-    return step.relation(step.kind, united(frames))
+    return added_up(parts, step.item, step.kind, step.first)
 
 
 def _changes_of_pairs(step: Step, keys: Keys) -> DataFrame:
@@ -85,15 +76,20 @@ def _changes_of_pairs(step: Step, keys: Keys) -> DataFrame:
     left, right = step.inputs
     ticks, kept = ticks_of(step), _KEPT.get(step.arg("how"), ())
     frames = [changed_pairs(left, right, keys, lambda x, y: _of_pair(step, x, y), ticks)]
-    if 0 in kept:
-        alone = paired(step, F.col(ITEM), None).alias(ITEM)
-        rows = changed_matches(left, right, keys, ticks, wanted=False)
-        frames.append(rows.select(alone, TICK, COUNT))
-    if 1 in kept:
-        alone = paired(step, None, F.col(ITEM)).alias(ITEM)
-        rows = changed_matches(right, left, keys[::-1], ticks, wanted=False)
-        frames.append(rows.select(alone, TICK, COUNT))
+    for side in kept:
+        rows = changed_matches(*_seen_from(side, step, keys), ticks, wanted=False)
+        frames.append(rows.select(_padded(step, side).alias(ITEM), TICK, COUNT))
     return united(frames)
+
+
+def _seen_from(side: int, step: Step, keys: Keys) -> tuple[Relation, Relation, Keys]:
+    """The input on a side, the other one, and the keys of both."""
+    return step.inputs[side], step.inputs[1 - side], keys if side == 0 else keys[::-1]
+
+
+def _padded(step: Step, side: int) -> Column:
+    """What an item of a side becomes that has no partner."""
+    return paired(step, None, F.col(ITEM)) if side else paired(step, F.col(ITEM), None)
 
 
 def _keeps_events(step: Step, how: str) -> bool:
@@ -146,20 +142,18 @@ def _partitioned_by(step: Step) -> Key | None:
 def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
     """The join of events with what has at most one item of each key at a tick, else None."""
     side = 0 if step.inputs[0].kind is Kind.E else 1
-    events, versions = step.inputs[side], step.inputs[1 - side]
+    events, versions, ours = _seen_from(side, step, keys)
     padded = ("left", "right")[side]
     known = events.kind is Kind.E and versions.kind is Kind.G and pays(step.first, step.last)
     if not (known and _is_keyed(step, 1 - side) and how in ("inner", padded)):
         return None
-    ours = keys if side == 0 else (keys[1], keys[0])
     found = as_of(events, meeting(versions, events, ours[::-1]), ours)
     version = F.col(VERSION).getField("x")
     both = (F.col(ITEM), version) if side == 0 else (version, F.col(ITEM))
-    alone = (F.col(ITEM), None) if side == 0 else (None, F.col(ITEM))
     if how == "inner":
         made = found.where(guarded(is_there())).select(paired(step, *both).alias(ITEM), TICK)
     else:
-        item = F.when(is_there(), paired(step, *both)).otherwise(paired(step, *alone))
+        item = F.when(is_there(), paired(step, *both)).otherwise(_padded(step, side))
         made = found.select(item.alias(ITEM), TICK)
     return step.relation(Kind.E, made)
 
@@ -172,40 +166,6 @@ def _is_keyed(step: Step, position: int) -> bool:
     return set(key) <= set(on) and bool(key) if on is not None else key == ()
 
 
-def join_keys(step: Step) -> Keys:
-    """The keys of both sides, each part in its common type."""
-    left, right = step.inputs
-    on = step.arg("on")
-    types = key_types(step)
-    return tuple(  # type: ignore[return-value]
-        [
-            convert(column, field.type, to)
-            for column, field, to in zip(
-                key_of(F.col(ITEM), side.item, on), key_fields(side.item, on), types, strict=True
-            )
-        ]
-        for side in (left, right)
-    )
-
-
-def _padded(relation: Relation, item: Column, to: ItemType) -> Relation:
-    frame = relation.frame.select(item.alias(ITEM), *relation.other_columns)
-    return relation.with_(frame=frame, item=to)
-
-
-Side = tuple[Column | None, ItemType]
-"""An item, None for a missing one, and its type."""
-
-KeyPart = Callable[[int, ItemType], Column]
-"""A part of the key by its position, as a column of the given type."""
-
-
-def key_types(step: Step) -> list[ItemType]:
-    """The types in which the parts of the key are compared."""
-    left, right = (key_fields(side.item, step.arg("on")) for side in step.inputs)
-    return [common(a.type, b.type) for a, b in zip(left, right, strict=True)]
-
-
 def paired(
     step: Step, x: Column | None, y: Column | None, key: list[Column] | None = None
 ) -> Column:
@@ -213,61 +173,24 @@ def paired(
 
     `key` has the key of the left item, in the types in which it is compared.
     """
-    left, right = (side.item for side in step.inputs)
-    keyed = (x, left) if x is not None else (y, right)
-    part = _part_of(step, keyed, key)
-    if step.arg("on") is None:
-        return _paired_tuple(step.item, part, (x, left), (y, right))
-    return make_row(_paired_columns(step, part, (x, left), (y, right)))
-
-
-def _part_of(step: Step, keyed: Side, key: list[Column] | None) -> KeyPart:
-    column, item = keyed
     on, types = step.arg("on"), key_types(step)
+    left, right = (side.item for side in step.inputs)
 
     def part(position: int, to: ItemType) -> Column:
         if key is not None and types[position] == to:
             return key[position]
-        if column is None:
-            return null(to)
-        own = key_fields(item, on)[position].type
-        return convert(key_of(column, item, on)[position], own, to)
+        own, of = (y, right) if x is None else (x, left)
+        assert own is not None
+        return convert(key_of(own, of, on)[position], key_fields(of, on)[position].type, to)
 
-    return part
-
-
-def _paired_tuple(item: ItemType, part: KeyPart, x: Side, y: Side) -> Column:
-    """`(k, (v, w))`."""
-    if not isinstance(item, Tuple):
-        return null(item)
-    key, values = item.fields
-    mine, theirs = (_value(side, type_at(values, i)) for i, side in enumerate((x, y)))
-    return make_tuple(part(0, key), make_tuple(mine, theirs))
+    if on is not None:
+        return row_of_two(step.item, on, part, (x, left), (y, right))
+    if not isinstance(step.item, Tuple):
+        return null(step.item)
+    first, values = step.item.fields
+    mine = _value(x, left, type_at(values, 0))
+    return make_tuple(part(0, first), make_tuple(mine, _value(y, right, type_at(values, 1))))
 
 
-def _value(side: Side, to: ItemType) -> Column:
-    column, item = side
-    if column is None:
-        return null(to)
-    return convert(at(column, item, 1), type_at(item, 1), to)
-
-
-def _paired_columns(step: Step, part: KeyPart, x: Side, y: Side) -> list[tuple[str, Column]]:
-    """The `on` columns, then the left's others, then the right's, as the output names them."""
-    if not isinstance(step.item, Row):
-        return []
-    on, fields = step.arg("on"), step.item.fields
-    found = [(field.name, part(i, field.type)) for i, field in enumerate(fields[: len(on)])]
-    mine, theirs = ([f.name for f in columns(side[1]) if f.name not in on] for side in (x, y))
-    sources = [*((x, n) for n in mine), *((y, n) for n in theirs)]
-    for field, ((column, of), name) in zip(fields[len(on) :], sources, strict=True):
-        if column is None:
-            found.append((field.name, null(field.type)))
-        else:
-            found.append((field.name, convert(*named(column, of, name), field.type)))
-    return found
-
-
-def columns(item: ItemType) -> tuple[Field, ...]:
-    """The columns of a row type."""
-    return item.fields if isinstance(item, Row) else ()
+def _value(column: Column | None, item: ItemType, to: ItemType) -> Column:
+    return null(to) if column is None else convert(at(column, item, 1), type_at(item, 1), to)

@@ -12,25 +12,21 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
 from hydro_core.catalog.over_functions import aggregate_of, argument
-from hydro_core.catalog.parts import EXTREMES, ITSELF, merging
+from hydro_core.catalog.parts import merging
 from hydro_core.catalog.spec import Aggregate, OverFunction
 from hydro_core.catalog.tails import given_to_peers, hidden_parts, so_far
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates.merged import extreme_part, merged_aggregate
-from hydro_core.spark.lower.aggregates.named import GREATEST
-from hydro_core.spark.lower.aggregates.of_parts import made_of
+from hydro_core.spark.lower.aggregates.named import made_of, merged_aggregate, stored_part
 from hydro_core.spark.lower.by_key.ordered import (
     KeyWindows,
     column_of,
     numbered,
-    own_fields,
 )
 from hydro_core.spark.lower.by_key.places import PLACE, ROW, VALUE, KeyPlaces, order_type, places
-from hydro_core.spark.lower.items.columns import make_row, named, null
-from hydro_core.spark.lower.items.keyed import fields_of
+from hydro_core.spark.lower.items.columns import column_types, make_row, null, own_columns
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 
@@ -85,8 +81,7 @@ def key_rows(step: Step, new: DataFrame, stored: DataFrame | None) -> KeyRows:
 
 def base(step: Step) -> Column:
     """The row that came, of a stored one."""
-    names = [f.name for f in fields_of(step.input.item)]
-    return make_row((n, F.col(ITEM).getField(n)) for n in names)
+    return make_row((n, F.col(ITEM).getField(n)) for n in column_types(step.input.item))
 
 
 class Continued:
@@ -117,22 +112,21 @@ class Continued:
             is_last: whether a row is marked as one of the last of its key; None: it is not.
         """
         step, tail = self.step, self.step.node.args["tail"]
-        tail_type = next(f.type for f in fields_of(step.item) if f.name == tail)
-        names = [f.name for f in fields_of(step.item)]
-        stored = {name: F.col(STATE).getField(name) for name in names}
-        fresh = {**own_fields(step), **self._made}
+        types, stored = column_types(step.item), own_columns(step.item, F.col(STATE))
+        tail_type = types[tail]
+        fresh = {**own_columns(step.input.item, F.col(ROW)), **self._made}
         by = step.node.args["by"]
         key = make_row((k, F.col(ROW).getField(k)) for k in by).cast(spark_type(tail_type))
         mark = null(tail_type) if is_last is None else F.when(is_last, key)
-        there = make_row([(n, stored[n] if n != tail else mark) for n in names])
-        new = make_row([(n, fresh[n] if n != tail else mark) for n in names])
+        there = make_row([(n, stored[n] if n != tail else mark) for n in types])
+        new = make_row([(n, fresh[n] if n != tail else mark) for n in types])
         of_type = spark_type(step.item)
         return F.when(F.col(STATE).isNotNull(), there.cast(of_type)).otherwise(new.cast(of_type))
 
     def _columns(self) -> Mapping[str, Column]:
         """What rows are given that are not stored."""
         step, args, work = self.step, self.step.node.args, self.windows
-        types = {f.name: f.type for f in fields_of(step.item)}
+        types = column_types(step.item)
         at, peers = self.rows.places, given_to_peers(args)
         parts = _running_parts(self, at.by_rows().rowsBetween(_FIRST, _HERE), types)
         of_peers = parts
@@ -195,7 +189,7 @@ def _running_parts(of: Continued, window: WindowSpec, types: Mapping[str, ItemTy
         assert merged is not None
         (partial,) = merged.partials
         own = work.of(partial.of_rows, rows.rowsBetween(0, 0))
-        stored = _stored_part(step, name, merges[name])
+        stored = stored_part(F.col(STATE), step.item, name, merges[name])
         is_start = F.col(STATE).isNotNull() & (F.col(ORD) == 1)
         part = F.when(is_start, stored).otherwise(own)
         all_ = work.of_others(partial.merge(part), window)
@@ -204,28 +198,9 @@ def _running_parts(of: Continued, window: WindowSpec, types: Mapping[str, ItemTy
 
 
 def _running(step: Step, name: str, result: ItemType, parts: _Parts) -> Column:
-    """A running aggregate of its parts, or one of these."""
+    """A running aggregate of the parts that it is made of, or one of these."""
     aggregate = dict(step.node.args["made"]).get(name)
-    return parts[name][0] if aggregate is None else _of_parts(aggregate, parts, result, step)
-
-
-def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
-    """A stored result as a partial one."""
-    value = named(F.col(STATE), step.item, name)
-    if merge.function not in EXTREMES:
-        return value[0]
-    order = named(F.col(STATE), step.item, str(merge.arguments[1]))
-    return extreme_part(value, order, greatest=GREATEST[merge.function])
-
-
-def _of_parts(
-    aggregate: Aggregate,
-    parts: Mapping[str, tuple[Column, ItemType]],
-    result: ItemType,
-    step: Step,
-) -> Column:
-    """A running aggregate of the parts that it is made of."""
-    own = [parts[str(name)] for name in aggregate.arguments]
-    if aggregate.function == ITSELF:
-        return own[0][0].cast(spark_type(result))
+    if aggregate is None:
+        return parts[name][0]
+    own = [parts[str(argument)] for argument in aggregate.arguments]
     return made_of(aggregate.function, own, result, step.node).cast(spark_type(result))

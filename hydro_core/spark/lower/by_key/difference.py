@@ -10,8 +10,7 @@ from hydro_core.spark.lower.items.columns import at, common, convert, type_at
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.changes import changes_by_lookups
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_matches
-from hydro_core.spark.lower.relations.conditions import Keys
-from hydro_core.spark.lower.relations.cover import key_struct
+from hydro_core.spark.lower.relations.keys import Keys, key_struct
 from hydro_core.spark.lower.relations.matching import anti_join, selected
 from hydro_core.spark.lower.relations.product import ticks_of
 

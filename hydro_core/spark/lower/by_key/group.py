@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import group_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going, consolidated
 from hydro_core.spark.frames.materialize import counted, held
-from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.by_key.along_ticks import KeySummary, over_ticks
 from hydro_core.spark.lower.by_key.arguments import with_arguments
-from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
-from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.by_key.summaries import summary_of
 from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
@@ -25,10 +25,17 @@ from hydro_core.spark.lower.relations.changes import (
     rows_or_changes,
 )
 from hydro_core.spark.lower.relations.changes_of_pairs import changed_keys
-from hydro_core.spark.lower.relations.cover import cover, key_struct
-from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
+from hydro_core.spark.lower.relations.keys import (
+    few_keys,
+    key_parts,
+    key_struct,
+    keys_alone,
+    narrowly,
+    with_keys_of,
+)
+from hydro_core.spark.lower.relations.matching import cover
 from hydro_core.spark.lower.relations.product import product, ticks_of
-from hydro_core.spark.lower.relations.rows import tick_axis
+from hydro_core.spark.lower.relations.rows import stretches, tick_axis
 from hydro_core.types.item import Row, Tuple
 
 
@@ -36,37 +43,33 @@ from hydro_core.types.item import Row, Tuple
 def unique(step: Step) -> Relation:
     """Each distinct item once at each tick, where it stands first."""
     if step.ordered:
-        return _first_of_each(step.as_events())
+        step = step.as_events()
+        firsts = step.input.frame.groupBy(ITEM, TICK).agg(F.min(ORD).alias(ORD))
+        return step.relation(Kind.E, firsts, ordered=True)
     item = F.col(ITEM).getField("k0").alias(ITEM)
     if step.is_tick and step.input.kind is Kind.E and isinstance(step.item, Row | Tuple):
         tick = F.lit(step.first).cast("long").alias(TICK)
         items = step.input.frame.select(key_struct([F.col(ITEM)]).alias(ITEM)).distinct()
         rows = items.select(ITEM, tick)
         return step.relation(Kind.E, rows.select(item, TICK)).with_(distinct=rows)
-    return changes_by_lookups(step, lambda: _there(step, item), lambda: _changed_items(step, item))
 
+    def there() -> Relation:
+        found = cover(step.input, [F.col(ITEM)])
+        return step.relation(found.kind, found.frame.select(item, *found.times))
 
-def _there(step: Step, item: Column) -> Relation:
-    """Each item as long as it is there."""
-    found = cover(step.input, [F.col(ITEM)])
-    return step.relation(found.kind, found.frame.select(item, *found.times))
+    def changes() -> DataFrame:
+        found = changed_keys(step.input, [F.col(ITEM)], ticks_of(step))
+        return found.frame.select(item, TICK, COUNT)
 
-
-def _changed_items(step: Step, item: Column) -> DataFrame:
-    """Which items come to be there, and which are there no more: (item, t, n)."""
-    changes = changed_keys(step.input, [F.col(ITEM)], ticks_of(step))
-    return changes.frame.select(item, TICK, COUNT)
-
-
-def _first_of_each(step: Step) -> Relation:
-    firsts = step.input.frame.groupBy(ITEM, TICK).agg(F.min(ORD).alias(ORD))
-    return step.relation(Kind.E, firsts, ordered=True)
+    return changes_by_lookups(step, there, changes)
 
 
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
     """One item of those of a key, or of all."""
-    return rows_or_changes(step, lambda: _results(step), lambda: _changes(step))
+    return rows_or_changes(
+        step, lambda: _results(step), lambda: _changes_of(step, keys_of(step).parts, _results)
+    )
 
 
 def _results(step: Step) -> Relation:
@@ -78,23 +81,21 @@ def _results(step: Step) -> Relation:
     return (over_ticks(step, summary) if stays else None) or _of_groups(step, summary)
 
 
-def _changes(step: Step) -> DataFrame:
-    """How the results change: (item, t, n), those of the keys of what changes.
-
-    Their results from the tick before the range on tell which come and which go.
-    """
-    return _changes_of(step, keys_of(step).parts, _results)
-
-
-def changes_by_key(step: Step, results: Callable[[Step], Relation]) -> DataFrame:
-    """How several results of a key change: (item, t, n), those that stay left out."""
+def several_by_key(step: Step, results: Callable[[Step], Relation]) -> Relation:
+    """Several results of a key; of their changes those that stay are left out."""
     keys = key_of(F.col(ITEM), step.input.item, group_key(step.node))
-    return consolidated(_changes_of(step, keys, results))
+    return rows_or_changes(
+        step, lambda: results(step), lambda: consolidated(_changes_of(step, keys, results))
+    )
 
 
 def _changes_of(
     step: Step, keys: Sequence[Column], results: Callable[[Step], Relation]
 ) -> DataFrame:
+    """How the results change: (item, t, n), those of the keys of what changes.
+
+    Their results from the tick before the range on tell which come and which go.
+    """
     changing = _of_changed_keys(step, keys) if step.first else step.input
     since = step.with_(first=step.first - 1, inputs=(changing,))
     found = as_kind(results(since), Kind.G, since.first)
@@ -141,14 +142,10 @@ def in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
     keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
     # Of rows that end behind the range, too: those of a stretch end together.
     cuts = keyed.select(ITEM, TICK).union(keyed.select(ITEM, UNTIL)).distinct()
-    following = F.lead(TICK).over(Window.partitionBy(ITEM).orderBy(TICK))
-    stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
-    stretches = stretches.where(F.col(TICK) <= step.last)
-    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
     cut = product(
         Relation(Kind.G, rows.frame, rows.item),
-        Relation(Kind.G, stretches, rows.item),
-        (keys, parts),
+        Relation(Kind.G, stretches(cuts, step.last), rows.item),
+        (keys, key_parts(len(keys))),
         lambda row, _: row,
         rows.item,
         ticks_of(step),

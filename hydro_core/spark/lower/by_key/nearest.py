@@ -28,23 +28,18 @@ from hydro_core.catalog.nearest import TIMES, place_type
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
-from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.items.columns import (
-    common,
     convert,
-    key_fields,
-    key_of,
-    make_row,
     named,
-    null,
+    row_of_two,
 )
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_by_lookups, changes_of
-from hydro_core.spark.lower.relations.conditions import Keys
-from hydro_core.spark.lower.relations.cover import key_struct
+from hydro_core.spark.lower.relations.keys import Keys, join_keys, key_parts, key_struct
 from hydro_core.spark.lower.relations.product import product, ticks_of
-from hydro_core.spark.lower.relations.rows import gathered, united
-from hydro_core.types.item import DATE, DOUBLE, UNKNOWN, Decimal, ItemType, Row, is_integer
+from hydro_core.spark.lower.relations.rows import gathered, stretches, united
+from hydro_core.types.item import DATE, DOUBLE, UNKNOWN, Decimal, ItemType, is_integer
 
 SIDE, AT, RIGHT, KEY = "side", "at", "y", "k"
 NOW, BEFORE = "now", "before"
@@ -81,11 +76,8 @@ def _in_stretches(step: Step) -> Relation:
     sides, keys = [as_kind(r, Kind.G, step.first) for r in step.inputs], _keys(step)
     keyed = [_keyed(side, key) for side, key in zip(sides, keys, strict=True)]
     ends = [side.select(KEY, F.col(time).alias(TICK)) for side in keyed for time in (TICK, UNTIL)]
-    cuts = united(ends).distinct()
-    following = F.lead(TICK).over(Window.partitionBy(KEY).orderBy(TICK))
-    stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
-    within = stretches.where(F.col(TICK) <= step.last).withColumnRenamed(KEY, ITEM)
-    stretch = Relation(Kind.G, within, step.item)
+    cuts = united(ends).distinct().withColumnRenamed(KEY, ITEM)
+    stretch = Relation(Kind.G, stretches(cuts, step.last), step.item)
     lefts, rights = (_met(step, i, sides[i], stretch) for i in (0, 1))
     found = _found(step, lefts, rights.drop(UNTIL).withColumn(NOW, F.lit(True)), (NOW,))
     return step.relation(Kind.G, _rows(step, found, NOW, TICK, UNTIL))
@@ -126,21 +118,9 @@ def _counted(step: Step, found: DataFrame, choice: str, n: Column) -> DataFrame:
 
 def _keys(step: Step) -> Keys:
     """The key of the rows of both sides, in the types in which they are compared."""
-    on = step.arg("on")
-    if not on:
+    if not step.arg("on"):
         return [F.lit(0)], [F.lit(0)]
-    fields = [key_fields(side.item, on) for side in step.inputs]
-    types = [common(a.type, b.type) for a, b in zip(*fields, strict=True)]
-    left, right = (
-        [
-            convert(column, field.type, to)
-            for column, field, to in zip(
-                key_of(F.col(ITEM), side.item, on), own, types, strict=True
-            )
-        ]
-        for side, own in zip(step.inputs, fields, strict=True)
-    )
-    return left, right
+    return join_keys(step)
 
 
 def _keyed(relation: Relation, key: Sequence[Column]) -> DataFrame:
@@ -157,11 +137,10 @@ def _at_ticks(step: Step, i: int, ticks: DataFrame) -> DataFrame:
 def _met(step: Step, i: int, rows: Relation, times: Relation) -> DataFrame:
     """(k, item, t, …): the rows of a side at the times of their key."""
     keys = _keys(step)[i]
-    parts = [F.col(ITEM).getField(f"k{n}") for n in range(len(keys))]
     both = product(
         times,
         rows,
-        (parts, keys),
+        (key_parts(len(keys)), keys),
         lambda key, row: F.struct(key.alias(KEY), row.alias(ITEM)),
         rows.item,
         ticks_of(step),
@@ -177,9 +156,9 @@ def _found(step: Step, lefts: DataFrame, rights: DataFrame, flags: Sequence[str]
     name: the right item as `y`; null where there is none.
     """
     places = places_of(step)
-    mine = lefts.withColumn(AT, places.at(F.col(ITEM))).withColumn(SIDE, F.lit(1))
+    mine = lefts.withColumn(AT, places.place(F.col(ITEM), 0)).withColumn(SIDE, F.lit(1))
     theirs = rights.select(
-        KEY, TICK, *flags, places.since(F.col(ITEM)).alias(AT), F.col(ITEM).alias(RIGHT)
+        KEY, TICK, *flags, places.place(F.col(ITEM), 1).alias(AT), F.col(ITEM).alias(RIGHT)
     )
     theirs = theirs.where(F.col(AT).isNotNull()).withColumn(SIDE, F.lit(0))
     renamed = {flag: f"is_{flag}" for flag in flags}
@@ -222,24 +201,14 @@ def _rows(step: Step, found: DataFrame, choice: str, *other_columns: str) -> Dat
     """The rows (item, …) of left rows with what they have found."""
     if step.arg("how") == "inner":
         found = found.where(F.col(choice).isNotNull())
-    left, right = step.inputs
-    pair = _paired(step, (F.col(ITEM), left.item), (F.col(choice).getField(RIGHT), right.item))
+    left, right = (side.item for side in step.inputs)
+    found_by, on = F.col(choice).getField(RIGHT), step.arg("on") or ()
+
+    def key(position: int, to: ItemType) -> Column:
+        return convert(*named(F.col(ITEM), left, on[position]), to)
+
+    pair = row_of_two(step.item, on, key, (F.col(ITEM), left), (found_by, right))
     return found.select(pair.alias(ITEM), *other_columns)
-
-
-def _paired(step: Step, x: tuple[Column, ItemType], y: tuple[Column, ItemType]) -> Column:
-    """The key, then the left's other columns, then the right's."""
-    if not isinstance(step.item, Row):
-        return null(step.item)
-    on = step.arg("on") or ()
-    sources = [(x, name) for name in on]
-    for side in (x, y):
-        names = side[1].names if isinstance(side[1], Row) else ()
-        sources += [(side, name) for name in names if name not in on]
-    return make_row(
-        (field.name, convert(*named(column, item, name), field.type))
-        for field, ((column, item), name) in zip(step.item.fields, sources, strict=True)
-    )
 
 
 _DAY = 24 * 3600 * 10**6
@@ -256,15 +225,8 @@ class ComparedPlaces:
     items: tuple[ItemType, ItemType]
     type: ItemType
 
-    def at(self, row: Column) -> Column:
-        """The place of a left row."""
-        return self._place(row, 0)
-
-    def since(self, row: Column) -> Column:
-        """The place of a right row."""
-        return self._place(row, 1)
-
-    def _place(self, row: Column, side: int) -> Column:
+    def place(self, row: Column, side: int) -> Column:
+        """The place of a row of a side, the left one 0."""
         column, of = named(row, self.items[side], self.columns[side])
         if of == DATE:
             return F.unix_date(column).cast("long") * F.lit(_DAY)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 
 from hydro_core.catalog.over_functions import aggregate_of, argument, distance_of
 from hydro_core.catalog.spec import OverFunction
+from hydro_core.plan.versions import group_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.lower.aggregates.folds import scanned
 from hydro_core.spark.lower.aggregates.named import aggregate_column
-from hydro_core.spark.lower.aggregates.scope import AggregateScope
-from hydro_core.spark.lower.by_key.group import changes_by_key, in_stretches
+from hydro_core.spark.lower.aggregates.partial import AggregateScope
+from hydro_core.spark.lower.by_key.group import in_stretches, several_by_key
 from hydro_core.spark.lower.by_key.places import (
     MEASURE,
     ROW,
     VALUE,
     KeyPlaces,
+    in_own_order,
     limited,
     measured,
     order_type,
     places,
 )
-from hydro_core.spark.lower.items.columns import key_of, literal, make_row, named
-from hydro_core.spark.lower.items.keyed import fields_of
+from hydro_core.spark.lower.by_key.summaries import summary_of
+from hydro_core.spark.lower.items.columns import (
+    column_types,
+    key_of,
+    literal,
+    make_row,
+    named,
+    own_columns,
+)
+from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value, keys_of
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import rows_or_changes
 from hydro_core.types.item import ItemType
 
 _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
@@ -37,22 +47,27 @@ _FIRST, _HERE = Window.unboundedPreceding, Window.currentRow
 @lowers("over")
 def over(step: Step) -> Relation:
     """Each row with columns, computed from its key's rows in their order."""
-    return rows_or_changes(
-        step, lambda: _with_columns(step), lambda: changes_by_key(step, _with_columns)
-    )
+    return several_by_key(step, _with_columns)
+
+
+def _with_columns(step: Step) -> Relation:
+    step, asked = _keyed(step), step.arg("functions")
+    found, functions = places(step, [function for _, function in asked])
+    if found.is_ordered:
+        found = numbered(found)
+    work, types = KeyWindows(step, found, order_type(step)), column_types(step.item)
+    made = {
+        name: column_of(work, function, types[name])
+        for (name, _), function in zip(asked, functions, strict=True)
+    }
+    row = make_row((own_columns(step.input.item, F.col(ROW)) | made).items()).alias(ITEM)
+    return step.relation(step.input.kind, work.computed().select(row, *step.input.times))
 
 
 @lowers("top")
 def top(step: Step) -> Relation:
     """The first n rows of each key, and those equal to the last of them if ties are wanted."""
-    return rows_or_changes(step, lambda: first_rows(step), lambda: changes_by_key(step, first_rows))
-
-
-def _keyed(step: Step) -> Step:
-    """The step with its rows cut wherever one of their key comes or goes."""
-    by = step.arg("by")
-    keys = key_of(F.col(ITEM), step.input.item, by) if isinstance(by, tuple) else ()
-    return step.with_(inputs=(in_stretches(step.with_(inputs=(step.input.unordered(),)), keys),))
+    return several_by_key(step, first_rows)
 
 
 def first_rows(step: Step) -> Relation:
@@ -67,46 +82,50 @@ def first_rows(step: Step) -> Relation:
     return step.relation(step.input.kind, first.select(F.col(ROW).alias(ITEM), *step.input.times))
 
 
-def _with_columns(step: Step) -> Relation:
-    return with_columns(step, step.arg("functions"), lambda columns: make_row(columns.items()))
+def _keyed(step: Step) -> Step:
+    """The step with its rows cut wherever one of their key comes or goes."""
+    by = step.arg("by")
+    keys = key_of(F.col(ITEM), step.input.item, by) if isinstance(by, tuple) else ()
+    return step.with_(inputs=(in_stretches(step.with_(inputs=(step.input.unordered(),)), keys),))
 
 
-def with_columns(
-    step: Step,
-    asked: Sequence[tuple[str, OverFunction]],
-    item: Callable[[Mapping[str, Column]], Column],
-) -> Relation:
-    """The rows of the input with the columns of these functions.
+@lowers("sorted_fold_keyed", "sorted_reduce_keyed")
+def folded_in_order(step: Step) -> Relation:
+    """The fold of each key, or its reduction."""
+    return several_by_key(step, _folds)
 
-    Args:
-        step: the operator, whose output has the columns.
-        asked: the functions, by the names of their columns.
-        item: makes the item of all columns; those of the rows' places are there, too.
-    """
-    step = _keyed(step)
-    found, functions = places(step, [function for _, function in asked])
-    if found.is_ordered:
-        found = numbered(found)
-    work = KeyWindows(step, found, order_type(step))
-    types = {f.name: f.type for f in fields_of(step.item)}
-    made = {
-        name: column_of(work, function, types[name])
-        for (name, _), function in zip(asked, functions, strict=True)
-    }
-    frame = work.computed()
-    row = item({**own_fields(step), **made}).alias(ITEM)
-    return step.relation(step.input.kind, frame.select(row, *step.input.times))
+
+def _folds(step: Step) -> Relation:
+    step, summary = _in_order(step), summary_of(step)
+    rows = keys_of(step).grouped(step.input.frame, step.input.times, summary.of_group(step))
+    made = rows.select(summary.item(step).alias(ITEM), *step.input.times)
+    return step.relation(step.input.kind, made)
+
+
+@lowers("sorted_scan_keyed")
+def scanned_in_order(step: Step) -> Relation:
+    """The accumulator of its key after each item."""
+    return several_by_key(step, _scans)
+
+
+def _scans(step: Step) -> Relation:
+    step = _in_order(step)
+    keys = key_of(F.col(ITEM), step.input.item, step.arg("by"))
+    named = [key.alias(f"k{i}") for i, key in enumerate(keys)]
+    return scanned(step, named, keyed_value(step), accumulator_type(step)).unordered()
+
+
+def _in_order(step: Step) -> Step:
+    """The step with its rows cut wherever one of their key comes or goes, and in their order."""
+    keys = key_of(F.col(ITEM), step.input.item, group_key(step.node))
+    rows = in_stretches(step.with_(inputs=(step.input.unordered(),)), keys)
+    return step.with_(inputs=(in_own_order(step, rows),))
 
 
 def numbered(found: KeyPlaces) -> KeyPlaces:
     """The rows with their numbers, from 1, in the column by which aggregates order them."""
     number = F.row_number().over(found.by_rows())
     return replace(found, frame=found.frame.withColumn(ORD, number))
-
-
-def own_fields(step: Step) -> dict[str, Column]:
-    """The columns of the rows as they came."""
-    return {f.name: F.col(ROW).getField(f.name) for f in fields_of(step.input.item)}
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ computed once for a row, and Python may compute it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -21,17 +21,17 @@ from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.lower.by_key.arguments import over_columns, with_results
 from hydro_core.spark.lower.items.columns import (
+    evaluated,
+    fn_type,
     key_of,
-    make_row,
     named,
-    own_columns,
     reversed_order,
 )
-from hydro_core.spark.lower.items.functions import evaluated, fn_type
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import Decimal as DecimalType
-from hydro_core.types.item import Field, ItemType, Row, Scalar, is_integer
+from hydro_core.types.item import ItemType, Scalar, is_integer
 
 
 def within_before(spark: SparkSession, window: WindowSpec, far: Column) -> WindowSpec:
@@ -113,9 +113,7 @@ def places(
         carried: further columns of the rows.
     """
     item, args = step.input.item, step.node.args
-    asked = list(dict.fromkeys(fn for f in functions for fn in _functions(f)))
-    names = _free_names(item, len(asked))
-    made = {name: evaluated(fn, item) for name, fn in zip(names, asked, strict=True)}
+    row, wider, names = with_results(item, (fn for f in functions for fn in _functions(f)))
     order = list(_parts(args["order"], item))
     parts = [reversed_order(*p) if args["descending"] else p[0] for p in order]
     keys = [part for part, _ in _parts(args["by"], item)]
@@ -127,21 +125,18 @@ def places(
     times = [F.col(name) for name in step.input.times]
     frame = step.input.frame.select(
         F.col(ITEM).alias(ROW),
-        (make_row((own_columns(item) | made).items()) if made else F.col(ITEM)).alias(ITEM),
+        row.alias(ITEM),
         *(column.alias(name) for name, column in columns.items()),
         *times,
         *map(F.col, carried),
     )
-    if any(isinstance(a, Fn) for a in (*asked, args["by"], args["order"])):
+    if any(isinstance(a, Fn) for a in (*names, args["by"], args["order"])):
         frame = together(frame)
     if len(order) == 1 and has_measure(order[0][1]):
         frame = frame.withColumn(MEASURE, _measure(F.col(VALUE), order[0][1]))
-    fields = [Field(name, fn_type(fn, item)) for name, fn in zip(names, asked, strict=True)]
-    wider = Row((*item.fields, *fields)) if fields and isinstance(item, Row) else item
     named_keys = tuple(f"k{i}" for i in range(len(keys)))
     found = KeyPlaces(frame, wider, named_keys, bool(parts), bool(args["descending"]))
-    by_name = dict(zip(asked, names, strict=True))
-    return found, [_over_columns(f, by_name) for f in functions]
+    return found, [_over_columns(f, names) for f in functions]
 
 
 def in_own_order(step: Step, rows: Relation) -> Relation:
@@ -180,24 +175,13 @@ def _functions(function: OverFunction) -> Iterator[Fn]:
     return (one for one in arguments if isinstance(one, Fn))
 
 
-def _over_columns(function: OverFunction, names: dict[Fn, str]) -> OverFunction:
+def _over_columns(function: OverFunction, names: Mapping[Fn, str]) -> OverFunction:
     """The function, over columns in place of functions of rows."""
-
-    def one(value: object) -> object:
-        return names[value] if isinstance(value, Fn) else value
-
     of = aggregate_of(function)
-    if of is None:
-        return replace(function, arguments=tuple(map(one, function.arguments)))
-    over = replace(of, arguments=tuple(map(one, of.arguments)))  # type: ignore[arg-type]
-    return replace(function, arguments=(over, *function.arguments[1:]))
-
-
-def _free_names(item: ItemType, count: int) -> list[str]:
-    """Names of columns that a row does not have."""
-    taken = set(item.names) if isinstance(item, Row) else set()
-    free = (name for i in range(count + len(taken)) if (name := f"f{i}") not in taken)
-    return [name for name, _ in zip(free, range(count), strict=False)]
+    if of is not None:
+        return replace(function, arguments=(over_columns(of, names), *function.arguments[1:]))
+    arguments = (names.get(a, a) if isinstance(a, Fn) else a for a in function.arguments)
+    return replace(function, arguments=tuple(arguments))
 
 
 _IN_TIME = ("timestamp", "timestamp_ntz")

@@ -8,31 +8,46 @@ all other keys stay, and are read only if somebody wants the whole relation.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import group_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.log import live
+from hydro_core.spark.frames.log import live, live_rows
 from hydro_core.spark.frames.materialize import counted, held
-from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.lower.by_key.arguments import with_arguments
-from hydro_core.spark.lower.by_key.merging import STATE, Merging
-from hydro_core.spark.lower.by_key.over_ticks import (
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Narrow, Relation
+from hydro_core.spark.lower.aggregates.folds import wrapped
+from hydro_core.spark.lower.by_key.along_ticks import (
     ROW,
-    few_keys,
-    partial_results,
+    STATE,
+    Along,
+    KeySummary,
     results,
     start_of,
     versions,
 )
-from hydro_core.spark.lower.by_key.replaying import Replaying
-from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
-from hydro_core.spark.lower.items.grouping import GroupKeys
-from hydro_core.spark.lower.items.keyed import keys_of, keys_of_results, rows_go
-from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.relations.changes import changes_of, rows_or_changes
-from hydro_core.spark.lower.relations.narrowing import with_keys_of, without_keys_of
+from hydro_core.spark.lower.by_key.arguments import with_arguments
+from hydro_core.spark.lower.by_key.ordered import first_rows
+from hydro_core.spark.lower.by_key.summaries import summary_of
+from hydro_core.spark.lower.items.columns import key_of
+from hydro_core.spark.lower.items.keyed import GroupKeys, keys_of, keys_of_results, rows_go
+from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
+from hydro_core.spark.lower.relations.changes import (
+    Others,
+    changes_of,
+    of_versions,
+    rows_or_changes,
+    with_others,
+)
+from hydro_core.spark.lower.relations.keys import (
+    few_keys,
+    keys_alone,
+    with_keys_of,
+    without_keys_of,
+)
 
 BEFORE = "before"
 """The row whose place a key's row takes; null where there is none."""
@@ -57,7 +72,7 @@ def resumes(step: Step) -> Relation:
     step, log, summary = with_arguments(step), stored_log(step), summary_of(step)
     along = _along(step, summary, log is not None)
     rows, keys = step.input.frame, keys_of(step)
-    new = keys.plainly(partial_results(along, keys, rows))
+    new = keys.plainly(along.partial(keys, rows))
     if summary.is_always(step) and step.first == 0:
         new = new.unionByName(start_of(step, along, rows))
     count = None
@@ -68,14 +83,42 @@ def resumes(step: Step) -> Relation:
     parts = new
     if log is not None:
         narrow: Narrow = with_keys_of(few, of_stored.parts) if keys.names else lambda frame: frame
-        stored = _stored(step, along, of_stored, live(narrow(log)))
+        stored = along.of_stored(of_stored, live(narrow(log)), wrapped(F.col(ITEM)).alias(STATE))
+        stored = stored.withColumn(TICK, F.lit(step.first - 1).cast("long"))
         parts = new.unionByName(_as_typed(stored, new), allowMissingColumns=True)
     found = results(step, summary, along, keys, along.along(keys, parts))
-    moves = held(_moves(keys, found))
-    others = None if log is None or not keys.names else without_keys_of(few, of_stored.parts)
-    return rows_or_changes(
-        step, lambda: _rows(step, moves, log, others), lambda: _changes(step, moves)
-    )
+    before = F.lag(ROW).over(Window.partitionBy(*keys.names).orderBy(TICK))
+    moves = held(found.select(ROW, TICK, UNTIL, before.alias(BEFORE)))
+
+    def rows_of_keys() -> Relation:
+        there = versions(step, moves)
+        if log is None or not keys.names:
+            return step.relation(Kind.G, there)
+        rest = without_keys_of(few, of_stored.parts)(log)
+        return with_others(step, there, lambda narrow: live(narrow(rest)))
+
+    return rows_or_changes(step, rows_of_keys, lambda: _changes(step, moves))
+
+
+@lowers("running_top")
+@per_tick
+def running_top(step: Step) -> Relation:
+    """The first rows of all that came so far; the input is what is new.
+
+    Whoever is among the first of all rows is so among those that were the first before and the new
+    ones.
+    """
+    log, key = stored_log(step), group_key(step.node)
+    new, others = step.input.frame.select(ITEM, TICK), None
+    if log is not None:
+        if key is not None:
+            keys = key_of(F.col(ITEM), step.item, key)
+            new, log, others = of_new_keys(step, new, keys, keys)
+        new = new.unionByName(live_rows(log, step.first - 1).select(ITEM, TICK))
+    rows = Relation(Kind.H, new, step.item)
+    before = step.with_(first=step.first - 1, inputs=(rows,))
+    made = as_kind(first_rows(before), Kind.G, before.first).frame
+    return of_versions(step, held(made.select(ITEM, TICK, UNTIL)), others, again=True)
 
 
 def stored_log(step: Step) -> DataFrame | None:
@@ -86,23 +129,30 @@ def stored_log(step: Step) -> DataFrame | None:
     return before.select(ITEM, TICK, F.lit(1).cast("long").alias(COUNT))
 
 
-def _along(step: Step, summary: KeySummary, is_stored: bool) -> Merging | Replaying:
+def of_new_keys(
+    step: Step, new: DataFrame, keys: Sequence[Column], of_stored: Sequence[Column]
+) -> tuple[DataFrame, DataFrame, Others]:
+    """The new rows, of what is stored the log of their keys, and the rows of all other keys."""
+    log = stored_log(step)
+    assert log is not None
+    new, count = counted(new, step.materialize)
+    few = few_keys(keys_alone(new, keys).distinct(), count)
+    rest = without_keys_of(few, of_stored)
+    return (
+        new,
+        with_keys_of(few, of_stored)(log),
+        lambda narrow: live_rows(narrow(rest(log)), step.first),
+    )
+
+
+def _along(step: Step, summary: KeySummary, is_stored: bool) -> Along:
     """How results follow each other."""
     along = summary.in_time(step, is_stored)
     if rows_go(step):
-        along = along.of_changes() if isinstance(along, Merging) else None
+        along = None if along is None else along.of_changes()
     if along is None:
         raise TypeError(f"`{step.node.op.name}` is not merged from its own results")
     return along
-
-
-def _stored(
-    step: Step, along: Merging | Replaying, keys: GroupKeys, stored: DataFrame
-) -> DataFrame:
-    """(k0 …, t, state, …): the stored rows, at the tick before the range."""
-    state = F.struct(F.col(ITEM).alias("x")).alias(STATE)
-    before = F.lit(step.first - 1).cast("long")
-    return along.of_stored(keys, stored, state).withColumn(TICK, before)
 
 
 def _as_typed(stored: DataFrame, parts: DataFrame) -> DataFrame:
@@ -117,28 +167,6 @@ def _as_typed(stored: DataFrame, parts: DataFrame) -> DataFrame:
     return stored.select(
         *(F.col(n).cast(wanted[n]).alias(n) if n in differ else F.col(n) for n in stored.columns)
     )
-
-
-def _moves(keys: GroupKeys, rows: DataFrame) -> DataFrame:
-    """(row, t, until, before): each row of a changed key, and what it takes the place of."""
-    before = F.lag(ROW).over(Window.partitionBy(*keys.names).orderBy(TICK))
-    return rows.select(ROW, TICK, UNTIL, before.alias(BEFORE))
-
-
-def _rows(step: Step, moves: DataFrame, log: DataFrame | None, others: Narrow | None) -> Relation:
-    """The rows of changed keys, and of the log all others."""
-    there = versions(step, moves)
-    stays = None if log is None or others is None else others(log)
-
-    def narrowed(narrow: Narrow) -> DataFrame:
-        if stays is None:
-            return narrow(there)
-        start = F.lit(step.first).cast("long").alias(TICK)
-        until = F.lit(FOREVER).cast("long").alias(UNTIL)
-        rest = live(narrow(stays)).select(ITEM, start, until)
-        return narrow(there).unionByName(rest)
-
-    return Relation(Kind.G, narrowed(lambda frame: frame), step.item, narrowed=narrowed)
 
 
 def _changes(step: Step, moves: DataFrame) -> DataFrame:

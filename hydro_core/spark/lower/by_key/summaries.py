@@ -1,40 +1,40 @@
 """What is made of the items of a key: one entry for each summary of the catalogue.
 
 An operator over all rows of a key and the running one over what is new share it. A result is
-*merged* from partial results where the summary has them, one for each key and tick; else the key's
-values are *replayed*, in the order of ticks.
+*merged* from partial results where the summary has them, else the key's values are *replayed*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column
 
-from hydro_core.catalog.parts import EXTREMES, has_inverse, merging
+from hydro_core.catalog.parts import has_inverse, merging
+from hydro_core.catalog.results import made_by_key
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.catalog.variants import Summary
 from hydro_core.functions.fn import Fn
-from hydro_core.plan.versions import result_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates.folds import fold_column, reduce_column, wrapped
-from hydro_core.spark.lower.aggregates.merged import extreme_part, merged_aggregate
-from hydro_core.spark.lower.aggregates.named import GREATEST, aggregate_column
+from hydro_core.spark.lower.aggregates.folds import wrapped
+from hydro_core.spark.lower.aggregates.named import aggregate_column, merged_aggregate, stored_part
 from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
 from hydro_core.spark.lower.aggregates.partial import MergedResult, Partial, counted
-from hydro_core.spark.lower.by_key.merging import ROWS, STATE, Merging
-from hydro_core.spark.lower.by_key.replaying import Replaying
-from hydro_core.spark.lower.items.columns import literal, make_row, named
-from hydro_core.spark.lower.items.functions import evaluated
+from hydro_core.spark.lower.by_key.along_ticks import (
+    ROWS,
+    STATE,
+    Along,
+    KeySummary,
+    Merging,
+    Replaying,
+)
+from hydro_core.spark.lower.items.columns import column_types, evaluated, literal, make_row, named
 from hydro_core.spark.lower.items.keyed import (
     ACC,
     accumulator_in,
     accumulator_type,
-    by_key_of,
-    fields_of,
     keyed_item,
     keyed_value,
     rows_go,
@@ -45,41 +45,15 @@ from hydro_core.types.item import ItemType
 BEST = "best"
 
 
-@dataclass(frozen=True, slots=True)
-class KeySummary:
-    """What is made of the items of a key, as columns of `item`."""
-
-    of_group: Callable[[Step], Sequence[Column]]
-    """The named results of a group of rows: aggregates."""
-    item: Callable[[Step], Column]
-    """The output's item, of the key columns `k0` … and the results."""
-    in_time: Callable[[Step, bool], Merging | Replaying | None]
-    """How results follow each other from tick to tick; None where only whole groups tell.
-
-    The flag says whether stored results go on.
-    """
-    has_start: bool = False
-    """Whether there is a result of no items, where there is one of all."""
-
-    def is_always(self, step: Step) -> bool:
-        """Whether there is a result at every tick, items or none."""
-        return self.has_start and result_key(step.node) is None
-
-
 def summary_of(step: Step) -> KeySummary:
     """What the operator makes of the items of a key."""
-    own = by_key_of(step.node)
+    own = made_by_key(step.node.cls)
     if own is None:
         raise TypeError(f"`{step.node.op.name}` makes no results by key")
     return _SUMMARIES[own.summary]
 
 
-def _fold_of_group(step: Step) -> Sequence[Column]:
-    acc = fold_column(step, step.arg("init"), accumulator_type(step), *keyed_value(step))
-    return [acc.alias(ACC)]
-
-
-def _fold_in_time(step: Step, resumes: bool) -> Merging | Replaying:
+def _fold_in_time(step: Step, resumes: bool) -> Along:
     acc, (value, item) = accumulator_type(step), keyed_value(step)
     start = literal(step.arg("init"), acc).cast(spark_type(acc))
     before = _stored_accumulator(step, acc) if resumes else None
@@ -99,11 +73,7 @@ def _made(step: Step) -> Column:
     return keyed_item(step, accumulator_type(step))
 
 
-def _reduction_of_group(step: Step) -> Sequence[Column]:
-    return [reduce_column(step, accumulator_type(step), *keyed_value(step)).alias(ACC)]
-
-
-def _reduction_in_time(step: Step, resumes: bool) -> Merging | Replaying:
+def _reduction_in_time(step: Step, resumes: bool) -> Along:
     """A reduction takes what is stored for one more value."""
     acc, (value, item) = accumulator_type(step), keyed_value(step)
     merged = native_reduction(step, acc, wrapped(value), item)
@@ -116,10 +86,6 @@ def _reduction_in_time(step: Step, resumes: bool) -> Merging | Replaying:
         return Replaying(step.arg("f"), value, item, acc, before)
     parts = [p.of_rows for p in again.partials]
     return Merging({ACC: merged}, resumes=True, stored=parts, are_aggregates=True)
-
-
-def _latest_of_group(step: Step) -> Sequence[Column]:
-    return [F.max(_rank(step, step.input.item)).alias(BEST)]
 
 
 def _latest_in_time(step: Step, resumes: bool) -> Merging:
@@ -141,7 +107,7 @@ def _rank(step: Step, item: ItemType) -> Column:
 
 
 def _aggregates_of_group(step: Step) -> Sequence[Column]:
-    item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
+    item, types = step.input.item, column_types(step.item)
     return [
         aggregate_column(a, item, types[name], step.node, ordered=step.input.ordered).alias(f"a{i}")
         for i, (name, a) in enumerate(step.arg("aggregates"))
@@ -149,7 +115,7 @@ def _aggregates_of_group(step: Step) -> Sequence[Column]:
 
 
 def _aggregates_in_time(step: Step, resumes: bool) -> Merging | None:
-    item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
+    item, types = step.input.item, column_types(step.item)
     aggregates: Sequence[tuple[str, Aggregate]] = step.arg("aggregates")
     goes, results = rows_go(step), {}
     for i, (name, aggregate) in enumerate(aggregates):
@@ -159,7 +125,7 @@ def _aggregates_in_time(step: Step, resumes: bool) -> Merging | None:
         results[f"a{i}"] = merged
     stored = _stored_aggregates(step, aggregates) if resumes else ()
     if not results:
-        results[ROWS] = MergedResult((counted(F.lit(True)),), lambda parts: parts[0])
+        results[ROWS] = MergedResult((counted(F.lit(1)),), lambda parts: parts[0])
         stored = [F.lit(1)] if resumes else ()
     rows = "a0" if has_inverse(aggregates) else ROWS
     return Merging(results, resumes=resumes, stored=stored, rows=rows)
@@ -170,15 +136,7 @@ def _stored_aggregates(step: Step, aggregates: Sequence[tuple[str, Aggregate]]) 
     merges = merging(aggregates)
     if merges is None:
         raise TypeError(f"`{step.node.op.name}` is not merged from its own results")
-    return [_stored_part(step, name, merge) for name, merge in merges]
-
-
-def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
-    value = named(F.col(ITEM), step.item, name)
-    if merge.function not in EXTREMES:
-        return value[0]
-    order = named(F.col(ITEM), step.item, str(merge.arguments[1]))
-    return extreme_part(value, order, greatest=GREATEST[merge.function])
+    return [stored_part(F.col(ITEM), step.item, name, merge) for name, merge in merges]
 
 
 def _row_of_aggregates(step: Step) -> Column:
@@ -188,10 +146,10 @@ def _row_of_aggregates(step: Step) -> Column:
 
 
 _SUMMARIES: Mapping[Summary, KeySummary] = {
-    Summary.FOLD: KeySummary(_fold_of_group, _made, _fold_in_time, has_start=True),
-    Summary.REDUCTION: KeySummary(_reduction_of_group, _made, _reduction_in_time),
-    Summary.LATEST: KeySummary(_latest_of_group, lambda _: F.col(f"{BEST}.x"), _latest_in_time),
+    Summary.FOLD: KeySummary(_made, _fold_in_time, has_start=True),
+    Summary.REDUCTION: KeySummary(_made, _reduction_in_time),
+    Summary.LATEST: KeySummary(lambda _: F.col(f"{BEST}.x"), _latest_in_time),
     Summary.AGGREGATES: KeySummary(
-        _aggregates_of_group, _row_of_aggregates, _aggregates_in_time, has_start=True
+        _row_of_aggregates, _aggregates_in_time, _aggregates_of_group, has_start=True
     ),
 }

@@ -11,65 +11,118 @@ What stood there goes as it was stored, and where a row is given what it had, no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.catalog.tails import given_to_peers, rows_ahead
-from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.log import coming_and_going, consolidated, live_rows
-from hydro_core.spark.frames.materialize import counted, held
+from hydro_core.spark.frames.log import live_rows
+from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.by_key.continued import NUMBER, STATE, Continued, KeyRows, key_rows
 from hydro_core.spark.lower.by_key.ordered import numbered
-from hydro_core.spark.lower.by_key.over_ticks import few_keys
 from hydro_core.spark.lower.by_key.places import PLACE
-from hydro_core.spark.lower.by_key.running import stored_log
+from hydro_core.spark.lower.by_key.running import of_new_keys, stored_log
 from hydro_core.spark.lower.items.columns import key_of
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.relations.changes import rows_or_changes
-from hydro_core.spark.lower.relations.conditions import all_of
-from hydro_core.spark.lower.relations.narrowing import (
-    keys_alone,
-    with_keys_of,
-    without_keys_of,
-)
+from hydro_core.spark.lower.relations.changes import Others, of_versions
+from hydro_core.spark.lower.relations.keys import all_of, with_keys_of, without_keys_of
+from hydro_core.spark.lower.relations.rows import united
 
 CUT = "cut"
 """The tick of the first new row of the key."""
 STORED = "stored"
 """A stored row, whether it is computed again or not."""
+LATE = "late"
+"""Whether some row of the key comes after one that stands behind it."""
 _HERE = (Window.unboundedPreceding, Window.currentRow)
 
 
-@dataclass(frozen=True, slots=True)
-class MadeAgain:
-    """What becomes of the rows of late keys."""
+@lowers("running_over")
+@per_tick
+def running_over(step: Step) -> Relation:
+    """The rows of all ticks so far with their columns; the input is what is new."""
+    args, new = step.node.args, step.input.frame.select(ITEM, TICK)
+    of_new, of_stored = (key_of(F.col(ITEM), t, args["by"]) for t in (step.input.item, step.item))
+    tail = F.col(ITEM).getField(args["tail"])
+    stored: DataFrame | None = None
+    others: Others | None = None
+    if stored_log(step) is not None:
+        new, log, others = of_new_keys(step, new, of_new, of_stored)
+        stored = held(live_rows(log, step.first - 1)).select(ITEM, TICK)
+    both = key_rows(step, new, None if stored is None else stored.where(tail.isNotNull()))
+    keys, key = both.places.keys, both.places.whole()
+    frame = both.places.frame.withColumn("behind", _is_behind(both))
+    frame = frame.withColumn(LATE, F.max("behind").over(key))
+    late = held(frame.where(F.col(LATE)).select(*keys).distinct())
+    late_stored = None if stored is None else with_keys_of(late, of_stored)(stored)
+    again, stays = _made_again(step, with_keys_of(late, of_new)(new), late_stored)
+    on_time = _on_time(both.with_frame(frame.where(~F.col(LATE))))
+    moves = held(on_time.unionByName(again).select(ITEM, TICK, UNTIL))
 
-    moves: DataFrame
-    """(item, t, until): the rows that are computed, and what stood in their places."""
-    stays: DataFrame
-    """(item): the other stored rows that were found."""
+    def rest(narrow: Narrow) -> DataFrame:
+        """All rows that are neither computed nor go: of other keys, and what stays of these."""
+        assert stored is not None
+        assert others is not None
+        earlier = without_keys_of(late, of_stored)(stored.where(tail.isNull()))
+        parts = [others(lambda log: log), earlier, stays]
+        return narrow(united([part.select(ITEM) for part in parts]))
+
+    return of_versions(step, moves, None if others is None else rest, again=True)
 
 
-def made_again(step: Step, new: DataFrame, stored: DataFrame | None, late: DataFrame) -> MadeAgain:
+def _is_behind(of: KeyRows) -> Column:
+    """Whether a row changes what one is given that came before it."""
+    args, rows = of.step.node.args, of.places.by_rows()
+    if rows_ahead(args):
+        return F.lit(True)
+    before = F.lag(F.struct(F.col(TICK), F.col(PLACE))).over(rows)
+    is_behind = before.getField(TICK) > F.col(TICK)
+    if given_to_peers(args):
+        is_equal = before.getField(PLACE).eqNullSafe(F.col(PLACE))
+        is_behind |= is_equal & (before.getField(TICK) < F.col(TICK))
+    return F.coalesce(is_behind, F.lit(False))
+
+
+def _on_time(of: KeyRows) -> DataFrame:
+    """(item, t, until): the new rows, and what stays of the tails."""
+    made = Continued(of)
+    end = F.coalesce(F.col("leaves"), F.lit(FOREVER))
+    stays = F.array(
+        F.struct(F.col(TICK).alias("a"), end.alias("b"), F.lit(True).alias("c")),
+        F.struct(end.alias("a"), F.lit(FOREVER).cast("long").alias("b"), F.lit(False).alias("c")),
+    )
+    both = made.computed().select(
+        made.row(is_last=F.lit(True)).alias("kept"),
+        made.row().alias("left"),
+        TICK,
+        made.leaves.alias("leaves"),
+    )
+    each = exploded(both, ["kept", "left", F.explode(stays).alias("s")], reads=(TICK, "leaves"))
+    item = F.when(F.col("s.c"), F.col("kept")).otherwise(F.col("left")).alias(ITEM)
+    found = each.select(item, F.col("s.a").alias(TICK), F.col("s.b").alias(UNTIL))
+    return found.where(F.col(TICK) < F.col(UNTIL))
+
+
+def _made_again(
+    step: Step, new: DataFrame, stored: DataFrame | None
+) -> tuple[DataFrame, DataFrame]:
     """What becomes of the rows of late keys.
 
     Args:
         step: the operator.
-        new: the new rows (item, t) of all keys.
-        stored: the stored ones (item, t): of late keys at least those at or after the first new
-            row, and the last ones before it.
-        late: (k0 …): the keys.
+        new: the new rows (item, t) of these keys.
+        stored: the stored ones (item, t), at least those at or after the first new row of a key,
+            and the last ones before it.
+
+    Returns:
+        (item, t, until): the rows that are computed, and what stood in their places.
+        (item): the other stored rows that were found.
     """
-    by = step.node.args["by"]
-    of_new, of_stored = (key_of(F.col(ITEM), t, by) for t in (step.input.item, step.item))
-    before = None if stored is None else with_keys_of(late, of_stored)(stored)
-    rows = key_rows(step, with_keys_of(late, of_new)(new), before)
+    rows = key_rows(step, new, stored)
     flagged = rows.with_frame(held(_flagged(rows)))
     frame = flagged.places.frame
     moved = frame.where("moved")
@@ -77,7 +130,7 @@ def made_again(step: Step, new: DataFrame, stored: DataFrame | None, late: DataF
     went = moved.where(F.col(STORED).isNotNull())
     old = went.select(F.col(STORED).alias(ITEM), TICK, F.col(CUT).alias(UNTIL))
     stays = frame.where(~F.col("moved")).select(F.col(STORED).alias(ITEM))
-    return MadeAgain(again.unionByName(old), stays)
+    return again.unionByName(old), stays
 
 
 def _flagged(rows: KeyRows) -> DataFrame:
@@ -130,117 +183,3 @@ def _computed(step: Step, rows: KeyRows) -> DataFrame:
     made = Continued(replace(rows, places=at))
     row = made.row(is_last=made.leaves.isNull())
     return made.computed().select(row.alias(ITEM), TICK, UNTIL)
-
-
-LATE = "late"
-"""Whether some row of the key comes after one that stands behind it."""
-
-
-@lowers("running_over")
-@per_tick
-def running_over(step: Step) -> Relation:
-    """The rows of all ticks so far with their columns; the input is what is new."""
-    work = _work(step.with_(inputs=(step.input.unordered(),)))
-    found = _on_time(work.on_time).unionByName(work.again.moves)
-    moves = held(found.select(ITEM, TICK, UNTIL))
-
-    def changes() -> DataFrame:
-        return consolidated(coming_and_going(moves, step.first, step.last))
-
-    return rows_or_changes(step, lambda: _rows(work, moves), changes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    step: Step
-    stored: DataFrame | None
-    """The stored rows (item, t) of the keys of new rows, at the tick before the range."""
-    others: Callable[[], DataFrame] | None
-    """Those of all other keys."""
-    late: DataFrame
-    """(k0 …): the keys of which a row comes late."""
-    on_time: KeyRows
-    """New rows and tails of all other keys."""
-    again: MadeAgain
-    """What becomes of the rows of late keys."""
-
-
-def _work(step: Step) -> _Work:
-    args, log = step.node.args, stored_log(step)
-    new, by = step.input.frame.select(ITEM, TICK), step.node.args["by"]
-    stored: DataFrame | None = None
-    others: Callable[[], DataFrame] | None = None
-    if log is not None:
-        new, count = counted(new, step.materialize)
-        keys, of_stored = (key_of(F.col(ITEM), t, by) for t in (step.input.item, step.item))
-        few = few_keys(keys_alone(new, keys).distinct(), count)
-        stored = held(live_rows(with_keys_of(few, of_stored)(log), step.first - 1))
-        stored = stored.select(ITEM, TICK)
-        rest: Narrow = without_keys_of(few, of_stored)
-        others = lambda: live_rows(rest(log), step.first)  # noqa: E731
-    is_tail = F.col(ITEM).getField(args["tail"]).isNotNull()
-    both = key_rows(step, new, None if stored is None else stored.where(is_tail))
-    found = both.places
-    frame = found.frame.withColumn("behind", _is_behind(both))
-    frame = frame.withColumn(LATE, F.max("behind").over(found.whole()))
-    late = held(frame.where(F.col(LATE)).select(*found.keys).distinct())
-    on_time = both.with_frame(frame.where(~F.col(LATE)))
-    return _Work(step, stored, others, late, on_time, made_again(step, new, stored, late))
-
-
-def _is_behind(of: KeyRows) -> Column:
-    """Whether a row changes what one is given that came before it."""
-    args, rows = of.step.node.args, of.places.by_rows()
-    if rows_ahead(args):
-        return F.lit(True)
-    before = F.lag(F.struct(F.col(TICK), F.col(PLACE))).over(rows)
-    is_behind = before.getField(TICK) > F.col(TICK)
-    if given_to_peers(args):
-        is_equal = before.getField(PLACE).eqNullSafe(F.col(PLACE))
-        is_behind |= is_equal & (before.getField(TICK) < F.col(TICK))
-    return F.coalesce(is_behind, F.lit(False))
-
-
-def _on_time(of: KeyRows) -> DataFrame:
-    """(item, t, until): the new rows, and what stays of the tails."""
-    made = Continued(of)
-    end = F.coalesce(F.col("leaves"), F.lit(FOREVER))
-    stays = F.array(
-        F.struct(F.col(TICK).alias("a"), end.alias("b"), F.lit(True).alias("c")),
-        F.struct(end.alias("a"), F.lit(FOREVER).cast("long").alias("b"), F.lit(False).alias("c")),
-    )
-    both = made.computed().select(
-        made.row(is_last=F.lit(True)).alias("kept"),
-        made.row().alias("left"),
-        TICK,
-        made.leaves.alias("leaves"),
-    )
-    each = exploded(both, ["kept", "left", F.explode(stays).alias("s")], reads=(TICK, "leaves"))
-    item = F.when(F.col("s.c"), F.col("kept")).otherwise(F.col("left")).alias(ITEM)
-    found = each.select(item, F.col("s.a").alias(TICK), F.col("s.b").alias(UNTIL))
-    return found.where(F.col(TICK) < F.col(UNTIL))
-
-
-def _rows(work: _Work, moves: DataFrame) -> Relation:
-    """All rows: those that are computed, and of what is stored all others."""
-    step = work.step
-    tick = F.greatest(F.col(TICK), F.lit(step.first).cast("long")).alias(TICK)
-    there = moves.select(ITEM, tick, UNTIL).where(F.col(TICK) < F.col(UNTIL))
-
-    def narrowed(narrow: Narrow) -> DataFrame:
-        found = narrow(there)
-        if work.others is None or work.stored is None:
-            return found
-        args = step.node.args
-        keys = key_of(F.col(ITEM), step.item, args["by"])
-        earlier = work.stored.where(F.col(ITEM).getField(args["tail"]).isNull())
-        rest = (
-            work.others()
-            .select(ITEM)
-            .unionByName(without_keys_of(work.late, keys)(earlier).select(ITEM))
-            .unionByName(work.again.stays)
-        )
-        start, until = F.lit(step.first).cast("long"), F.lit(FOREVER).cast("long")
-        return found.unionByName(narrow(rest).select(ITEM, start.alias(TICK), until.alias(UNTIL)))
-
-    return Relation(Kind.G, narrowed(lambda frame: frame), step.item, narrowed=narrowed)

@@ -1,4 +1,4 @@
-"""The order of a tick's items: made, observed, counted."""
+"""The order of a tick's items: made, observed, counted, and that of two streams side by side."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from pyspark.sql import Column, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.aggregates.scans import scanned
-from hydro_core.spark.lower.items.columns import key_of, make_tuple, reversed_order
-from hydro_core.spark.lower.items.functions import evaluated, fn_type
+from hydro_core.spark.lower.aggregates.folds import scanned
+from hydro_core.spark.lower.items.columns import (
+    evaluated,
+    fn_type,
+    key_of,
+    make_tuple,
+    reversed_order,
+)
 from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.relations.rows import positioned
@@ -88,3 +94,27 @@ def scan_keyed(step: Step) -> Relation:
     item, by = step.input.item, step.arg("by")
     keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
     return scanned(step, keys, keyed_value(step), accumulator_type(step))
+
+
+@lowers("zip")
+@per_tick
+def zip_(step: Step) -> Relation:
+    """Position by position, as long as both have items."""
+    return _zipped(step, "inner")
+
+
+@lowers("zip_longest")
+@per_tick
+def zip_longest(step: Step) -> Relation:
+    """Position by position, the shorter side padded with null."""
+    return _zipped(step, "full")
+
+
+def _zipped(step: Step, how: str) -> Relation:
+    left, right = (
+        positioned(r).select(F.col(ITEM).alias(name), TICK, ORD)
+        for r, name in zip(step.inputs, ("x", "y"), strict=True)
+    )
+    pair = make_tuple(F.col("x"), F.col("y")).alias(ITEM)
+    frame = together(left.join(right, [TICK, ORD], how)).select(pair, TICK, ORD)
+    return step.relation(Kind.E, frame, ordered=True)

@@ -1,4 +1,4 @@
-"""Items as columns: their fields, how they are made, and how one type is written as another."""
+"""Items as columns: fields, other types, what functions of the program make of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.spark.frames.column_names import ITEM
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.result_type import result_type
+from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.apply import apply
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     UNKNOWN,
@@ -80,10 +83,25 @@ def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
     return F.struct(*(column.alias(name) for name, column in fields))
 
 
-def own_columns(item: ItemType) -> dict[str, Column]:
-    """The columns of a row, of the column `item`; none of what is no row."""
-    names = item.names if isinstance(item, Row) else ()
-    return {name: F.col(ITEM).getField(name) for name in names}
+def column_types(item: ItemType) -> dict[str, ItemType]:
+    """The columns of a row type; none of what is no row."""
+    return {f.name: f.type for f in item.fields} if isinstance(item, Row) else {}
+
+
+def own_columns(item: ItemType, column: Column | None = None) -> dict[str, Column]:
+    """The columns of a row, of the column `item` if no other is named; none of what is no row."""
+    row = F.col(ITEM) if column is None else column
+    return {name: row.getField(name) for name in column_types(item)}
+
+
+def fn_type(fn: Fn, item: ItemType) -> ItemType:
+    """The type of what a function of the program gives for an item."""
+    return result_type(fn, (item,), spread=True)
+
+
+def evaluated(fn: Fn, item: ItemType) -> Column:
+    """`fn` of the column `item`, as what the function gives."""
+    return apply(fn, F.col(ITEM), item, tick=F.col(TICK))
 
 
 def convert(column: Column, item: ItemType, to: ItemType) -> Column:
@@ -108,6 +126,29 @@ def convert(column: Column, item: ItemType, to: ItemType) -> Column:
             return F.transform(column, lambda x: convert(x, element, other))
         case _:
             return column.cast(spark_type(to))
+
+
+Side = tuple[Column | None, ItemType]
+"""An item, None for a missing one, and its type."""
+
+
+def row_of_two(
+    to: ItemType, on: Sequence[str], key: Callable[[int, ItemType], Column], *sides: Side
+) -> Column:
+    """The columns `on`, then the left's others, then the right's, as a row type names them.
+
+    Args:
+        to: the row type.
+        on: the columns that both sides have.
+        key: makes one of these, by its position, as the given type.
+        sides: the left and the right item.
+    """
+    types = list(column_types(to).values())
+    made = [key(i, of) for i, of in enumerate(types[: len(on)])]
+    others = [(*side, name) for side in sides for name in column_types(side[1]) if name not in on]
+    for of, (column, item, name) in zip(types[len(on) :], others, strict=True):
+        made.append(null(of) if column is None else convert(*named(column, item, name), of))
+    return make_row(zip(column_types(to), made, strict=True))
 
 
 def common(one: ItemType, other: ItemType) -> ItemType:

@@ -1,15 +1,21 @@
-"""Where streams begin and end."""
+"""Where streams begin, end, and flow together."""
 
 from __future__ import annotations
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.leaf import frame_of
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.rows import empty, tick_axis
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.relations.rows import (
+    added_up,
+    empty,
+    one_after_another,
+    tick_axis,
+    written_as,
+)
 from hydro_core.types.item import TIMESTAMP
 
 
@@ -60,3 +66,18 @@ def sink(step: Step) -> Relation:
 def null(step: Step) -> Relation:
     """Nothing."""
     return step.relation(Kind.E, empty(step))
+
+
+@lowers("union")
+def union(step: Step) -> Relation:
+    """The rows of all inputs."""
+    return added_up(step.inputs, step.item, step.kind, step.first)
+
+
+@lowers("chain")
+def chain(step: Step) -> Relation:
+    """The rows of both inputs, those of the first before those of the second."""
+    if not step.ordered:
+        return added_up(step.inputs, step.item, step.kind, step.first)
+    parts = (as_kind(written_as(r, step.item), step.kind, step.first) for r in step.inputs)
+    return one_after_another(*parts)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 
 from hydro_core.catalog.refusals import undeclared
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.functions.apply import apply_predicate
+from hydro_core.spark.functions.apply import apply, apply_predicate
+from hydro_core.spark.lower.aggregates.named import argument_of, made_of
 from hydro_core.spark.lower.failure import fail
-from hydro_core.spark.lower.items.columns import at, convert, make_row, named, own_columns, type_at
-from hydro_core.spark.lower.items.functions import called, evaluated, fn_type
+from hydro_core.spark.lower.items.columns import (
+    at,
+    column_types,
+    convert,
+    evaluated,
+    fn_type,
+    make_row,
+    named,
+    own_columns,
+    type_at,
+)
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.conditions import guarded
+from hydro_core.spark.lower.relations.keys import guarded
 from hydro_core.types.item import Array, ItemType, Tuple
 
 
@@ -28,7 +38,7 @@ def identity(step: Step) -> Relation:
 @lowers("map")
 def map_(step: Step) -> Relation:
     """`f(x)` of each item."""
-    return projected(step, called(step, step.arg("f")))
+    return mapped(step)
 
 
 @lowers("filter")
@@ -41,7 +51,7 @@ def filter_(step: Step) -> Relation:
 @lowers("filter_map")
 def filter_map(step: Step) -> Relation:
     """`f(x)` of each item, unless it is None."""
-    return kept(projected(step, called(step, step.arg("f"))), F.col(ITEM).isNotNull())
+    return kept(mapped(step), F.col(ITEM).isNotNull())
 
 
 @lowers("flat_map")
@@ -90,6 +100,20 @@ def drop(step: Step) -> Relation:
     return row_of(step, {n: c for n, c in own_columns(step.input.item).items() if n not in gone})
 
 
+@lowers("aggregate_result")
+def aggregate_result(step: Step) -> Relation:
+    """The results that the parts of a row make."""
+    item, types = step.input.item, column_types(step.item)
+    keys = {name: named(F.col(ITEM), item, name)[0] for name in step.arg("by") or ()}
+    made = {
+        name: made_of(
+            a.function, [argument_of(p, item) for p in a.arguments], types[name], step.node
+        )
+        for name, a in step.arg("aggregates")
+    }
+    return row_of(step, keys | made)
+
+
 @lowers("partition")
 def partition(step: Step) -> Mapping[str, Relation]:
     """Each item at the port that `f` names; an undeclared one fails the tick."""
@@ -104,16 +128,12 @@ def partition(step: Step) -> Mapping[str, Relation]:
     }
 
 
-def projected(step: Step, item: Column) -> Relation:
-    """The rows with another item."""
-    relation = step.input
-    frame = relation.frame.select(item.alias(ITEM), *relation.other_columns)
-    return of_input(step, frame)
-
-
-def of_input(step: Step, frame: DataFrame) -> Relation:
-    """Rows that came of those of the input, with the same columns beside the item."""
-    return step.input.with_(frame=frame, item=step.item)
+def mapped(step: Step) -> Relation:
+    """`f` of each item, as an item of the output's type."""
+    item = step.input.item
+    return step.projected(
+        apply(step.arg("f"), F.col(ITEM), item, result=step.item, tick=F.col(TICK))
+    )
 
 
 def kept(relation: Relation, condition: Column) -> Relation:
@@ -128,7 +148,7 @@ def computed(step: Step) -> dict[str, Column]:
 
 
 def row_of(step: Step, columns: Mapping[str, Column]) -> Relation:
-    return projected(step, make_row(columns.items()))
+    return step.projected(make_row(columns.items()))
 
 
 def spread(step: Step, whole: Column, item: ItemType) -> Relation:
@@ -146,14 +166,14 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
             parts = F.when(whole.isNotNull(), F.array(*converted))
         case _:
             parts = F.array()
-    relation = step.input
+    relation, reads = step.input, (TICK, ITEM)
+    other_columns = (*relation.times, *relation.carried)
     if not relation.ordered:
         one = F.explode(parts).alias(ITEM)
-        return of_input(
-            step, exploded(relation.frame, [one, *relation.other_columns], reads=(TICK, ITEM))
-        )
-    other_columns = (*relation.times, *relation.carried)
-    one = F.posexplode(parts).alias("part", ITEM)
-    frame = exploded(relation.frame, [one, *other_columns, ORD], reads=(TICK, ITEM))
-    order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
-    return of_input(step, frame.select(ITEM, *other_columns, order))
+        frame = exploded(relation.frame, [one, *other_columns], reads=reads)
+    else:
+        one = F.posexplode(parts).alias("part", ITEM)
+        frame = exploded(relation.frame, [one, *other_columns, ORD], reads=reads)
+        order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
+        frame = frame.select(ITEM, *other_columns, order)
+    return relation.with_(frame=frame, item=step.item)

@@ -19,7 +19,7 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
 from hydro_core.spark.functions.guards import asked
 from hydro_core.spark.functions.udf import udf_column, udf_predicate
-from hydro_core.spark.lower.linear.itemwise import kept, projected
+from hydro_core.spark.lower.linear.itemwise import kept
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.types.item import BOOLEAN, UNKNOWN, Array, ItemType, Tuple
 from hydro_core.types.values import RowItem
@@ -42,9 +42,9 @@ def failing(step: Step) -> Relation:
     try:
         none = kept(step.input, _surely(attempt, fits=False))
         nothing = F.lit(None).cast(spark_type(step.item))
-        return projected(step.with_(inputs=(none,)), nothing)
+        return none.with_items(nothing, step.item)
     except NotCompilable:
-        return kept(projected(step, _described(step, attempt)), F.col(ITEM).isNotNull())
+        return kept(step.projected(_described(step, attempt)), F.col(ITEM).isNotNull())
 
 
 def _surely(attempt: CallAttempt, *, fits: bool) -> Column:

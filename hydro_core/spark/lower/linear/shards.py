@@ -14,7 +14,7 @@ from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.functions.udf import udf_predicate
 from hydro_core.spark.lower.items.columns import at, type_at
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.conditions import guarded
+from hydro_core.spark.lower.relations.keys import guarded
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,

@@ -10,16 +10,14 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import coming_and_going, expanded, live
+from hydro_core.spark.frames.log import coming_and_going, expanded, live, live_rows, since
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items.columns import convert, make_tuple, type_at
-from hydro_core.spark.lower.over_time.before import last_stored
+from hydro_core.spark.lower.over_time.history import last_stored
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.relations.changes import as_changes
-from hydro_core.spark.lower.relations.conditions import guarded
-from hydro_core.spark.lower.relations.narrowing import with_keys_of, without_keys_of
-from hydro_core.types.item import ItemType
+from hydro_core.spark.lower.relations.keys import guarded, with_keys_of, without_keys_of
 
 
 @lowers("persist_mut")
@@ -80,32 +78,24 @@ def _given(step: Step, operands: int) -> DataFrame:
     refusal = NO_COMMAND if operands == 1 else NO_KEYED_COMMAND
     wrong = fail(step.node, refusal, F.col(ITEM)).cast("boolean")
     is_delete = F.when(word == "delete", F.lit(True)).when(word == "persist", F.lit(False))
-    types = [type_at(step.input.item, i + 1) for i in range(operands)]
-    given = [
-        convert(
-            F.col(ITEM).getField(f"_{i + 2}"), types[i], _operand_type(step, i, operands)
-        ).alias(f"x{i}")
-        for i in range(operands)
-    ]
+    given = []
+    for i in range(operands):
+        to = step.item if operands == 1 else type_at(step.item, i)
+        operand = F.col(ITEM).getField(f"_{i + 2}")
+        given.append(convert(operand, type_at(step.input.item, i + 1), to).alias(f"x{i}"))
     return events.select(
         TICK, F.struct(ORD).alias(ORD), is_delete.otherwise(wrong).alias("is_delete"), *given
     )
-
-
-def _operand_type(step: Step, position: int, operands: int) -> ItemType:
-    return step.item if operands == 1 else type_at(step.item, position)
 
 
 def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Relation:
     """The rows that commands leave, with what they change."""
     puts = ends.where(guarded(~F.col("is_delete"))).select(item.alias(ITEM), TICK, UNTIL)
     puts = puts.where(F.col(TICK) < F.col(UNTIL))
-    start = F.lit(step.first).cast("long")
-    there = puts.withColumn(TICK, F.greatest(F.col(TICK), start))
-    frame = there.where(F.col(TICK) < F.col(UNTIL))
+    frame = since(puts, step.first)
     if found.other_keys is not None:
         until = F.lit(FOREVER).alias(UNTIL)
-        rest = expanded(live(found.other_keys)).select(ITEM, start.alias(TICK), until)
+        rest = live_rows(found.other_keys, step.first).select(ITEM, TICK, until)
         frame = frame.unionByName(rest)
     changes = coming_and_going(puts, step.first, step.last)
     return step.relation(Kind.G, frame).with_(changes=as_changes(step.item, changes))

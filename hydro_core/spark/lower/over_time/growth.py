@@ -11,10 +11,10 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going, consolidated, expanded
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Relation
 from hydro_core.spark.lower.items.columns import key_of, make_tuple
-from hydro_core.spark.lower.over_time.before import last_stored
+from hydro_core.spark.lower.over_time.history import last_stored
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_of, weighed
-from hydro_core.spark.lower.relations.narrowing import keys_alone, without_keys_of
+from hydro_core.spark.lower.relations.keys import keys_alone, without_keys_of
 
 
 def first_seen(step: Step, known: Relation | None, *, once: bool = False) -> Relation:

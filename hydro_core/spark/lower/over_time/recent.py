@@ -8,13 +8,12 @@ from itertools import pairwise
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.bound import TimeBound
+from hydro_core.spark.frames.column_names import quoted
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import coming_and_going
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.lower.over_time.history import additions
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import rows_or_changes
+from hydro_core.spark.lower.relations.changes import of_versions
 from hydro_core.ticks.untimed import refuse_untimed
 from hydro_core.types.item import Row
 from hydro_core.types.moments import since_epoch
@@ -29,26 +28,15 @@ def persist(step: Step) -> Relation:
     bound = TimeBound.of(step.node)
     if bound is None:
         return step.relation(Kind.H, additions(step))
-    return _recent(step, bound)
-
-
-def _recent(step: Step, bound: TimeBound) -> Relation:
-    """Additions that are there until the first tick whose end is `bound` after their time, or more.
-
-    Those that are too old when they come, and those without a time, are never there.
-    """
-    added = _with_ends(step, bound).where(F.col(TICK) < F.col(UNTIL))
-    start = F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK)
-
-    def rows() -> Relation:
-        there = added.where(F.col(UNTIL) > step.first)
-        return step.relation(Kind.G, there.select(ITEM, start, UNTIL))
-
-    return rows_or_changes(step, rows, lambda: coming_and_going(added, step.first, step.last))
+    # Those that are too old when they come, and those without a time, are never there.
+    return of_versions(step, _with_ends(step, bound).where(F.col(TICK) < F.col(UNTIL)))
 
 
 def _with_ends(step: Step, bound: TimeBound) -> DataFrame:
-    """The additions (item, t, until) that were there before the range, or may be in it."""
+    """The additions (item, t, until) that were there before the range, or may be in it.
+
+    They are there until the first tick whose end is `bound` after their time, or more.
+    """
     at = F.unix_micros(F.col(ITEM).getField(bound.column).cast("timestamp"))
     found = additions(step if step.clock else step.with_(past=_stored(step, bound))).withColumn(
         _LEAVES, at + F.lit(bound.micros)

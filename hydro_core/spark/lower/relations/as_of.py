@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.lower.relations.conditions import Keys
+from hydro_core.spark.lower.relations.keys import Keys
 
 MANY_TICKS = 365
 """From so many ticks on it pays: a key has at most one version a tick, and a join that tries up to

@@ -10,9 +10,9 @@ from hydro_core.catalog.forms import Form
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.log import coming_and_going
+from hydro_core.spark.frames.log import coming_and_going, consolidated, since
 from hydro_core.spark.frames.materialize import held
-from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
 from hydro_core.spark.lower.registry import Lowered, Step, as_kind, lower
 from hydro_core.types.item import ItemType
 
@@ -66,6 +66,44 @@ def rows_or_changes(
         return rows()
     made = as_changes(step.item, changes())
     return _telling(step, made if step.alone else rows(), made)
+
+
+Others = Callable[[Narrow], DataFrame]
+"""Further rows of which the item matters alone, without those that do not matter."""
+
+
+def of_versions(
+    step: Step, versions: DataFrame, others: Others | None = None, *, again: bool = False
+) -> Relation:
+    """A stream of rows of which it is known how long they are there.
+
+    Args:
+        step: who gives the stream.
+        versions: all rows (item, t, until) that come or go in the range, at least.
+        others: the rows that are there all the time, if there are any.
+        again: whether rows may be made again as they were, so that nothing changes.
+    """
+
+    def changes() -> DataFrame:
+        found = coming_and_going(versions, step.first, step.last)
+        return consolidated(found) if again else found
+
+    def rows() -> Relation:
+        there = since(versions, step.first)
+        return step.relation(Kind.G, there) if others is None else with_others(step, there, others)
+
+    return rows_or_changes(step, rows, changes)
+
+
+def with_others(step: Step, rows: DataFrame, others: Others) -> Relation:
+    """Rows (item, t, until), and the others, which are there all the time."""
+    start, until = (F.lit(tick).cast("long") for tick in (step.first, FOREVER))
+
+    def narrowed(narrow: Narrow) -> DataFrame:
+        rest = others(narrow).select(ITEM, start.alias(TICK), until.alias(UNTIL))
+        return narrow(rows).unionByName(rest)
+
+    return Relation(Kind.G, narrowed(lambda frame: frame), step.item, narrowed=narrowed)
 
 
 def changes_by_lookups(

@@ -25,9 +25,8 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.materialize import held
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
-from hydro_core.spark.lower.relations.conditions import Keys, all_of, equal_keys
+from hydro_core.spark.lower.relations.keys import Keys, all_of, equal_keys, key_parts, meeting
 from hydro_core.spark.lower.relations.matching import selected
-from hydro_core.spark.lower.relations.narrowing import meeting
 from hydro_core.spark.lower.relations.product import Range, overlap, pairs, renamed
 from hydro_core.spark.lower.relations.rows import gathered, united
 
@@ -54,14 +53,14 @@ def changed_matches(
     """How the left rows change whose key is, or is not, on the right: (item, t, n)."""
     mine = changes_of(left, ticks.first)
     met = changed_keys(right, keys[1], ticks)
-    of_met = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys[1]))]
+    met_by = (keys[0], key_parts(len(keys[1])))
     how = "left_semi" if wanted else "left_anti"
     comes = selected(mine, right, keys, ticks, how).frame.select(ITEM, TICK, COUNT)
     sign = 1 if wanted else -1
     parts = [
         comes,
-        _weighed(left, met, (keys[0], of_met), _first, ticks, sign=sign),
-        _weighed(mine, met, (keys[0], of_met), _first, ticks, sign=-sign),
+        _weighed(left, met, met_by, _first, ticks, sign=sign),
+        _weighed(mine, met, met_by, _first, ticks, sign=-sign),
     ]
     return held(gathered(united(parts)))
 

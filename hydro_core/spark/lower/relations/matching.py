@@ -1,4 +1,4 @@
-"""The rows of a relation whose key is, or is not, in another."""
+"""The rows of a relation whose key is, or is not, in another; when a key is there at all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.exploded import exploded
-from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.relations.as_of import as_of, is_there, pays
-from hydro_core.spark.lower.relations.conditions import Keys, all_of, equal_keys
-from hydro_core.spark.lower.relations.cover import cover
-from hydro_core.spark.lower.relations.narrowing import meeting
+from hydro_core.spark.lower.relations.keys import (
+    Keys,
+    all_of,
+    equal_keys,
+    key_parts,
+    key_struct,
+    meeting,
+)
 from hydro_core.spark.lower.relations.product import Range, overlap, product, renamed
 
 
@@ -22,8 +27,8 @@ def semi_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Rela
     if left.kind is Kind.E:
         return _of_events(left, right, keys, ticks, there=True)
     left = meeting(left, right, keys)
-    there, parts = _covered(right, keys[1])
-    return product(left, there, (keys[0], parts), lambda mine, _: mine, left.item, ticks)
+    there, both = cover(right, keys[1]), (keys[0], key_parts(len(keys[1])))
+    return product(left, there, both, lambda mine, _: mine, left.item, ticks)
 
 
 def anti_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Relation:
@@ -53,40 +58,23 @@ def anti_join(left: Relation, right: Relation, keys: Keys, ticks: Range) -> Rela
     return Relation(Kind.G, cut, left.item, left.ordered)
 
 
-def _covered(relation: Relation, keys: Sequence[Column]) -> tuple[Relation, list[Column]]:
-    """When there is at least one row of each key, and the columns of that key."""
-    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
-    return cover(relation, keys), parts
-
-
 def _of_events(
-    left: Relation,
-    right: Relation,
-    keys: Keys,
-    ticks: Range,
-    *,
-    there: bool,
+    left: Relation, right: Relation, keys: Keys, ticks: Range, *, there: bool
 ) -> Relation:
     """The events whose key is, or is not, on the right."""
     how = "left_semi" if there else "left_anti"
     if ticks.is_tick or right.kind is Kind.E:
         return selected(left, right, keys, ticks, how)
-    right, parts = _covered(right, keys[1])
+    right, keys = cover(right, keys[1]), (keys[0], key_parts(len(keys[1])))
     if right.kind is Kind.H or not pays(ticks.first, ticks.last):
-        return selected(left, right, (keys[0], parts), ticks, how)
-    found = as_of(left, right, (keys[0], parts))
+        return selected(left, right, keys, ticks, how)
+    found = as_of(left, right, keys)
     met = is_there() if there else ~is_there()
     return left.with_(frame=found.where(met).select(ITEM, *left.other_columns))
 
 
 def selected(
-    left: Relation,
-    right: Relation,
-    keys: Keys,
-    ticks: Range,
-    how: str,
-    *,
-    never_null: bool = False,
+    left: Relation, right: Relation, keys: Keys, ticks: Range, how: str, *, never_null: bool = False
 ) -> Relation:
     """The left rows that Spark's semi or anti join leaves; they lie by their own columns then.
 
@@ -142,3 +130,34 @@ def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
     return gaps.where(F.col("g.a") < F.col("g.b")).select(
         *names, F.col("g.a").alias("r_t"), F.col("g.b").alias("r_until")
     )
+
+
+def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
+    """When there is at least one row of each key: rows whose item is the tuple of the key's parts,
+    disjoint in time.
+    """
+    keyed = relation.frame.select(key_struct(keys).alias(ITEM), *map(F.col, relation.times))
+    match relation.kind:
+        case Kind.E:
+            frame = keyed.distinct()
+        case Kind.H:
+            frame = keyed.groupBy(ITEM).agg(F.min(TICK).alias(TICK))
+        case Kind.G:
+            frame = _islands(keyed)
+    return Relation(relation.kind, frame, relation.item)
+
+
+def _islands(frame: DataFrame) -> DataFrame:
+    """(item, t, until) rows as the disjoint intervals in which at least one of them holds."""
+    ends = F.array(
+        F.struct(F.col(TICK).alias(TICK), F.lit(1).alias(COUNT)),
+        F.struct(F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)),
+    )
+    each = exploded(frame, [ITEM, F.explode(ends).alias("e")], reads=(TICK, UNTIL))
+    points = each.select(ITEM, f"e.{TICK}", f"e.{COUNT}")
+    net = points.groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
+    in_time = Window.partitionBy(ITEM).orderBy(TICK)
+    running = net.withColumn("after", F.sum(COUNT).over(in_time))
+    edges = running.where((F.col("after") == 0) | (F.col("after") == F.col(COUNT)))
+    closed = edges.withColumn(UNTIL, F.coalesce(F.lead(TICK).over(in_time), F.lit(FOREVER)))
+    return closed.where(F.col("after") > 0).select(ITEM, TICK, UNTIL)

@@ -13,8 +13,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.lower.relations.conditions import Keys, all_of, equal_keys
-from hydro_core.spark.lower.relations.narrowing import meeting
+from hydro_core.spark.lower.relations.keys import Keys, all_of, equal_keys, meeting
 from hydro_core.types.item import ItemType
 
 

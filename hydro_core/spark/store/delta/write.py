@@ -19,12 +19,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.files.parquet import files_as_dataset, opened_parquet
-from hydro_core.spark.frames.few_rows import collect
+from hydro_core.spark.frames.column_names import quoted
+from hydro_core.spark.frames.few_rows import InOneJob
 from hydro_core.spark.frames.from_arrow import table_frame
 from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly, loosely
 from hydro_core.spark.frames.parquet import write_parquet
-from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.frames.stores import spark_name
 from hydro_core.spark.lower.relations.changes import as_changes, changes_of
@@ -163,7 +163,7 @@ def write_all(
 def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
     """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
     specs = {name: one.table.spec for name, one in pending.items()}
-    return few_written(collect(first_rows_of(pending, bound)), specs, bound)
+    return few_written(InOneJob(first_rows_of(pending, bound)).collect(), specs, bound)
 
 
 def first_rows_of(pending: Mapping[str, Pending], bound: int) -> Mapping[str, DataFrame]:

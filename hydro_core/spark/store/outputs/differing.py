@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.ir.builder import free_name
-from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.frames.column_names import quoted
 
 Two = tuple[DataFrame | None, DataFrame | None]
 """Rows before and after; None where there are none."""

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.frames.column_names import quoted
 
 _COUNT = "n"
 

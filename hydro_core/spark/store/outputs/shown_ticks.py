@@ -29,7 +29,7 @@ def shown_at(
         session: gives the Spark that is asked where the rows, or the changes that lead to them, are
             more than the store holds.
     """
-    from hydro_core.spark.frames.paths import quoted
+    from hydro_core.spark.frames.column_names import quoted
     from hydro_core.spark.store.delta.write import WrittenRows, write_files
     from hydro_core.spark.store.snapshot_frame import shown_frame
 
