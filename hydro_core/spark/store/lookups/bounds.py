@@ -27,7 +27,7 @@ from hydro_core.spark.store.values import (
 )
 from hydro_core.types.item import FieldPath, ItemType
 
-Others = tuple[Column, ItemType]
+PlacedRows = tuple[Column, ItemType]
 """The rows that have the places, and their type."""
 
 
@@ -44,7 +44,7 @@ class _Side:
 
     @staticmethod
     def of(
-        orders: FieldPairs, item: ItemType, others: Others, keys: Int64s, *, rising: bool
+        orders: FieldPairs, item: ItemType, others: PlacedRows, keys: Int64s, *, rising: bool
     ) -> _Side | None:
         """The least parts of each key where greater ones are within, else the greatest.
 
@@ -82,7 +82,9 @@ class _Side:
 class KeyBounds:
     """The first and the last place of each key."""
 
-    def __init__(self, bounds: LookupBounds, item: ItemType, others: Others, keys: Int64s) -> None:
+    def __init__(
+        self, bounds: LookupBounds, item: ItemType, others: PlacedRows, keys: Int64s
+    ) -> None:
         """Looks at the others.
 
         Args:
